@@ -3,8 +3,8 @@
 One task does it all, so nothing is left when it ends: it reads a request, and runs the ASGI application on it.
 The application's ``receive`` reads the body from the connection, and after the body waits for the client to disconnect;
 its ``send`` writes to the connection.
-A request to change the protocol, to HTTP/2 or WebSocket, is not granted: its ``Upgrade`` header is ignored, as HTTP
-allows.
+A request to change the protocol is granted if the application says so, by the extension ``trioformer.upgrade`` of
+the scope; otherwise its ``Upgrade`` header is ignored, as HTTP allows.
 
 Every wait for the peer has a deadline but one: while the application sends a response that has no end, such as a watch,
 the peer may be silent.
@@ -109,7 +109,7 @@ class Connection:
                 break
             self._h11.start_next_cycle()
             deadline = self._limits.idle_period
-        if not self._is_broken and self._h11.our_state in (h11.DONE, h11.MUST_CLOSE):
+        if not self._is_broken and self._h11.our_state in (h11.DONE, h11.MUST_CLOSE, h11.SWITCHED_PROTOCOL):
             await self._linger()
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -215,7 +215,16 @@ class Connection:
             "headers": list(request.headers),
             "client": self._addresses[0],
             "server": self._addresses[1],
+            "extensions": {"trioformer.upgrade": self._upgrade},
         }
+
+    async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
+        """Switch to another protocol, and return its stream; the request must have asked for it."""
+        await self._send_event(
+            h11.InformationalResponse(status_code=101, headers=headers, reason="Switching Protocols")
+        )
+        self._code = 101
+        return _Switched(self._stream, bytes(self._h11.trailing_data[0]))
 
     async def _receive(self) -> Message:
         """Return the next part of the body; after the last one, wait for the client to disconnect."""
@@ -300,3 +309,29 @@ class Connection:
         # It ends a task that waits for the client to disconnect, too.
         self._is_broken = True
         await trio.aclose_forcefully(self._stream)
+
+
+@final
+@attrs.define(eq=False)
+class _Switched(trio.abc.Stream):
+    """The bytes of another protocol; the connection is closed when the application returns."""
+
+    _stream: trio.abc.Stream
+    _first: bytes
+    """What has arrived together with the request."""
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self._stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        if not self._first:
+            return bytes(await self._stream.receive_some(READ_SIZE if max_bytes is None else max_bytes))
+        await trio.lowlevel.checkpoint()
+        data, self._first = self._first, b""
+        return data
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()

@@ -19,6 +19,8 @@
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_logs.py``: the log of a container, read as a whole or followed; ``_log_lines.py``: :class:`LogLine`, and which
   lines are new after a broken connection; ``_log_requests.py``: the query, and what has become of a container
+- ``_processes.py``: :class:`PodProcess`, a process in a container; ``_websocket.py``: how its connection is opened;
+  ``_run_in_pod.py``: :func:`run_in_pod`; ``_terminal.py``: :func:`interact`, with the terminal of this program
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
@@ -56,6 +58,10 @@ if TYPE_CHECKING:
     from ._log_lines import LogLine as LogLine
     from ._log_requests import LogTime as LogTime
     from ._logs import LogLines as LogLines
+    from ._processes import PodProcess as PodProcess
+    from ._processes import ProcessInput as ProcessInput
+    from ._processes import ProcessOutput as ProcessOutput
+    from ._processes import TerminalSize as TerminalSize
     from ._raw import Health as Health
     from ._raw import HealthCheck as HealthCheck
     from ._raw import QueryParams as QueryParams
@@ -63,20 +69,30 @@ if TYPE_CHECKING:
     from ._raw import RawResponse as RawResponse
     from ._raw import RawStream as RawStream
     from ._raw import RequestBody as RequestBody
+    from ._run_in_pod import CompletedCommand as CompletedCommand
+    from ._run_in_pod import run_in_pod as run_in_pod
+    from ._terminal import interact as interact
 
 # Imported when they are used first: most programs do not.
 _LATER: Final = {
     "ApiResources": "_api_resources",
+    "CompletedCommand": "_run_in_pod",
     "Health": "_raw",
     "HealthCheck": "_raw",
     "LogLine": "_log_lines",
     "LogLines": "_logs",
     "LogTime": "_log_requests",
+    "PodProcess": "_processes",
+    "ProcessInput": "_processes",
+    "ProcessOutput": "_processes",
     "QueryParams": "_raw",
     "RawLines": "_raw",
     "RawResponse": "_raw",
     "RawStream": "_raw",
     "RequestBody": "_raw",
+    "TerminalSize": "_processes",
+    "interact": "_terminal",
+    "run_in_pod": "_run_in_pod",
 }
 
 __all__ = [
@@ -84,6 +100,7 @@ __all__ = [
     "Api",
     "ApiResources",
     "Client",
+    "CompletedCommand",
     "FieldSelectorLike",
     "FieldValidation",
     "Health",
@@ -97,19 +114,25 @@ __all__ = [
     "ObjectName",
     "OwnSubresource",
     "PatchType",
+    "PodProcess",
+    "ProcessInput",
+    "ProcessOutput",
     "PropagationPolicy",
     "QueryParams",
     "RawLines",
     "RawResponse",
     "RawStream",
     "RequestBody",
+    "TerminalSize",
     "Undecodable",
     "UndecodableHandler",
     "VersionInfo",
     "WatchEvent",
     "WatchStream",
+    "interact",
     "open_client",
     "retry_on_conflict",
+    "run_in_pod",
 ]
 
 if not TYPE_CHECKING:

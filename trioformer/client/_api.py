@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, final
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, final
 
+from .._util import opened_by
 from ..models import KubernetesObject
 from ._api_changes import ApiChanges
+from ._api_requests import suggests_arguments
 from ._api_subresources import ApiSubresources
+from ._paths import ObjectName
 from ._responses import server_version_in
+
+if TYPE_CHECKING:
+    from ..models.core_v1 import Pod
+    from ._processes import PodProcess, TerminalSize
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -57,3 +66,141 @@ class Api(ApiChanges[T], ApiSubresources[T]):
             until: A time of trio's clock.
         """
         await self._transport.health.wait_to_retry(until)
+
+    # --- processes in pods ---
+
+    @suggests_arguments
+    @opened_by("process", "async with api.exec(name, command) as process:")
+    async def exec(
+        self: Api[Pod],
+        name: str | ObjectName,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bool = False,
+        stdout: bool = True,
+        stderr: bool = True,
+        tty: bool = False,
+        terminal_size: TerminalSize | None = None,
+    ) -> AsyncGenerator[PodProcess, None]:
+        """Execute a command in a container that runs (``kubectl exec``).
+
+        Yields a :class:`PodProcess`::
+
+            async with pods.exec("web-0", ["cat"], stdin=True) as process:
+                await process.stdin.send_all(b"hello")
+                await process.stdin.aclose()
+                assert await process.stdout.receive_some() == b"hello"
+                exit_code = await process.wait()
+
+        For the output of a command, call :func:`run_in_pod`.
+        The request is a WebSocket on the connections of this client, and needs the permission to ``create`` and to
+        ``get`` ``pods/exec``.  It is not sent again, because the command could be executed twice.
+
+        Args:
+            name: The name of the pod; or what has one: a request of a controller, or the pod itself.
+            command: The program and its arguments; no shell is involved.
+            namespace: The namespace of the pod; None for that of ``name``, or of this API.
+            container: The container; None for the only one, or for the one that the annotation
+                ``kubectl.kubernetes.io/default-container`` names.
+            stdin: Whether the process has an input.
+            stdout: Whether to receive its output.
+            stderr: Whether to receive what it writes to its standard error; a terminal has none.
+            tty: Whether the process has a terminal.
+            terminal_size: The size of the terminal at first.
+
+        Raises:
+            NotFoundError: There is no pod of this name.
+            BadRequestError: There is no such container, or there are several and none is named; or the pod has no node
+                yet, or has ended.
+            ForbiddenError: The permission is missing.
+            UnexpectedResponseError: The server, or a proxy before it, has no WebSockets.
+            ConnectionFailedError: No response arrived.  The command may have been executed.
+            TypeError: The command is not a list of texts.
+
+        Cancellation:
+            Ends the connection.  The process loses its input and output, but the node does not kill it.
+
+        Ownership:
+            No task is started, so exceptions of the block are not wrapped.
+            The end of the block closes the connection, whether the process has ended or not.
+        """
+        from . import _processes  # noqa: PLC0415  # imported by who executes commands
+
+        self._check_kind("exec", "pods")
+        command = _processes.check_command(command)
+        name, namespace = self._locate(name, namespace)
+        async with _processes.open_process(
+            self._transport,
+            self._paths.object(name, namespace=namespace, subresource="exec"),
+            self._paths.operation("exec in", name=name, namespace=namespace),
+            partial(self.get, name, namespace=namespace),
+            command=command,
+            container=container,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            tty=tty,
+            terminal_size=terminal_size,
+        ) as process:
+            yield process
+
+    @suggests_arguments
+    @opened_by("process", "async with api.attach(name) as process:")
+    async def attach(
+        self: Api[Pod],
+        name: str | ObjectName,
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bool = False,
+        stdout: bool = True,
+        stderr: bool = True,
+        tty: bool = False,
+        terminal_size: TerminalSize | None = None,
+    ) -> AsyncGenerator[PodProcess, None]:
+        """Connect to the process that a container runs (``kubectl attach``).
+
+        Yields a :class:`PodProcess`, whose output begins now; what was written before is in the log.
+        Its ``wait`` returns 0 when the process has ended; the status of the pod has the exit code.
+
+        Args:
+            name: As for :meth:`exec`.
+            namespace: As for :meth:`exec`.
+            container: As for :meth:`exec`.
+            stdin: Whether to send to its input; the container must have one (``stdin: true``).
+            stdout: As for :meth:`exec`.
+            stderr: As for :meth:`exec`.
+            tty: Whether the container has a terminal (``tty: true``).
+            terminal_size: As for :meth:`exec`.
+
+        Raises:
+            StatusError: As for :meth:`exec`.
+            UnexpectedResponseError: As for :meth:`exec`.
+            ConnectionFailedError: No response arrived.
+
+        Cancellation:
+            Ends the connection; the process goes on.
+
+        Ownership:
+            As for :meth:`exec`.
+        """
+        from . import _processes  # noqa: PLC0415  # as in exec()
+
+        self._check_kind("attach", "pods")
+        name, namespace = self._locate(name, namespace)
+        async with _processes.open_process(
+            self._transport,
+            self._paths.object(name, namespace=namespace, subresource="attach"),
+            self._paths.operation("attach to", name=name, namespace=namespace),
+            partial(self.get, name, namespace=namespace),
+            command=(),
+            container=container,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            tty=tty,
+            terminal_size=terminal_size,
+        ) as process:
+            yield process

@@ -14,6 +14,7 @@
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
     │   └── ProxyError                  the proxy gave no connection: the server has not received the request
+    ├── CommandFailedError              a command in a container has ended with another exit code than 0
     ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
@@ -59,6 +60,7 @@ It never contains a secret.
 
 from __future__ import annotations
 
+from ._base import CommandFailedError as CommandFailedError
 from ._base import ConfigError as ConfigError
 from ._base import ConfigProblem as ConfigProblem
 from ._base import ConnectionFailedError as ConnectionFailedError
@@ -116,6 +118,7 @@ __all__ = [
     "CRDInstallError",
     "CacheNotSyncedError",
     "CacheSyncError",
+    "CommandFailedError",
     "ConfigError",
     "ConfigProblem",
     "ConflictError",

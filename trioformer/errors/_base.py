@@ -10,6 +10,7 @@ from .._text import one_line
 
 __all__ = [
     "CRDInstallError",
+    "CommandFailedError",
     "ConfigError",
     "ConfigProblem",
     "ConnectionFailedError",
@@ -172,6 +173,22 @@ class ProxyError(ConnectionFailedError):
         permanent: Whether a retry cannot succeed: the proxy rejects the credentials of its URL or connections to this
             server, its certificate does not verify, or it is no proxy of this type.
     """
+
+
+class CommandFailedError(TrioformerError):
+    """A command that was executed in a container has ended with another exit code than 0.
+
+    Attributes:
+        exit_code: Its exit code.
+        stdout: What it has written, bytes.
+        stderr: What it has written to its standard error, bytes; the text has the end of it.
+    """
+
+    def __init__(self, message: str, *, exit_code: int, stdout: bytes = b"", stderr: bytes = b"") -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+        self.stdout = stdout
+        self.stderr = stderr
 
 
 class ListenError(TrioformerError, OSError):

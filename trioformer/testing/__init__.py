@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ._server import APIServer as APIServer
     from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
+    from ._serving._scripted_processes import ProcessHandler as ProcessHandler
+    from ._serving._scripted_processes import ScriptedProcess as ScriptedProcess
     from ._simulation import open_simulated_cluster as open_simulated_cluster
     from ._simulation import simulate_cluster as simulate_cluster
     from .control_plane import ControlPlane as ControlPlane
@@ -48,8 +50,10 @@ __all__ = [
     "APIServerStatistics",
     "ControlPlane",
     "ControlPlaneError",
+    "ProcessHandler",
     "RequestRecord",
     "ScriptedPod",
+    "ScriptedProcess",
     "open_simulated_cluster",
     "serve_http",
     "simulate_cluster",
@@ -62,8 +66,10 @@ _MODULES = {
     "APIServerStatistics": "_server",
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
+    "ProcessHandler": "_serving._scripted_processes",
     "RequestRecord": "_serving._requests",
     "ScriptedPod": "_scripted_pods",
+    "ScriptedProcess": "_serving._scripted_processes",
     "open_simulated_cluster": "_simulation",
     "serve_http": "_serve_http",
     "simulate_cluster": "_simulation",

@@ -30,9 +30,61 @@ import httpx
 import trio
 
 from ._serving._app import Application, Message
+from ._serving._pod_processes import UPGRADE
 
 MAX_BUFFERED_CHUNKS = 16
 """The number of chunks of a response that may wait for the client."""
+
+
+@final
+@attrs.define(eq=False)
+class PipeStream(trio.abc.Stream):
+    """One side of a connection that has switched to another protocol."""
+
+    _to_peer: trio.MemorySendChannel[bytes]
+    _from_peer: trio.MemoryReceiveChannel[bytes]
+    _rest: bytes = b""
+
+    @classmethod
+    def pair(cls) -> tuple[PipeStream, PipeStream]:
+        """Return both sides."""
+        one, other = (trio.open_memory_channel[bytes](MAX_BUFFERED_CHUNKS) for _ in range(2))
+        return cls(one[0], other[1]), cls(other[0], one[1])
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes; blocks while the peer does not receive."""
+        if data:
+            await self._to_peer.send(bytes(data))
+        else:
+            await trio.lowlevel.checkpoint()
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Return immediately."""
+        await trio.lowlevel.checkpoint()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Receive bytes; ``b""`` when the peer has closed the connection."""
+        if self._rest:
+            await trio.lowlevel.checkpoint()
+        else:
+            try:
+                self._rest = await self._from_peer.receive()
+            except trio.EndOfChannel:
+                return b""
+        most = len(self._rest) if max_bytes is None else max_bytes
+        data, self._rest = self._rest[:most], self._rest[most:]
+        return data
+
+    def close(self) -> None:
+        """Close both directions."""
+        self._rest = b""
+        self._to_peer.close()
+        self._from_peer.close()
+
+    async def aclose(self) -> None:
+        """Close both directions."""
+        self.close()
+        await trio.lowlevel.checkpoint()
 
 
 @final
@@ -50,16 +102,32 @@ class Exchange:
     """Set when the client has disconnected."""
     is_complete: bool = False
     """Whether the application has sent the end of the body."""
+    upgraded: PipeStream | None = None
+    """The client's side of the other protocol, after status 101."""
+    _switched: PipeStream | None = None
+    """The application's side of it."""
     _body_sent: bool = False
 
     async def serve(self, app: Application) -> None:
         """Run the application on this request."""
         try:
-            await app(self.scope, self._receive, self._send)
+            await app({**self.scope, "extensions": {UPGRADE: self._upgrade}}, self._receive, self._send)
         finally:
+            if self._switched is not None:
+                self._switched.close()
             # is_complete is final before the channel is closed: a reader that sees its end can rely on it.
             self.chunks.close()
             self.response_started.set()
+
+    async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
+        """Switch to another protocol; the ASGI extension of the application."""
+        self.upgraded, self._switched = PipeStream.pair()
+        if self.disconnected.is_set():
+            self.upgraded.close()
+        self.head = (101, headers)
+        self.response_started.set()
+        await trio.lowlevel.checkpoint()
+        return self._switched
 
     async def _receive(self) -> Message:
         if not self._body_sent:
@@ -111,6 +179,8 @@ class ResponseStream(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Disconnect: the application receives ``http.disconnect``, and its task ends."""
         self._exchange.disconnected.set()
+        if self._exchange.upgraded is not None:
+            self._exchange.upgraded.close()
         self._chunks.close()
 
 
@@ -145,7 +215,8 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             raise
         if exchange.head is not None:
             code, headers = exchange.head
-            return httpx.Response(code, headers=headers, stream=stream, request=request)
+            switched = {} if exchange.upgraded is None else {"network_stream": exchange.upgraded}
+            return httpx.Response(code, headers=headers, stream=stream, request=request, extensions=switched)
         await stream.aclose()
         if exchange.response_started.is_set():
             raise httpx.RemoteProtocolError("server disconnected without sending a response")

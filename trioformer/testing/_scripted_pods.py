@@ -1,11 +1,11 @@
-"""Pods whose containers a test plays: what they log, and when they end.
+"""Pods whose containers a test plays: what they log, what is executed in them, and when they end.
 
 A :class:`ScriptedPod` keeps nothing itself: it writes the stored status of its pod, and what its containers log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, final
 
@@ -13,6 +13,7 @@ import attrs
 
 from ._convert import as_status_errors
 from ._serving._pod_scripts import STATUSES, PodScripts, containers_of
+from ._serving._scripted_processes import ProcessHandler, ProcessScripts, ScriptedCommand
 from ._serving._watching import WatchEnd
 from ._storage._clock import timestamp
 from ._storage._storage import JSONObject
@@ -83,6 +84,63 @@ class ScriptedPod:
             return {**status, "lastState": last, "state": self._running(), "restartCount": count, "ready": True}
 
         self._set_status(container, restarted)
+
+    def script_command(
+        self,
+        command: Sequence[str],
+        *,
+        stdout: str | bytes = b"",
+        stderr: str | bytes = b"",
+        exit_code: int = 0,
+        container: str | None = None,
+    ) -> None:
+        """Let a command that a client executes have this output and exit code; others do not exist.
+
+        Args:
+            command: The program and all of its arguments.
+            stdout: What it writes.
+            stderr: What it writes to its standard error.
+            exit_code: Its exit code.
+            container: The container; None for all.
+        """
+        output, errors = (each.encode() if isinstance(each, str) else each for each in (stdout, stderr))
+        self._processes().commands[container or "", tuple(command)] = ScriptedCommand(output, errors, exit_code)
+
+    def on_exec(self, handler: ProcessHandler, *, container: str | None = None) -> None:
+        """Let a function play the commands that clients execute.
+
+        ::
+
+            async def echo(process: ScriptedProcess) -> int:
+                await process.stdout.send_all(" ".join(process.command[1:]).encode())
+                return 0
+
+            web.on_exec(echo)
+
+        It runs in a task of the server's, and is cancelled when the client disconnects.
+        What it raises is raised by :meth:`APIServer.run`.
+
+        Args:
+            handler: Plays a :class:`ScriptedProcess`, and returns its exit code, or None for 0.
+            container: The container; None for all.
+        """
+        self._processes().on_exec[container or ""] = handler
+
+    def on_attach(self, handler: ProcessHandler, *, container: str | None = None) -> None:
+        """Let a function play the process of a container for clients that attach to it.
+
+        Without one, they receive what the container logs, until it has ended.
+
+        Args:
+            handler: As for :meth:`on_exec`; the exit code is ignored.
+            container: The container; None for all.
+        """
+        self._processes().on_attach[container or ""] = handler
+
+    def _processes(self) -> ProcessScripts:
+        with as_status_errors(f"script pod {self.name}"):
+            pod = self._scripts.pod(self.namespace, self.name)
+        return self._scripts.processes[pod["metadata"]["uid"]]
 
     def disconnect(self, how: WatchEnd = "reset") -> int:
         """End the requests that follow a log of this pod, as if the connection between server and node had broken.

@@ -3,6 +3,8 @@
 Every request but a watch, or one that follows a log, is handled synchronously, without a checkpoint between reading
 its body and sending its response.
 A watch or a log is sent by its request's own task, while a second task waits for the client to disconnect.
+A process in a container is a WebSocket, for which the ASGI server must have the extension ``UPGRADE``: the transport in
+memory and `serve_http` have it.
 
 When an application returns before its last ``http.response.body``, the ASGI server breaks the connection; a watch is
 reset this way.
@@ -26,8 +28,9 @@ from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
+from ._pod_processes import UPGRADE, ProcessRequest, accept
 from ._requests import RequestRecord, read_request
-from ._resources import ResourceRequest, Resources
+from ._resources import ResourceRequest, Resources, Result
 from ._responses import Response, error_response
 from ._watching import Watch, Watches
 
@@ -85,8 +88,16 @@ class Application:
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            request = ResourceRequest(record, headers.get("accept", ""), content_type, body, warnings)
+            accepted = headers.get("accept", "")
+            request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
             result, served = self._handle(request, headers.get("host", ""))
+            if isinstance(result, ProcessRequest):
+                socket = await accept(result, headers, (scope.get("extensions") or {}).get(UPGRADE))
+                try:
+                    await result.run(socket)
+                finally:
+                    await socket.aclose()
+                return
         except APIStatusError as error:
             result, served = error_response(error), None
         headers_of_warnings = warning_headers(warnings) if warnings else ()
@@ -99,7 +110,7 @@ class Application:
         elif isinstance(result, Response):
             await send_response(result, send, headers_of_warnings)
 
-    def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch | LogStream, ServedKind | None]:
+    def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
         self._faults.check(request.record)
         if request.record.is_resource:
             return self._resources.handle(request)

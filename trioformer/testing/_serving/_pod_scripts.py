@@ -17,6 +17,7 @@ from .._storage._kinds import ServedKind
 from .._storage._registry import Registry, decoded
 from .._storage._storage import JSONObject
 from .._storage._tracking import Writer
+from ._scripted_processes import ProcessScripts
 from ._watching import Watches
 
 PODS: Final = ("", "v1", "pods")
@@ -101,6 +102,8 @@ class PodScripts:
     _registry: Registry
     followers: Watches
     logs: defaultdict[LogKey, ContainerLog] = attrs.field(init=False, factory=lambda: defaultdict(ContainerLog))
+    processes: defaultdict[str, ProcessScripts] = attrs.field(init=False, factory=lambda: defaultdict(ProcessScripts))
+    """What is executed in containers, by the uid of the pod."""
 
     @property
     def served(self) -> ServedKind:

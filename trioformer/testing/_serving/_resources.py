@@ -6,7 +6,7 @@ All of it is synchronous, so each request is atomic.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import attrs
 
@@ -26,11 +26,15 @@ from .._storage._tracking import Writer, manager_of
 from . import _subresources
 from ._listing import ListOptions, list_page, minimum_revision
 from ._logs import LogStream, request_log
+from ._pod_processes import ProcessRequest
 from ._pod_scripts import PodScripts
 from ._rendering import Rendering
 from ._requests import RequestRecord
 from ._responses import Response, json_response
 from ._watching import Watch, WatchSettings
+
+Result: TypeAlias = Response | Watch | LogStream | ProcessRequest
+"""What a request is answered with."""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
 
@@ -48,6 +52,8 @@ class ResourceRequest:
     """The media type of the body, without parameters."""
     body: bytes
     """The complete body."""
+    query: bytes = b""
+    """The query, in which a parameter may be repeated."""
     warnings: list[str] = attrs.field(factory=list, eq=False)
     """The warnings of the response, whether it is an error or not."""
 
@@ -130,8 +136,8 @@ class Resources:
     _settings: WatchSettings
     _scripts: PodScripts
 
-    def handle(self, request: ResourceRequest) -> tuple[Response | Watch | LogStream, ServedKind]:
-        """Handle a request; returns the response, or the watch or log to send, and the kind.
+    def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind]:
+        """Handle a request; returns the response, or the watch, log or process to send, and the kind.
 
         Raises:
             APIStatusError: The request fails.
@@ -148,6 +154,8 @@ class Resources:
             request.warnings.append(served.deprecation)
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
             return request_log(self._scripts, record), served
+        if served.resource == "pods" and record.subresource in ("exec", "attach") and record.verb in ("get", "create"):
+            return ProcessRequest.parse(self._scripts, record, request.query), served
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.subresource is not None and record.subresource not in served.info.subresources:

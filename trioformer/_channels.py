@@ -1,0 +1,250 @@
+"""WebSockets that carry channels, as exec, attach and port-forward of pods use them; for both sides.
+
+Every message is binary, and its first byte is the number of a channel.
+In ``v5.channel.k8s.io`` a message on channel 255 closes the channel that it names; in v4 no channel can be closed.
+
+wsproto makes and parses the frames; the handshake is the caller's: on the client's side it is a request as every other.
+
+There is no task.
+Whoever receives also responds to pings, and a client pings a server that is silent.
+While nobody receives, the peer cannot send more than fits into the buffers of the sockets, and is not pinged.
+
+Source: apimachinery ``pkg/util/httpstream/wsstream``, client-go ``tools/remotecommand/websocket.go``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Final, final
+
+import trio
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong
+from wsproto.frame_protocol import CloseReason
+from wsproto.utilities import LocalProtocolError, generate_accept_token
+
+V4: Final = "v4.channel.k8s.io"
+V5: Final = "v5.channel.k8s.io"
+CLOSE: Final = 255
+"""The channel of messages that close another one."""
+
+PING_PERIOD: Final = 5.0
+"""Seconds of silence after which the peer is pinged (client-go's ``pingPeriod``)."""
+PING_PATIENCE: Final = 61.0
+"""Seconds for a response (client-go's ``pingReadDeadline``)."""
+_CONTROL_PATIENCE: Final = 5.0
+"""Seconds that sending a ping or pong may take, even if the task is cancelled: a part of it would be no frame."""
+_CLOSE_PATIENCE: Final = 0.5
+"""Seconds that sending the close frame may take."""
+_PIECE: Final = 32 * 1024
+"""Bytes of one message, as kubectl sends them."""
+_RECEIVE_SIZE: Final = 64 * 1024
+_FAILURES: Final = (CloseReason.PROTOCOL_ERROR, CloseReason.INVALID_FRAME_PAYLOAD_DATA, CloseReason.MESSAGE_TOO_BIG)
+
+accept_token = generate_accept_token
+"""Returns the ``Sec-WebSocket-Accept`` for a ``Sec-WebSocket-Key``, both as bytes."""
+
+
+@final
+class ChannelSocket:
+    """A WebSocket whose messages belong to channels; one task may receive while others send.
+
+    Attributes:
+        protocol: What was negotiated, :data:`V4` or :data:`V5`, or another one with the same messages.
+        close_text: What the peer has given as the reason of its end; empty if there is none.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, protocol: str, *, is_client: bool) -> None:
+        self.protocol: str = protocol
+        self.close_text: str = ""
+        self._stream = stream
+        self._is_client = is_client
+        self._frames = Connection(ConnectionType.CLIENT if is_client else ConnectionType.SERVER)
+        self._pieces: deque[tuple[int, bytes]] = deque()
+        """What has been received, and not yet returned: what one read of the stream has had."""
+        self._channel: int | None = None
+        """The channel of the message that is being received; None at its beginning."""
+        self._sending = trio.Lock()
+        self._is_closed = self._is_receiving = self._cannot_send = False
+        self._has_peer_closed = False
+        self._failure = ""
+        """What is wrong with the frames; raised when everything before it has been returned."""
+        self._ping_at = trio.current_time() + PING_PERIOD
+        self._pinged_at = math.inf
+        """When the first ping was sent that nothing has arrived since."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.protocol}: {'closed' if self._is_closed else 'open'}>"
+
+    @property
+    def can_close_channels(self) -> bool:
+        """Whether :meth:`close_channel` is possible."""
+        return self.protocol == V5
+
+    async def send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes on a channel; what other tasks send is between messages.  Without any, nothing is sent.
+
+        Raises:
+            trio.BrokenResourceError: The connection has ended, or an earlier call was cancelled.
+            trio.ClosedResourceError: The socket is closed.
+
+        Cancellation:
+            Some of it may have been sent; then nothing more can be sent.
+        """
+        rest = memoryview(data)
+        await trio.lowlevel.checkpoint_if_cancelled()
+        while rest:
+            async with self._sending:
+                self._check_sending()
+                await self._send_event(Message(data=bytes((channel,)) + rest[:_PIECE]))
+            rest = rest[_PIECE:]
+
+    async def close_channel(self, channel: int) -> None:
+        """Tell the peer that nothing more follows on a channel.
+
+        Raises:
+            ValueError: The protocol has no such message.
+            trio.BrokenResourceError: As for :meth:`send`.
+            trio.ClosedResourceError: As for :meth:`send`.
+        """
+        if not self.can_close_channels:
+            raise ValueError(f"no channel can be closed in {self.protocol}")
+        await self.send(CLOSE, bytes((channel,)))
+
+    async def receive(self) -> tuple[int, bytes] | None:
+        """Receive a part of a message: its channel and bytes, perhaps none; None when the peer has closed the socket.
+
+        Raises:
+            trio.BrokenResourceError: The connection broke, what has arrived is no WebSocket, or the peer is silent.
+            trio.ClosedResourceError: The socket is closed.
+            trio.BusyResourceError: Another task is receiving.
+
+        Cancellation:
+            Nothing is lost.
+        """
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is already receiving from this WebSocket")
+        self._is_receiving = True
+        try:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            while not self._pieces:
+                if self._is_closed:
+                    raise trio.ClosedResourceError("this WebSocket is closed")
+                if self._failure:
+                    raise trio.BrokenResourceError(self._failure)
+                if self._has_peer_closed:
+                    return None
+                data = await self._receive_bytes()
+                if not data:
+                    # Kubelets and proxies often end connections without a close frame.
+                    self._has_peer_closed = True
+                    self._failure = "" if self._channel is None else "the connection has ended inside of a message"
+                    continue
+                await self._handle(data)
+        finally:
+            self._is_receiving = False
+        return self._pieces.popleft()
+
+    async def aclose(self) -> None:
+        """Send a close frame, if that is possible at once, and close the connection."""
+        if self._is_closed:
+            await trio.lowlevel.checkpoint()
+            return
+        self._is_closed = True
+        try:
+            if not (self._cannot_send or self._sending.locked()):
+                with trio.CancelScope(deadline=trio.current_time() + _CLOSE_PATIENCE, shield=True):
+                    async with self._sending:
+                        await self._send_event(CloseConnection(code=CloseReason.NORMAL_CLOSURE))
+        except trio.BrokenResourceError:
+            pass
+        finally:
+            await self._stream.aclose()
+
+    # --- sending ---
+
+    def _check_sending(self) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("this WebSocket is closed")
+        if self._cannot_send:
+            raise trio.BrokenResourceError("nothing more can be sent on this connection")
+
+    async def _send_event(self, event: Event) -> None:
+        """Send a frame; the caller holds the lock."""
+        try:
+            data = self._frames.send(event)
+        except LocalProtocolError as exc:  # a close frame was received
+            self._cannot_send = True
+            raise trio.BrokenResourceError("the peer has closed the connection") from exc
+        self._cannot_send = True  # until all of it has been sent
+        await self._stream.send_all(data)
+        self._cannot_send = isinstance(event, CloseConnection)
+
+    async def _send_control(self, event: Event, *, must_wait: bool = True) -> bool:
+        """Send a frame between those of other tasks, and return whether it was sent; reading shows why not."""
+        if self._sending.locked() and not must_wait:
+            return False
+        with trio.CancelScope(deadline=trio.current_time() + _CONTROL_PATIENCE, shield=True):
+            async with self._sending:
+                if not (self._cannot_send or self._is_closed):
+                    try:
+                        await self._send_event(event)
+                    except trio.BrokenResourceError:
+                        return False
+                    return True
+        return False
+
+    # --- receiving ---
+
+    async def _receive_bytes(self) -> bytes:
+        if not self._is_client:
+            return bytes(await self._stream.receive_some(_RECEIVE_SIZE))
+        while True:
+            now = trio.current_time()
+            # After a time in which nobody has received, what has arrived meanwhile is received first.
+            with trio.move_on_at(max(self._ping_at, now + 1.0)):
+                data = bytes(await self._stream.receive_some(_RECEIVE_SIZE))
+                self._pinged_at = math.inf
+                self._ping_at = trio.current_time() + PING_PERIOD
+                return data
+            now = trio.current_time()
+            if now >= self._pinged_at + PING_PATIENCE:
+                raise trio.BrokenResourceError(f"the peer is silent, also to pings, for {PING_PATIENCE:g} s")
+            self._ping_at = now + PING_PERIOD
+            # A task that is blocked in sending shows that the peer does not receive, and may have a reason.
+            if await self._send_control(Ping(), must_wait=False):
+                self._pinged_at = min(self._pinged_at, now)
+
+    async def _handle(self, data: bytes) -> None:
+        """Take the pieces of messages out of what has arrived, and respond to control frames."""
+        self._frames.receive_data(data)
+        for event in list(self._frames.events()):  # what is wrong with a frame is a CloseConnection, too
+            if isinstance(event, BytesMessage):
+                self._take(bytes(event.data), is_end=event.frame_finished and event.message_finished)
+            elif isinstance(event, Ping):
+                await self._send_control(event.response())
+            elif isinstance(event, CloseConnection):
+                await self._handle_close(event)
+            elif not isinstance(event, Pong):
+                self._failure = "a message of text, and not of bytes"
+                return
+
+    def _take(self, data: bytes, *, is_end: bool) -> None:
+        channel = self._channel
+        if channel is None:
+            if not data:
+                if is_end:
+                    self._failure = "a message without a channel"
+                return
+            channel, data = data[0], data[1:]
+        self._pieces.append((channel, data))
+        self._channel = None if is_end else channel
+
+    async def _handle_close(self, event: CloseConnection) -> None:
+        self._has_peer_closed = True
+        if event.code != CloseReason.NORMAL_CLOSURE:
+            self.close_text = event.reason or ""
+        if event.code in _FAILURES:
+            self._failure = f"the WebSocket has failed: {event.reason or 'code ' + str(int(event.code))}"
+        await self._send_control(CloseConnection(code=CloseReason.NORMAL_CLOSURE))

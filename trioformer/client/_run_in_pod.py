@@ -1,0 +1,157 @@
+"""A command in a container, from its start to its end, with its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
+
+import attrs
+import trio
+
+from .._util import raise_ungrouped
+from ..errors import CommandFailedError, LimitExceededError, TrioformerError
+from ._paths import ObjectName
+from ._processes import PodProcess, ProcessInput, ProcessOutput
+
+if TYPE_CHECKING:
+    from ..models.core_v1 import Pod
+    from ._api import Api
+
+MAX_OUTPUT: Final = 64 * 1024 * 1024
+_SHOWN: Final = 500
+"""Bytes of the standard error that the text of an error has."""
+
+
+@final
+@attrs.frozen
+class CompletedCommand:
+    """A command that has ended."""
+
+    command: tuple[str, ...]
+    """The program and its arguments."""
+    exit_code: int
+    """Its exit code."""
+    stdout: bytes = attrs.field(repr=False)
+    """What it has written."""
+    stderr: bytes = attrs.field(repr=False)
+    """What it has written to its standard error."""
+
+    @property
+    def text(self) -> str:
+        """What it has written, as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.stdout.decode(errors="replace")
+
+
+async def run_in_pod(
+    api: Api[Pod],
+    name: str | ObjectName,
+    command: Sequence[str],
+    *,
+    namespace: str | None = None,
+    container: str | None = None,
+    input: bytes | str | None = None,  # noqa: A002  # as for subprocess.run
+    check: bool = True,
+    max_output_bytes: int = MAX_OUTPUT,
+) -> CompletedCommand:
+    """Execute a command in a container, wait until it has ended, and return its output.
+
+    ::
+
+        done = await run_in_pod(client.api(Pod, namespace="default"), "web-0", ["ls", "/"])
+        print(done.text)
+
+    Args:
+        api: The API of pods.
+        name: As for :meth:`Api.exec`.
+        command: The program and its arguments; no shell is involved.
+        namespace: As for :meth:`Api.exec`.
+        container: As for :meth:`Api.exec`.
+        input: What the command reads; text is sent as UTF-8.  None for no input.
+        check: Whether another exit code than 0 is an error.
+        max_output_bytes: The largest number of bytes of both outputs together; they are kept in memory.
+
+    Raises:
+        CommandFailedError: The exit code is not 0, and ``check`` is true.
+        LimitExceededError: The output is larger.
+        StatusError: As for :meth:`Api.exec`; or the node could not execute the command, which may not exist.
+        UnexpectedResponseError: As for :meth:`Api.exec`.
+        ConnectionFailedError: As for :meth:`Api.exec`; or the connection ended before the command did.
+        TrioformerError: There is ``input``, and the server cannot tell the command where it ends.
+
+    Cancellation:
+        Ends the connection.  The command loses its input and output, but the node does not kill it.
+    """
+    data = input.encode() if isinstance(input, str) else input
+    async with api.exec(name, command, namespace=namespace, container=container, stdin=data is not None) as process:
+        outputs = _Outputs(process, max_output_bytes)
+        if process.stdin is None or data is None:
+            await outputs.collect()
+        else:
+            if not process.can_close_stdin:
+                problem = "the server cannot end the input of a command; that needs Kubernetes 1.30"
+                raise TrioformerError(f"{process._where}: {process._server}: {problem}")
+            await _communicate(process.stdin, data, outputs)
+        exit_code = await process.wait()
+    done = CompletedCommand(tuple(command), exit_code, bytes(outputs.stdout), bytes(outputs.stderr))
+    if check and exit_code:
+        end = done.stderr[-_SHOWN:].decode(errors="replace").strip()
+        text = f"{process._where}: the command {done.command[0]} has ended with exit code {exit_code}"
+        raise CommandFailedError(
+            f"{text}: {end}" if end else text, exit_code=exit_code, stdout=done.stdout, stderr=done.stderr
+        )
+    return done
+
+
+@final
+class _Outputs:
+    """Collects the outputs of a process, in one task."""
+
+    def __init__(self, process: PodProcess, most: int) -> None:
+        self._process = process
+        self._most = most
+        self._streams = process.stdout, process.stderr
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+
+    async def collect(self) -> None:
+        process = self._process
+        outputs = [(each, kept) for each, kept in zip(self._streams, (self.stdout, self.stderr), strict=True) if each]
+        while not process._has_ended:
+            await process._receive_until(lambda: process._has_ended or any(each._pieces for each, _ in outputs))
+            for each, kept in outputs:
+                self._take(each, kept)
+        await trio.lowlevel.checkpoint()
+
+    def _take(self, output: ProcessOutput, kept: bytearray) -> None:
+        for piece in output._pieces:
+            kept += piece
+        output._pieces.clear()
+        output._size = 0
+        if len(self.stdout) + len(self.stderr) > self._most:
+            problem = f"more output than max_output_bytes ({self._most}); raise it, or receive it with Api.exec"
+            raise LimitExceededError(f"{self._process._where}: {problem}", limit="max_output_bytes")
+
+
+async def _communicate(stdin: ProcessInput, data: bytes, outputs: _Outputs) -> None:
+    """Send the input while the outputs are collected; a command need not read all of its input."""
+    error: Exception | None = None
+
+    async def send() -> None:
+        try:
+            await stdin.send_all(data)
+            await stdin.aclose()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the outputs, or wait(), show why
+
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            try:
+                await outputs.collect()
+            except Exception as exc:  # noqa: BLE001  # raised below
+                error = exc
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        await raise_ungrouped(group)
+    if error is not None:
+        raise error

@@ -1,0 +1,204 @@
+"""Processes in containers: requests for exec and attach, which a test's functions play.
+
+Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (ExecLocation, AttachLocation) and
+``pkg/kubelet/server/remotecommand``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias, final
+from urllib.parse import parse_qsl
+
+import attrs
+import trio
+
+from ..._channels import CLOSE, V4, V5, ChannelSocket, accept_token
+from ...client import TerminalSize
+from ...models._internal import decode, dumps
+from .._storage._status import APIStatusError, bad_request
+from .._storage._storage import JSONObject
+from ._logs import _only_container
+from ._pod_scripts import ContainerLog, PodScripts, containers_of, status_of
+from ._requests import RequestRecord
+from ._scripted_processes import ScriptedInput, ScriptedOutput, ScriptedProcess
+
+UPGRADE: Final = "trioformer.upgrade"
+"""The ASGI extension by which the application switches to another protocol.
+
+``scope["extensions"]`` has a function: it takes the headers of the response with status 101, and returns the stream.
+"""
+Upgrade: TypeAlias = Callable[[list[tuple[bytes, bytes]]], Awaitable[trio.abc.Stream]]
+
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE = range(5)
+_MAX_INPUT: Final = 16
+"""Pieces of the input that wait for the process."""
+
+
+@final
+@attrs.define(eq=False)
+class ProcessRequest:
+    """A request for exec or attach that is to become a WebSocket."""
+
+    _scripts: PodScripts
+    _pod: JSONObject
+    _container: str
+    _query: tuple[tuple[str, str], ...]
+    _is_attach: bool
+
+    protocols: tuple[str, ...] = (V5, V4)
+    """What it can be spoken in."""
+
+    @classmethod
+    def parse(cls, scripts: PodScripts, record: RequestRecord, query: bytes) -> ProcessRequest:
+        """Check a request.
+
+        Raises:
+            APIStatusError: 400 or 404.
+        """
+        name = record.name or ""
+        pod = scripts.pod(record.namespace or "", name)
+        container = record.query.get("container", "") or _only_container(pod, name)
+        if container not in (each for found in containers_of(pod).values() for each in found):
+            raise bad_request(f"container {container} is not valid for pod {name}")
+        if not pod["spec"].get("nodeName"):
+            raise bad_request(f"pod {name} does not have a host assigned")
+        pairs = tuple(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True))
+        return cls(scripts, pod, container, pairs, record.subresource == "attach")
+
+    async def run(self, socket: ChannelSocket) -> None:
+        """Play the process until it ends, or the client disconnects."""
+        flags = {name for name, value in self._query if value in ("true", "1")}
+        send, receive = trio.open_memory_channel[bytes](_MAX_INPUT)
+        process = ScriptedProcess(
+            tuple(value for name, value in self._query if name == "command"),
+            self._container,
+            "tty" in flags,
+            ScriptedInput(receive),
+            ScriptedOutput(socket, _STDOUT, "stdout" in flags),
+            ScriptedOutput(socket, _STDERR, "stderr" in flags and "tty" not in flags),
+        )
+        if "stdin" not in flags:
+            send.close()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_receive, socket, process, send, nursery.cancel_scope)
+            try:
+                status = await self._play(process)
+                await socket.send(_ERROR, dumps(status))
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                pass  # the client has gone
+            nursery.cancel_scope.cancel()
+
+    async def _play(self, process: ScriptedProcess) -> JSONObject:
+        state = (status_of(self._pod, self._container) or {}).get("state") or {}
+        if not state.get("running"):
+            return _failure(f'unable to upgrade connection: container not found ("{self._container}")')
+        scripts = self._scripts.processes[self._pod["metadata"]["uid"]]
+        handler = scripts.find(self._container, process.command, is_attach=self._is_attach)
+        if handler is not None:
+            code = await handler(process)
+        elif self._is_attach:
+            await self._follow(process, self._scripts.log_of(self._pod, self._container))
+            code = 0
+        else:
+            program = process.command[0] if process.command else ""
+            return _failure(
+                f'error executing command in container: exec: "{program}": executable file not found in $PATH'
+            )
+        return _ended(code or 0) if not self._is_attach else {"metadata": {}, "status": "Success"}
+
+    async def _follow(self, process: ScriptedProcess, log: ContainerLog) -> None:
+        """Send what the container logs from now on, until it has ended."""
+        position = log.dropped + len(log.entries)
+        while True:
+            entries = log.entries[max(position - log.dropped, 0) :]
+            position = log.dropped + len(log.entries)
+            if entries:
+                await process.stdout.send_all(b"".join(each.data for each in entries))
+            elif self._has_ended(log):
+                return
+            else:
+                await self._scripts.wait()
+
+    def _has_ended(self, log: ContainerLog) -> bool:
+        metadata = self._pod["metadata"]
+        try:
+            pod = self._scripts.pod(metadata["namespace"], metadata["name"])
+        except APIStatusError:
+            return True
+        if pod["metadata"]["uid"] != metadata["uid"] or self._scripts.log_of(pod, self._container) is not log:
+            return True
+        return not ((status_of(pod, self._container) or {}).get("state") or {}).get("running")
+
+
+async def _receive(
+    socket: ChannelSocket, process: ScriptedProcess, stdin: trio.MemorySendChannel[bytes], scope: trio.CancelScope
+) -> None:
+    with stdin:
+        try:
+            while (received := await socket.receive()) is not None:
+                channel, data = received
+                if channel == _RESIZE and data:
+                    size: Any = decode(data)
+                    process.sizes.append(TerminalSize(size["Width"], size["Height"]))
+                    process._resized.unpark_all()
+                elif channel == CLOSE and data == bytes((_STDIN,)):
+                    stdin.close()
+                elif channel == _STDIN and data:
+                    # The process may read no more, or have no input.
+                    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                        await stdin.send(data)
+        except trio.BrokenResourceError:
+            pass
+        scope.cancel()
+
+
+def _ended(code: int) -> JSONObject:
+    if code == 0:
+        return {"metadata": {}, "status": "Success"}
+    text = f"command terminated with non-zero exit code: error executing command, exit code {code}"
+    causes = [{"reason": "ExitCode", "message": str(code)}]
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": text,
+        "reason": "NonZeroExitCode",
+        "details": {"causes": causes},
+    }
+
+
+def _failure(problem: str) -> JSONObject:
+    message = f"Internal error occurred: {problem}"
+    details = {"causes": [{"message": problem}]}
+    made = {"status": "Failure", "message": message, "reason": "InternalError", "details": details, "code": 500}
+    return {"metadata": {}, **made}
+
+
+async def accept(request: ProcessRequest, headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
+    """Switch to WebSockets.
+
+    Raises:
+        APIStatusError: 400, the request does not ask for them, or the server that runs this application has none.
+    """
+    key = headers.get("sec-websocket-key", "")
+    asks = "upgrade" in headers.get("connection", "").lower() and headers.get("upgrade", "").lower() == "websocket"
+    if upgrade is None or not asks or not key or headers.get("sec-websocket-version") != "13":
+        raise bad_request("Upgrade request required")
+    asked = [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",")]
+    protocol = _first(asked, request.protocols)
+    if protocol is None:
+        raise bad_request(f"requested protocol(s) are not supported: {asked}; supports {list(request.protocols)}")
+    stream = await upgrade(
+        [
+            (b"upgrade", b"websocket"),
+            (b"connection", b"Upgrade"),
+            (b"sec-websocket-accept", accept_token(key.encode("latin-1"))),
+            (b"sec-websocket-protocol", protocol.encode()),
+        ]
+    )
+    return ChannelSocket(stream, protocol, is_client=False)
+
+
+def _first(asked: Sequence[str], known: Sequence[str]) -> str | None:
+    return next((each for each in asked if each in known), None)

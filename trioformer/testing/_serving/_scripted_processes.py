@@ -1,0 +1,131 @@
+"""Processes in containers as a test plays them: what clients send to them, and receive from them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, final
+
+import attrs
+import trio
+
+from ..._channels import ChannelSocket
+from ...client import TerminalSize
+
+
+@final
+@attrs.define(eq=False)
+class ScriptedInput(trio.abc.ReceiveStream):
+    """What a client sends to a process."""
+
+    _pieces: trio.MemoryReceiveChannel[bytes]
+    _rest: bytes = b""
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Receive bytes; ``b""`` at the end of the input."""
+        try:
+            data = self._rest or await self._pieces.receive()
+        except trio.EndOfChannel:
+            return b""
+        most = len(data) if max_bytes is None else max_bytes
+        self._rest = data[most:]
+        return data[:most]
+
+    async def receive_all(self) -> bytes:
+        """Receive the whole input."""
+        return b"".join([piece async for piece in self])
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        self._pieces.close()
+        await trio.lowlevel.checkpoint()
+
+
+@final
+@attrs.define(eq=False)
+class ScriptedOutput(trio.abc.SendStream):
+    """What a process writes for its client."""
+
+    _socket: ChannelSocket
+    _channel: int
+    _is_wanted: bool
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes; blocks while the client does not read."""
+        if self._is_wanted:
+            await self._socket.send(self._channel, data)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Return immediately."""
+        await trio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        """Do nothing: the end of the process ends its output."""
+        await trio.lowlevel.checkpoint()
+
+
+@final
+@attrs.define(eq=False)
+class ScriptedProcess:
+    """A process that a client has started with exec, or has attached to; a test plays it."""
+
+    command: tuple[str, ...]
+    """The program and its arguments; empty for attach."""
+    container: str
+    """The container."""
+    tty: bool
+    """Whether it has a terminal."""
+    stdin: ScriptedInput
+    """What the client sends; it is at its end if the client sends nothing."""
+    stdout: ScriptedOutput
+    """What the process writes."""
+    stderr: ScriptedOutput
+    """What it writes to its standard error."""
+    sizes: list[TerminalSize] = attrs.field(factory=list)
+    """The sizes that the terminal has had, the present one last."""
+    _resized: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, repr=False)
+
+    async def wait_resized(self) -> TerminalSize:
+        """Wait until the client changes the size of the terminal, and return it."""
+        await self._resized.park()
+        return self.sizes[-1]
+
+
+ProcessHandler: TypeAlias = Callable[[ScriptedProcess], Awaitable[int | None]]
+"""Plays a process; returns its exit code, None for 0."""
+
+
+@final
+@attrs.frozen
+class ScriptedCommand:
+    """A command whose output is known."""
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int
+
+    async def run(self, process: ScriptedProcess) -> int:
+        """Play it."""
+        await process.stdout.send_all(self.stdout)
+        await process.stderr.send_all(self.stderr)
+        return self.exit_code
+
+
+@final
+@attrs.define(eq=False)
+class ProcessScripts:
+    """How the processes of one pod are played, by container; an empty name is for all containers."""
+
+    commands: dict[tuple[str, tuple[str, ...]], ScriptedCommand] = attrs.field(factory=dict)
+    on_exec: dict[str, ProcessHandler] = attrs.field(factory=dict)
+    on_attach: dict[str, ProcessHandler] = attrs.field(factory=dict)
+
+    def find(self, container: str, command: tuple[str, ...], *, is_attach: bool) -> ProcessHandler | None:
+        """Return what plays a process, or None."""
+        for name in (container, ""):
+            if not is_attach and (known := self.commands.get((name, command))) is not None:
+                return known.run
+            if (handler := (self.on_attach if is_attach else self.on_exec).get(name)) is not None:
+                return handler
+        return None
