@@ -1,0 +1,276 @@
+"""Commands in containers through kube-apiserver and kwok's kubelet, which executes them on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import resource
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from trioformer import open_client
+from trioformer.client import Api, CompletedCommand, TerminalSize, run_in_pod
+from trioformer.errors import BadRequestError, CommandFailedError, InternalServerError, NotFoundError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ControlPlane, ScriptedProcess, serve_http
+from trioformer.watchtools import has_condition, wait_for
+
+CLUSTER_EXEC = """\
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterExec
+metadata:
+  name: all
+spec:
+  execs:
+  - local:
+      workDir: /
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterAttach
+metadata:
+  name: all
+spec:
+  attaches:
+  - logsFile: {file}
+"""
+MEBIBYTE = 1024 * 1024
+SPEC = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("logs") / "pod.log"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[ControlPlane]:
+    """A control plane with a node that executes commands."""
+    directory = tmp_path_factory.mktemp("assets")
+    for name in ("etcd", "kube-apiserver", "kwok"):
+        (directory / name).symlink_to(assets / name)
+    shutil.copy(assets / "kwok.yaml", directory)
+    with (directory / "kwok.yaml").open("a") as stages:
+        stages.write(CLUSTER_EXEC.format(file=log))
+    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
+    trio.run(control_plane.__aenter__)
+    yield control_plane
+    trio.run(control_plane.__aexit__, None, None, None)
+
+
+async def start(pods: Api[Pod], name: str, *containers: str) -> None:
+    """Create a pod, and wait until it runs."""
+    spec = {"nodeName": "node-1", "containers": [{"name": each, "image": "x"} for each in containers or ("main",)]}
+    await pods.create(from_dict(Pod, {"metadata": {"name": name}, "spec": spec}))
+    with trio.fail_after(60):
+        await wait_for(pods, name, has_condition("Ready"))
+
+
+def kubectl(
+    cluster: ControlPlane, assets: Path, *arguments: str, data: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    command = [str(assets / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), *arguments]
+    return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
+
+
+async def execute_here(process: ScriptedProcess) -> int:
+    """Execute a command on this machine, as kwok does."""
+    async with trio.open_nursery() as nursery:
+        run: trio.Process = await nursery.start(
+            partial(
+                trio.run_process,
+                process.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        )
+        assert run.stdin is not None
+        assert run.stdout is not None
+        assert run.stderr is not None
+
+        async def copy(source: trio.abc.ReceiveStream, target: trio.abc.SendStream) -> None:
+            try:
+                async for data in source:
+                    await target.send_all(data)
+            except trio.BrokenResourceError:
+                pass
+            finally:
+                await target.aclose()
+
+        sender = trio.CancelScope()
+
+        async def copy_input() -> None:
+            with sender:
+                await copy(process.stdin, run.stdin)  # type: ignore[arg-type]  # checked above
+
+        nursery.start_soon(copy_input)
+        async with trio.open_nursery() as outputs:
+            outputs.start_soon(copy, run.stdout, process.stdout)
+            outputs.start_soon(copy, run.stderr, process.stderr)
+        code = await run.wait()
+        sender.cancel()
+    return code if code >= 0 else 128 - code
+
+
+@asynccontextmanager
+async def opened(kind: str, cluster: ControlPlane) -> AsyncIterator[Api[Pod]]:
+    """Yield the API of pods of either server; both execute commands on this machine."""
+    if kind == "real":
+        async with open_client(kubeconfig=cluster.kubeconfig) as client:
+            yield client.api(Pod, namespace="default")
+        return
+    server = APIServer()
+    server.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+    server.script_pod("one").on_exec(execute_here)
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(serve_http, server)
+        async with open_client(ClusterConfig(server=url)) as client:
+            yield client.api(Pod, namespace="default")
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="module")
+def one(cluster: ControlPlane) -> None:
+    """A pod of the real server."""
+
+    async def create() -> None:
+        async with open_client(kubeconfig=cluster.kubeconfig) as client:
+            await start(client.api(Pod, namespace="default"), "one")
+
+    trio.run(create)
+
+
+both = pytest.mark.parametrize("kind", ["embedded", "real"])
+
+
+@both
+async def test_a_command_has_its_outputs(kind: str, one: None, cluster: ControlPlane) -> None:
+    async with opened(kind, cluster) as pods:
+        done = await run_in_pod(pods, "one", ["sh", "-c", 'echo out; echo err >&2; echo $0 "$1"', "a b", "&=%ü"])
+        assert (done.exit_code, done.text, done.stderr) == (0, "out\na b &=%ü\n", b"err\n")
+        assert await run_in_pod(pods, "one", ["true"]) == CompletedCommand(("true",), 0, b"", b"")
+
+
+@both
+@pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("exit 127", 127), ("kill -9 $$", 137)])
+async def test_another_exit_code_is_an_error(
+    kind: str, script: str, code: int, one: None, cluster: ControlPlane, assets: Path
+) -> None:
+    command = ["sh", "-c", f"echo before; {script}"]
+    async with opened(kind, cluster) as pods:
+        if kind == "embedded":
+            with pytest.raises(CommandFailedError) as raised:
+                await run_in_pod(pods, "one", command)
+            assert (raised.value.exit_code, raised.value.stdout) == (code, b"before\n")
+            return
+        # kwok reports no exit codes; kubectl prints the same text.
+        with pytest.raises(InternalServerError) as failed:
+            await run_in_pod(pods, "one", command)
+        printed = kubectl(cluster, assets, "exec", "one", "--", *command)
+        assert printed.stdout == b"before\n"
+        assert printed.stderr.decode() == f"error: {failed.value.status_message}\n"
+
+
+@both
+async def test_a_command_that_does_not_exist_is_an_error_of_the_node(
+    kind: str, one: None, cluster: ControlPlane
+) -> None:
+    async with opened(kind, cluster) as pods:
+        if kind == "real":
+            with pytest.raises(InternalServerError, match="error executing command in container"):
+                await run_in_pod(pods, "one", ["/none"])
+        with pytest.raises(NotFoundError, match='pods "none" not found'):
+            await run_in_pod(pods, "none", ["true"])
+        with pytest.raises(BadRequestError, match="container other is not valid for pod one"):
+            await run_in_pod(pods, "one", ["true"], container="other")
+
+
+@both
+async def test_input_arrives_byte_for_byte(kind: str, one: None, cluster: ControlPlane) -> None:
+    data = random.Random(0).randbytes(5_000_000)
+    # kwok does not tell a command where its input ends, not for kubectl either.
+    command = ["sh", "-c", f"head -c {len(data)} | sha256sum"]
+    async with opened(kind, cluster) as pods:
+        done = await run_in_pod(pods, "one", command, input=data)
+        assert done.text.split()[0] == hashlib.sha256(data).hexdigest()
+        if kind == "embedded":
+            assert (await run_in_pod(pods, "one", ["cat"], input=data)).stdout == data
+
+
+@both
+async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: ControlPlane) -> None:
+    size = 100 * MEBIBYTE
+    digest, received = hashlib.sha256(), 0
+    async with opened(kind, cluster) as pods:
+        async with pods.exec("one", ["head", "-c", "1000", "/dev/zero"]) as process:
+            assert await process.wait() == 0
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        async with pods.exec("one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
+            assert process.stdout is not None
+            async for data in process.stdout:
+                digest.update(data)
+                received += len(data)
+            assert await process.wait() == 0
+    assert received == size
+    assert digest.digest() == hashlib.sha256(bytes(size)).digest()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
+
+
+@pytest.mark.parametrize("size", [None, TerminalSize(101, 37)])
+async def test_a_terminal_has_its_size(size: TerminalSize | None, one: None, cluster: ControlPlane) -> None:
+    # kwok may lose what is written right before the end, so the command waits for its input.
+    script = "test -t 0 && echo terminal; read -r line; stty size; read -r line"
+    async with opened("real", cluster) as pods:
+        async with pods.exec("one", ["sh", "-c", script], stdin=True, tty=True, terminal_size=size) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is None
+            with trio.fail_after(30):
+                assert await process.stdout.receive_some() == b"terminal\r\n"
+                await process.stdin.send_all(b"go\n")
+                printed = b""
+                while len(printed.split()) < 3:
+                    printed += await process.stdout.receive_some()
+                await process.stdin.send_all(b"end\n")
+                assert await process.wait() == 0
+        if size is not None:
+            assert printed.split() == [b"go", b"37", b"101"]
+
+
+async def test_what_a_container_writes_arrives_at_who_is_attached(one: None, cluster: ControlPlane, log: Path) -> None:
+    async def write() -> None:
+        # kwok begins with what is written after it has opened the file, and nothing shows when that is.
+        while True:
+            with log.open("a") as file:
+                file.write("2026-01-01T00:00:00.000000000Z stdout F hello\n")
+            await trio.sleep(0.1)
+
+    async with opened("real", cluster) as pods, pods.attach("one", stderr=False) as process:
+        assert process.stdout is not None
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write)
+                assert (await process.stdout.receive_some()).splitlines()[0] == b"hello"
+                nursery.cancel_scope.cancel()
+
+
+async def test_a_command_goes_through_an_ordinary_client_many_times(one: None, cluster: ControlPlane) -> None:
+    async with opened("real", cluster) as pods:
+        for _ in range(20):
+            await run_in_pod(pods, "one", ["true"])
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(run_in_pod, pods, "one", ["true"])
