@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from trioformer.client import Api, Client, open_client
+from trioformer.client import Api, Client, TerminalSize, open_client
+from trioformer.errors import BadRequestError, ConnectionFailedError, InternalServerError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+MIB = 1024 * 1024
 
 
 def pod(name: str = "web-0", *containers: str, node: str = "node-1", **metadata: object) -> Pod:
@@ -105,3 +109,304 @@ async def test_a_process_reads_its_input_until_that_is_closed(
             received = await receive_all(process.stdout)
         assert await process.wait() == 0
     assert received == sent
+
+
+@both
+async def test_outputs_are_read_in_any_order(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    async def write(process: ScriptedProcess) -> None:
+        for _ in range(3):
+            await process.stderr.send_all(b"e" * 100_000)
+            await process.stdout.send_all(b"o" * 100_000)
+
+    web.on_exec(write)
+    async with either(is_socket, api_server, pods) as api:
+        async with api.exec("web-0", ["x"]) as process:
+            assert await process.wait() == 0
+            assert await receive_all(process.stdout) == b"o" * 300_000
+            assert await receive_all(process.stderr) == b"e" * 300_000
+        async with api.exec("web-0", ["x"]) as process, trio.open_nursery() as nursery:
+            found: dict[str, bytes] = {}
+
+            async def keep(name: str, stream: trio.abc.ReceiveStream | None) -> None:
+                found[name] = await receive_all(stream)
+
+            nursery.start_soon(keep, "stdout", process.stdout)
+            nursery.start_soon(keep, "stderr", process.stderr)
+        assert found == {"stdout": b"o" * 300_000, "stderr": b"e" * 300_000}
+
+
+async def test_output_that_nobody_reads_blocks_the_process(
+    web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    written = 0
+
+    async def write(process: ScriptedProcess) -> None:
+        nonlocal written
+        for _ in range(100):
+            await process.stderr.send_all(bytes(MIB // 10))
+            written += MIB // 10
+        await process.stdout.send_all(b"end")
+
+    web.on_exec(write)
+    async with pods.exec("web-0", ["x"]) as process, trio.open_nursery() as nursery:
+        nursery.start_soon(process.wait)
+        await trio.sleep(10)
+        assert written < 4 * MIB
+        assert process.stderr is not None
+        await process.stderr.aclose()
+        assert await receive_all(process.stdout) == b"end"
+        with pytest.raises(trio.ClosedResourceError):
+            await process.stderr.receive_some()
+    assert written == 100 * (MIB // 10)
+
+
+async def test_a_stream_has_one_task_for_each_direction(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async def wait(process: ScriptedProcess) -> None:
+        await process.wait_resized()
+
+    web.on_exec(wait)
+    async with pods.exec("web-0", ["x"], stdin=True, tty=True) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stdout.receive_some)
+            nursery.start_soon(stdin.send_all, bytes(10 * MIB))
+            await wait_all_tasks_blocked()
+            with pytest.raises(trio.BusyResourceError):
+                await stdout.receive_some()
+            with pytest.raises(trio.BusyResourceError):
+                await stdin.send_all(b"x")
+            nursery.cancel_scope.cancel()
+        with pytest.raises(trio.BrokenResourceError):  # a part of a message has been sent
+            await stdin.send_all(b"x")
+    with pytest.raises(trio.ClosedResourceError):
+        await stdout.receive_some()
+    with pytest.raises(trio.ClosedResourceError):
+        await stdin.send_all(b"x")
+    with pytest.raises(trio.ClosedResourceError):
+        await process.wait()
+
+
+async def test_a_terminal_has_a_size_and_no_standard_error(web: ScriptedPod, pods: Api[Pod]) -> None:
+    sizes: list[TerminalSize] = []
+
+    async def top(process: ScriptedProcess) -> None:
+        assert process.tty
+        await process.stderr.send_all(b"nobody sees this")
+        sizes.append(await process.wait_resized())
+        await process.stdout.send_all(b"!")
+        await process.wait_resized()
+        sizes.extend(process.sizes)
+
+    web.on_exec(top)
+    async with pods.exec("web-0", ["top"], tty=True, terminal_size=TerminalSize(80, 24)) as process:
+        assert process.stdout is not None
+        assert process.stderr is None
+        assert await process.stdout.receive_some() == b"!"
+        await process.resize(132, 50)
+        assert await process.wait() == 0
+    assert sizes == [TerminalSize(80, 24), TerminalSize(80, 24), TerminalSize(132, 50)]
+
+
+# --- attach ---
+
+
+async def test_who_attaches_receives_what_the_container_writes_until_it_ends(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.write_log("before")
+    async with pods.attach("web-0") as process, trio.open_nursery() as nursery:
+        found: list[bytes] = []
+
+        async def read() -> None:
+            assert process.stdout is not None
+            found.extend([data async for data in process.stdout])
+
+        nursery.start_soon(read)
+        await wait_all_tasks_blocked()
+        web.write_log("one")
+        await wait_all_tasks_blocked()
+        web.end(exit_code=7)
+        assert await process.wait() == 0
+    assert found == [b"one\n"]
+
+
+async def test_a_function_plays_the_process_that_is_attached_to(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.on_attach(cat, container="main")
+    async with pods.attach("web-0", container="main", stdin=True) as process:
+        assert process.stdin is not None
+        await process.stdin.send_all(b"hello")
+        await process.stdin.aclose()
+        assert await receive_all(process.stdout) == b"hello"
+
+
+# --- errors ---
+
+
+@both
+async def test_what_cannot_be_executed_is_an_error(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    api_server.create(pod("two", "a", "b"))
+    api_server.create(pod("ended"))
+    api_server.script_pod("ended").end()
+    api_server.create(pod("unscheduled", node=""))
+    async with either(is_socket, api_server, pods) as api:
+        for name, container, kind, text in [
+            ("none", None, NotFoundError, 'exec in pods/none in namespace default: pods "none" not found'),
+            ("two", None, BadRequestError, r"a container name must be specified for pod two, choose one of: \[a b\]"),
+            ("web-0", "other", BadRequestError, "container other is not valid for pod web-0"),
+            ("unscheduled", None, BadRequestError, "pod unscheduled does not have a host assigned"),
+        ]:
+            with pytest.raises(kind, match=text):
+                async with api.exec(name, ["true"], container=container):
+                    pytest.fail("it was executed")
+        for name, text in [
+            ("web-0", 'exec: "true": executable file not found'),
+            ("ended", r'container not found \("main"\)'),
+        ]:
+            async with api.exec(name, ["true"], stdin=True) as process:
+                with pytest.raises(InternalServerError, match=text):
+                    await process.wait()
+                assert process.stdin is not None
+                assert process.stdout is not None
+                with pytest.raises(trio.BrokenResourceError, match=text) as raised:
+                    await process.stdout.receive_some()
+                assert isinstance(raised.value.__cause__, InternalServerError)
+                with pytest.raises(trio.BrokenResourceError):
+                    await process.stdin.send_all(b"x")
+
+
+async def test_the_container_is_that_of_the_annotation(api_server: APIServer, pods: Api[Pod]) -> None:
+    api_server.create(pod("annotated", "a", "b", annotations={DEFAULT_CONTAINER: "b"}))
+    scripted = api_server.script_pod("annotated")
+    scripted.script_command(["where"], stdout="a", container="a")
+    scripted.script_command(["where"], stdout="b", container="b")
+    async with pods.exec("annotated", ["where"]) as process:
+        assert await receive_all(process.stdout) == b"b"
+    async with pods.exec("annotated", ["where"], container="a") as process:
+        assert await receive_all(process.stdout) == b"a"
+
+
+async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.on_exec(cat)
+    error = BadRequestError("a container name must be specified", code=400)
+    with pytest.raises(BadRequestError) as raised:
+        async with pods.exec("web-0", ["cat"], stdin=True):
+            raise error
+    assert raised.value is error
+
+
+async def test_wrong_arguments_are_refused_before_a_request(
+    api_server: APIServer, client: Client, pods: Api[Pod]
+) -> None:
+    wrong: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
+        (TypeError, r"write \['sh', '-c', 'ls /'\]", "ls /", {}),
+        (TypeError, "one of them is", ["ls", 1], {}),
+        (ValueError, "must not be empty", [], {}),
+        (ValueError, "one of stdin, stdout and stderr", ["ls"], {"stdout": False, "stderr": False}),
+        (ValueError, "pass tty=True", ["ls"], {"terminal_size": TerminalSize(1, 1)}),
+        (TypeError, "container", ["ls"], {"contaner": "x"}),
+    ]
+    for kind, text, command, given in wrong:
+        with pytest.raises(kind, match=text):
+            async with pods.exec("web-0", command, **given):
+                pytest.fail("it was executed")
+    with pytest.raises(TypeError, match=r"exec\(\) is for pods"):
+        async with client.api(ConfigMap, namespace="default").exec("x", ["ls"]):  # type: ignore[misc]  # that is the test
+            pytest.fail("it was executed")
+    assert [each for each in api_server.requests if each.subresource] == []
+
+
+# --- ends ---
+
+
+async def test_the_end_of_the_block_ends_the_process_of_the_server(web: ScriptedPod, pods: Api[Pod]) -> None:
+    ended = trio.Event()
+
+    async def wait(process: ScriptedProcess) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    web.on_exec(wait)
+    async with pods.exec("web-0", ["sleep"]):
+        await wait_all_tasks_blocked()
+        assert not ended.is_set()
+    await ended.wait()
+
+
+@both
+async def test_a_connection_that_ends_before_the_process_is_an_error(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    async def break_off(process: ScriptedProcess) -> None:
+        await process.stdout.send_all(b"half")
+        await process.disconnect()
+
+    web.on_exec(break_off)
+    async with either(is_socket, api_server, pods) as api, api.exec("web-0", ["x"]) as process:
+        assert process.stdout is not None
+        assert await process.stdout.receive_some() == b"half"
+        with pytest.raises(trio.BrokenResourceError) as raised:
+            await process.stdout.receive_some()
+        assert isinstance(raised.value.__cause__, ConnectionFailedError)
+        with pytest.raises(ConnectionFailedError, match="ended before the process did, so its exit code is not known"):
+            await process.wait()
+
+
+async def test_a_cancellation_at_any_moment_leaves_nothing(
+    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
+) -> None:
+    playing = 0
+
+    async def play(process: ScriptedProcess) -> int:
+        nonlocal playing
+        playing += 1
+        try:
+            async for data in process.stdin:
+                await process.stdout.send_all(data)
+                await process.stderr.send_all(data)
+            return 3
+        finally:
+            playing -= 1
+
+    web.on_exec(play)
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    ticks = 0
+    while True:
+        ticks += 1
+        with trio.CancelScope() as scope:
+            instrument = CancelAt(scope, ticks)
+            trio.lowlevel.add_instrument(instrument)
+            try:
+                async with pods.exec("web-0", ["cat"], stdin=True) as process:
+                    assert process.stdin is not None
+                    await process.stdin.send_all(bytes(100_000))
+                    await process.stdin.aclose()
+                    await receive_all(process.stderr)
+                    await process.wait()
+            finally:
+                trio.lowlevel.remove_instrument(instrument)
+        await wait_all_tasks_blocked()
+        assert (playing, trio.lowlevel.current_statistics().tasks_living) == (0, tasks)
+        if not scope.cancelled_caught:
+            break
+    assert ticks > 20
+
+
+class CancelAt(trio.abc.Instrument):
+    """Cancels a scope before its task's n-th step."""
+
+    def __init__(self, scope: trio.CancelScope, steps: int) -> None:
+        self._scope = scope
+        self._left = steps
+        self._task = trio.lowlevel.current_task()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if task is self._task:
+            self._left -= 1
+            if self._left == 0:
+                self._scope.cancel()

@@ -151,6 +151,8 @@ async def _receive(
                         await stdin.send(data)
         except trio.BrokenResourceError:
             pass
+        except trio.ClosedResourceError:
+            return  # the process has disconnected
         scope.cancel()
 
 

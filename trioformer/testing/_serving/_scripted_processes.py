@@ -91,6 +91,10 @@ class ScriptedProcess:
         await self._resized.park()
         return self.sizes[-1]
 
+    async def disconnect(self) -> None:
+        """End the connection to the client before the process has ended, as if the node were gone."""
+        await self.stdout._socket.aclose()
+
 
 ProcessHandler: TypeAlias = Callable[[ScriptedProcess], Awaitable[int | None]]
 """Plays a process; returns its exit code, None for 0."""
