@@ -1,0 +1,159 @@
+"""The handshake of WebSockets: what servers and proxies respond that have none, and the choice of the protocol."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection
+
+from trioformer._channels import V4, V5, accept_token
+from trioformer.client import Api, open_client, run_in_pod
+from trioformer.errors import (
+    BadRequestError,
+    ConnectionFailedError,
+    ForbiddenError,
+    TrioformerError,
+    UnexpectedResponseError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models.core_v1 import Pod
+
+SUCCESS = b'{"metadata":{},"status":"Success"}'
+
+
+@asynccontextmanager
+async def responding(response: bytes, *frames: bytes) -> AsyncIterator[tuple[Api[Pod], list[bytes]]]:
+    """Serve one response to each request, with the token of its key, and frames after it."""
+    heads: list[bytes] = []
+
+    async def handle(stream: trio.SocketStream) -> None:
+        async with stream:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += await stream.receive_some()
+            heads.append(head)
+            found = re.search(rb"Sec-WebSocket-Key: (\S+)", head, re.IGNORECASE)
+            assert found is not None
+            with trio.CancelScope():
+                try:
+                    await stream.send_all(response.replace(b"TOKEN", accept_token(found[1])) + b"".join(frames))
+                    await stream.send_eof()
+                    while await stream.receive_some():
+                        pass
+                except trio.BrokenResourceError:
+                    pass
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, handle, [listener])
+        async with open_client(ClusterConfig(server=f"http://127.0.0.1:{port}")) as client:
+            yield client.api(Pod, namespace="default"), heads
+        nursery.cancel_scope.cancel()
+
+
+def switch(protocol: str = V5, *, accept: str = "TOKEN", upgrade: str = "websocket") -> bytes:
+    chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n" if protocol else ""
+    return (
+        f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: {upgrade}\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Accept: {accept}\r\n{chosen}\r\n"
+    ).encode()
+
+
+def refusal(code: str, body: bytes, kind: str = "application/json") -> bytes:
+    return f"HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def messages(*contents: bytes) -> bytes:
+    frames = Connection(ConnectionType.SERVER)
+    sent = [frames.send(BytesMessage(data=each)) for each in contents]
+    return b"".join([*sent, frames.send(CloseConnection(code=1000))])
+
+
+FORBIDDEN = b'{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}'
+NO_UPGRADE = (
+    b'{"kind":"Status","status":"Failure","message":"Upgrade request required","reason":"BadRequest","code":400}'
+)
+
+
+@pytest.mark.parametrize(
+    ("response", "kind", "text"),
+    [
+        (refusal("403 Forbidden", FORBIDDEN), ForbiddenError, "exec in pods/web-0 in namespace default: no"),
+        (refusal("400 Bad Request", NO_UPGRADE), UnexpectedResponseError, r"WebSockets are refused.*\(HTTP 400\)"),
+        (refusal("200 OK", b"<html>", "text/html"), UnexpectedResponseError, r"WebSockets are refused.*\(HTTP 200\)"),
+        (refusal("400 Bad Request", b"no", "text/plain"), BadRequestError, "no"),
+        (switch(accept="x"), UnexpectedResponseError, "not that of a WebSocket"),
+        (switch(upgrade="SPDY/3.1"), UnexpectedResponseError, "not that of a WebSocket"),
+        (switch(""), UnexpectedResponseError, "the server speaks none of v5.channel.k8s.io and v4.channel.k8s.io"),
+        (switch("channel.k8s.io"), UnexpectedResponseError, "the server speaks only channel.k8s.io of"),
+        (b"", ConnectionFailedError, "exec in pods/web-0 in namespace default"),
+    ],
+)
+async def test_a_server_without_websockets_is_an_error(response: bytes, kind: type[TrioformerError], text: str) -> None:
+    async with responding(response) as (pods, heads):
+        with pytest.raises(kind, match=text) as raised:
+            await run_in_pod(pods, "web-0", ["true"])
+        assert "\n" not in str(raised.value)
+        assert len(heads) == 1
+
+
+async def test_the_request_names_the_command_and_the_protocols() -> None:
+    async with responding(switch(), messages(b"\x01hello", b"\x03" + SUCCESS)) as (pods, heads):
+        done = await run_in_pod(pods, "web-0", ["echo", "a b", "&=%ü"], container="main")
+        assert (done.exit_code, done.stdout) == (0, b"hello")
+    (head,) = heads
+    line, *headers = head.decode().split("\r\n")
+    assert line == (
+        "GET /api/v1/namespaces/default/pods/web-0/exec?command=echo&command=a+b&command=%26%3D%25%C3%BC"
+        "&stdout=true&stderr=true&container=main HTTP/1.1"
+    )
+    assert "Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io" in headers
+    assert "Sec-WebSocket-Version: 13" in headers
+
+
+async def test_version_4_does_all_but_ending_the_input() -> None:
+    async with responding(switch(V4), messages(b"\x01", b"\x01hello", b"\x03" + SUCCESS)) as (pods, _):
+        assert (await run_in_pod(pods, "web-0", ["true"])).text == "hello"
+        with pytest.raises(TrioformerError, match=r"cannot end the input of a command; that needs Kubernetes 1\.30"):
+            await run_in_pod(pods, "web-0", ["cat"], input="x")
+        async with pods.exec("web-0", ["cat"], stdin=True) as process:
+            assert process.stdin is not None
+            await process.stdin.send_all(b"x")
+            await process.stdin.aclose()
+            assert await process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("frames", "problem"),
+    [
+        (messages(b"\x01hello"), "the connection has ended"),
+        (messages(b"\x01hello", b"\x07x"), "data on channel 7, which was not requested"),
+        (messages(b"\x01hello", b"\x00x"), "data on channel 0, which was not requested"),
+        (messages(b"\x03not json"), "instead of a Status there is 'not json'"),
+        (messages(b"\x03[]"), "what should be the Status of the process is none"),
+        (messages(b"\x03" + bytes(100_000)), "the Status of the process is too long"),
+        (messages(b"\x01" + bytes(100))[:50], "the connection has ended inside of a message"),
+        (b"\x82", "the connection has ended"),
+        (b"\xff\xff", "the WebSocket has failed"),
+    ],
+)
+async def test_what_no_node_sends_is_an_error(frames: bytes, problem: str) -> None:
+    async with responding(switch(), frames) as (pods, _):
+        with pytest.raises(ConnectionFailedError, match=problem):
+            await run_in_pod(pods, "web-0", ["true"])
+
+
+async def test_a_status_in_pieces_is_put_together_and_the_output_after_it_is_kept() -> None:
+    frames = Connection(ConnectionType.SERVER)
+    sent = b"".join(
+        frames.send(BytesMessage(data=each))
+        for each in (b"\x03" + SUCCESS[:10], b"\x01one", b"\x03" + SUCCESS[10:], b"\x01two")
+    )
+    async with responding(switch(), sent) as (pods, _):
+        assert (await run_in_pod(pods, "web-0", ["true"])).text == "onetwo"
