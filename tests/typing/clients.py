@@ -12,14 +12,21 @@ import trio
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
 from trioformer.client import (
     Api,
+    CompletedCommand,
     Health,
     HealthCheck,
     LogLine,
     LogLines,
     ObjectList,
     PatchType,
+    PodProcess,
+    ProcessInput,
+    ProcessOutput,
     RawResponse,
+    TerminalSize,
     WatchEvent,
+    interact,
+    run_in_pod,
 )
 from trioformer.errors import (
     ApplyConflictError,
@@ -190,6 +197,24 @@ async def logs(client: Client) -> None:
             assert_type(line.time, datetime | None)
         assert_type(await lines.receive_batch(), list[LogLine])
     await client.api(Node).logs("node-1")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have logs
+
+
+async def processes(client: Client) -> None:
+    pods = client.api(Pod, namespace="default")
+    async with pods.exec("web-0", ["cat"], stdin=True, terminal_size=TerminalSize(80, 24), tty=True) as process:
+        assert_type(process, PodProcess)
+        assert_type(process.stdin, ProcessInput | None)
+        assert_type(process.stdout, ProcessOutput | None)
+        assert_type(process.exit_code, int | None)
+        assert_type(await process.wait(), int)
+        assert_type(await interact(process), int)
+    async with pods.attach("web-0", container="main") as process:
+        assert_type(process, PodProcess)
+    done = await run_in_pod(pods, "web-0", ["ls"], input="x", check=False)
+    assert_type(done, CompletedCommand)
+    assert_type(done.stdout, bytes)
+    assert_type(done.text, str)
+    client.api(Node).exec("node-1", ["ls"])  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have processes
 
 
 async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:

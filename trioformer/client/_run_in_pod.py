@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import attrs
 import trio
 
 from .._util import raise_ungrouped
 from ..errors import CommandFailedError, LimitExceededError, TrioformerError
+from ..models.core_v1 import Pod
+from ._api import Api
 from ._paths import ObjectName
 from ._processes import PodProcess, ProcessInput, ProcessOutput
-
-if TYPE_CHECKING:
-    from ..models.core_v1 import Pod
-    from ._api import Api
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 500

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
     from ._serving._scripted_processes import ProcessHandler as ProcessHandler
+    from ._serving._scripted_processes import ScriptedInput as ScriptedInput
+    from ._serving._scripted_processes import ScriptedOutput as ScriptedOutput
     from ._serving._scripted_processes import ScriptedProcess as ScriptedProcess
     from ._simulation import open_simulated_cluster as open_simulated_cluster
     from ._simulation import simulate_cluster as simulate_cluster
@@ -52,6 +54,8 @@ __all__ = [
     "ControlPlaneError",
     "ProcessHandler",
     "RequestRecord",
+    "ScriptedInput",
+    "ScriptedOutput",
     "ScriptedPod",
     "ScriptedProcess",
     "open_simulated_cluster",
@@ -68,6 +72,8 @@ _MODULES = {
     "ControlPlaneError": "control_plane",
     "ProcessHandler": "_serving._scripted_processes",
     "RequestRecord": "_serving._requests",
+    "ScriptedInput": "_serving._scripted_processes",
+    "ScriptedOutput": "_serving._scripted_processes",
     "ScriptedPod": "_scripted_pods",
     "ScriptedProcess": "_serving._scripted_processes",
     "open_simulated_cluster": "_simulation",

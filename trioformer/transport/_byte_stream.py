@@ -33,9 +33,8 @@ from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_faile
 from ._generations import GENERATION
 from ._gzip import GunzipChunks, is_gzip
 from ._health import ServerHealth
-from ._http11 import SWITCHED
 from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
-from ._response import request_id_in
+from ._response import SWITCHED, request_id_in
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""

@@ -19,14 +19,13 @@ import httpx
 import trio
 
 from ._network import _SocketStream
+from ._response import SWITCHED
 
 if TYPE_CHECKING:
     from ._proxy._forward import ForwardedRequests
 
 READ_SIZE: Final = 64 * 1024
 """Bytes that one read of the network returns at most."""
-SWITCHED: Final = 101
-"""The status code with which a server agrees to another protocol."""
 _MAX_HEAD: Final = 100 * 1024
 """Bytes of a head that has not ended."""
 

@@ -18,10 +18,11 @@ import trio
 
 from ._errors import RetiredConnectionError
 from ._health import ServerHealth
-from ._http11 import SWITCHED, Head, Http11Connection
+from ._http11 import Head, Http11Connection
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
+from ._response import SWITCHED
 from ._tls import _client_context
 from ._upgraded_stream import UpgradedStream
 

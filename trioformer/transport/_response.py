@@ -8,6 +8,8 @@ from typing import Final, final
 
 import attrs
 
+SWITCHED: Final = 101
+"""The status of a response after which the connection speaks another protocol."""
 _ID: Final = re.compile(r"[!-~]{1,64}")
 """As kube-apiserver accepts one from a client; usually it is a UUID."""
 

@@ -71,13 +71,13 @@ class ProcessRequest:
         """Play the process until it ends, or the client disconnects."""
         flags = {name for name, value in self._query if value in ("true", "1")}
         send, receive = trio.open_memory_channel[bytes](_MAX_INPUT)
-        process = ScriptedProcess(
+        process = ScriptedProcess._create(
             tuple(value for name, value in self._query if name == "command"),
             self._container,
             "tty" in flags,
-            ScriptedInput(receive),
-            ScriptedOutput(socket, _STDOUT, "stdout" in flags),
-            ScriptedOutput(socket, _STDERR, "stderr" in flags and "tty" not in flags),
+            ScriptedInput._create(receive),
+            ScriptedOutput._create(socket, _STDOUT, "stdout" in flags),
+            ScriptedOutput._create(socket, _STDERR, "stderr" in flags and "tty" not in flags),
         )
         if "stdin" not in flags:
             send.close()

@@ -9,12 +9,13 @@ import attrs
 import trio
 
 from ..._channels import ChannelSocket
+from ..._util import NoPublicConstructor
 from ...client import TerminalSize
 
 
 @final
 @attrs.define(eq=False)
-class ScriptedInput(trio.abc.ReceiveStream):
+class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
     """What a client sends to a process."""
 
     _pieces: trio.MemoryReceiveChannel[bytes]
@@ -42,7 +43,7 @@ class ScriptedInput(trio.abc.ReceiveStream):
 
 @final
 @attrs.define(eq=False)
-class ScriptedOutput(trio.abc.SendStream):
+class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
     """What a process writes for its client."""
 
     _socket: ChannelSocket
@@ -67,7 +68,7 @@ class ScriptedOutput(trio.abc.SendStream):
 
 @final
 @attrs.define(eq=False)
-class ScriptedProcess:
+class ScriptedProcess(metaclass=NoPublicConstructor):
     """A process that a client has started with exec, or has attached to; a test plays it."""
 
     command: tuple[str, ...]
