@@ -274,3 +274,30 @@ async def test_a_command_goes_through_an_ordinary_client_many_times(one: None, c
         async with trio.open_nursery() as nursery:
             for _ in range(20):
                 nursery.start_soon(run_in_pod, pods, "one", ["true"])
+
+
+async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: Path) -> None:
+    server = APIServer()
+    server.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+    server.script_pod("one").on_exec(execute_here)
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(serve_http, server)
+
+        async def kubectl_exec(*arguments: str, data: bytes = b"") -> tuple[int, bytes, str]:
+            command = [str(assets / "kubectl"), "--server", url, "exec", *arguments]
+            with trio.fail_after(60):
+                done = await trio.run_process(
+                    command, stdin=data, capture_stdout=True, capture_stderr=True, check=False
+                )
+            return done.returncode, done.stdout, done.stderr.decode()
+
+        assert await kubectl_exec("one", "--", "sh", "-c", "echo out; exit 3") == (
+            3,
+            b"out\n",
+            "command terminated with exit code 3\n",
+        )
+        data = random.Random(1).randbytes(3_000_000)
+        assert await kubectl_exec("-i", "one", "--", "cat", data=data) == (0, data, "")
+        code, _, problem = await kubectl_exec("one", "-c", "other", "--", "true")
+        assert (code, "container other is not valid for pod one" in problem) == (1, True)
+        nursery.cancel_scope.cancel()

@@ -209,7 +209,7 @@ async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
-        ("GET", f"{PODS}/web-1/exec", 404),
+        ("GET", f"{PODS}/web-1/proxy", 404),
         ("POST", f"{PODS}/web-1/log", 405),
         ("GET", "/api/v1/namespaces/default/configmaps/cm/status", 404),
         ("POST", f"{PODS}/web-1", 405),
