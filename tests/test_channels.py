@@ -60,6 +60,13 @@ async def test_each_message_belongs_to_a_channel() -> None:
     assert [await socket.receive() for _ in range(3)] == [(1, b"one"), (2, b""), (1, b"two")]
 
 
+async def test_all_that_has_arrived_is_received_at_once() -> None:
+    socket, peer = pair()
+    await peer.send(BytesMessage(data=b"\x01one"), BytesMessage(data=b"\x02two"), CloseConnection(code=1000))
+    assert await socket.receive_batch() == [(1, b"one"), (2, b"two")]
+    assert await socket.receive_batch() == []
+
+
 async def test_large_data_is_sent_in_pieces() -> None:
     socket, peer = pair()
     data = bytes(range(256)) * 1024

@@ -39,7 +39,8 @@ _CLOSE_PATIENCE: Final = 0.5
 """Seconds that sending the close frame may take."""
 _PIECE: Final = 32 * 1024
 """Bytes of one message, as kubectl sends them."""
-_RECEIVE_SIZE: Final = 64 * 1024
+_RECEIVE_SIZE: Final = 256 * 1024
+"""Bytes that are received at once; the connections of a client decrypt as many at once."""
 _FAILURES: Final = (CloseReason.PROTOCOL_ERROR, CloseReason.INVALID_FRAME_PAYLOAD_DATA, CloseReason.MESSAGE_TOO_BIG)
 
 accept_token = generate_accept_token
@@ -123,6 +124,21 @@ class ChannelSocket:
         Cancellation:
             Nothing is lost.
         """
+        await self._fill()
+        return self._pieces.popleft() if self._pieces else None
+
+    async def receive_batch(self) -> list[tuple[int, bytes]]:
+        """Receive all parts of messages that have arrived, at least one; an empty list when the peer has closed.
+
+        It raises what :meth:`receive` raises.
+        """
+        await self._fill()
+        batch = list(self._pieces)
+        self._pieces.clear()
+        return batch
+
+    async def _fill(self) -> None:
+        """Wait until there are pieces, or the peer has ended the connection."""
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this WebSocket")
         self._is_receiving = True
@@ -134,7 +150,7 @@ class ChannelSocket:
                 if self._failure:
                     raise trio.BrokenResourceError(self._failure)
                 if self._has_peer_closed:
-                    return None
+                    return
                 data = await self._receive_bytes()
                 if not data:
                     # Kubelets and proxies often end connections without a close frame.
@@ -144,7 +160,6 @@ class ChannelSocket:
                 await self._handle(data)
         finally:
             self._is_receiving = False
-        return self._pieces.popleft()
 
     async def aclose(self) -> None:
         """Send a close frame, if that is possible at once, and close the connection."""

@@ -177,25 +177,27 @@ class PodProcess(metaclass=NoPublicConstructor):
                 self._changed.unpark_all()
 
     async def _receive(self) -> None:
-        received: tuple[int, bytes] | None = None
+        received: list[tuple[int, bytes]] = []
         try:
-            with trio.move_on_at(self._status_deadline):
-                received = await self._socket.receive()
+            if self._status_deadline == math.inf:
+                received = await self._socket.receive_batch()
+            else:
+                with trio.move_on_at(self._status_deadline):
+                    received = await self._socket.receive_batch()
         except trio.BrokenResourceError as exc:
             self._end(exc)
             return
         # no checkpoint between receiving something and remembering it
-        if received is None:
+        if not received:
             self._end(None)
-            return
-        channel, data = received
-        output = self.stdout if channel == STDOUT else self.stderr if channel == STDERR else None
-        if output is not None:
-            output._feed(data)
-        elif channel == ERROR:
-            self._take_status(data)
-        elif data or channel > RESIZE:  # some servers begin each channel with an empty message
-            self._end(trio.BrokenResourceError(f"data on channel {channel}, which was not requested"))
+        for channel, data in received:
+            output = self.stdout if channel == STDOUT else self.stderr if channel == STDERR else None
+            if output is not None:
+                output._feed(data)
+            elif channel == ERROR:
+                self._take_status(data)
+            elif data or channel > RESIZE:  # some servers begin each channel with an empty message
+                self._end(trio.BrokenResourceError(f"data on channel {channel}, which was not requested"))
 
     def _take_status(self, data: bytes) -> None:
         self._status += data
@@ -356,7 +358,11 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
                 raise trio.BrokenResourceError(str(process._error)) from process._error
             return b""
         was_full = self._is_full
-        piece = self._pieces.popleft()
+        if max_bytes is None:
+            piece = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+            self._pieces.clear()
+        else:
+            piece = self._pieces.popleft()
         if max_bytes is not None and len(piece) > max_bytes:
             self._pieces.appendleft(piece[max_bytes:])
             piece = piece[:max_bytes]
