@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, TextMessage
@@ -90,6 +93,33 @@ async def test_a_message_of_several_frames_is_one_of_its_channel() -> None:
     )
     assert [await socket.receive() for _ in range(3)] == [(1, b"on"), (1, b"e"), (2, b"two")]
     assert await peer.receive() == Pong(payload=b"x")
+
+
+@given(
+    messages=st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=400)), max_size=8),
+    cuts=st.lists(st.integers(0, 4000), max_size=12),
+)
+async def test_messages_arrive_however_they_are_cut(messages: list[tuple[int, bytes]], cuts: list[int]) -> None:
+    socket, peer = pair()
+    data = b"".join(peer.frames.send(BytesMessage(data=bytes((channel,)) + content)) for channel, content in messages)
+    data += peer.frames.send(CloseConnection(code=1000))
+    found: dict[int, bytes] = {}
+
+    async def receive() -> None:
+        while (received := await socket.receive()) is not None:
+            channel, piece = received
+            found[channel] = found.get(channel, b"") + piece
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive)
+        places = sorted({0, *(cut for cut in cuts if cut < len(data)), len(data)})
+        for begin, end in pairwise(places):
+            await peer.stream.send_all(data[begin:end])
+            await wait_all_tasks_blocked()
+    expected: dict[int, bytes] = {}
+    for channel, content in messages:
+        expected[channel] = expected.get(channel, b"") + content
+    assert found == expected
 
 
 async def test_no_channel_can_be_closed_in_version_4() -> None:
