@@ -307,7 +307,7 @@ async def test_wrong_arguments_are_refused_before_a_request(
         (ValueError, "must not be empty", [], {}),
         (ValueError, "one of stdin, stdout and stderr", ["ls"], {"stdout": False, "stderr": False}),
         (ValueError, "pass tty=True", ["ls"], {"terminal_size": TerminalSize(1, 1)}),
-        (TypeError, "container", ["ls"], {"contaner": "x"}),
+        (TypeError, "image", ["ls"], {"image": "x"}),
     ]
     for kind, text, command, given in wrong:
         with pytest.raises(kind, match=text):

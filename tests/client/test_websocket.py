@@ -105,12 +105,12 @@ async def test_a_server_without_websockets_is_an_error(response: bytes, kind: ty
 
 async def test_the_request_names_the_command_and_the_protocols() -> None:
     async with responding(switch(), messages(b"\x01hello", b"\x03" + SUCCESS)) as (pods, heads):
-        done = await run_in_pod(pods, "web-0", ["echo", "a b", "&=%ü"], container="main")
+        done = await run_in_pod(pods, "web-0", ["echo", "a b", "&=%ü", "\udcff"], container="main")
         assert (done.exit_code, done.stdout) == (0, b"hello")
     (head,) = heads
     line, *headers = head.decode().split("\r\n")
     assert line == (
-        "GET /api/v1/namespaces/default/pods/web-0/exec?command=echo&command=a+b&command=%26%3D%25%C3%BC"
+        "GET /api/v1/namespaces/default/pods/web-0/exec?command=echo&command=a+b&command=%26%3D%25%C3%BC&command=%FF"
         "&stdout=true&stderr=true&container=main HTTP/1.1"
     )
     assert "Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io" in headers

@@ -446,7 +446,9 @@ async def _open(
     flags: Mapping[str, bool],
     terminal_size: TerminalSize | None,
 ) -> AsyncGenerator[PodProcess, None]:
-    async with open_channels(transport, f"{path}?{urlencode(query)}", where=where) as (socket, server):
+    # What the program was called with, and is no UTF-8, arrives byte for byte.
+    path = f"{path}?{urlencode(query, errors='surrogateescape')}"
+    async with open_channels(transport, path, where=where) as (socket, server):
         process = PodProcess._create(socket, where, server, flags["tty"])
         if flags["stdin"]:
             process.stdin = ProcessInput._create(process)
@@ -456,7 +458,8 @@ async def _open(
             process.stderr = ProcessOutput._create(process, STDERR)
         try:
             if terminal_size is not None:
-                await process.resize(terminal_size.columns, terminal_size.rows)
+                with suppress(trio.BrokenResourceError):  # it has ended already
+                    await process.resize(terminal_size.columns, terminal_size.rows)
             yield process
         finally:
             await process._close()
