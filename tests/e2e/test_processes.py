@@ -17,7 +17,13 @@ import trio
 
 from trioformer import open_client
 from trioformer.client import Api, CompletedCommand, TerminalSize, run_in_pod
-from trioformer.errors import BadRequestError, CommandFailedError, InternalServerError, NotFoundError
+from trioformer.errors import (
+    BadRequestError,
+    CommandFailedError,
+    ConnectionFailedError,
+    InternalServerError,
+    NotFoundError,
+)
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -301,3 +307,18 @@ async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: 
         code, _, problem = await kubectl_exec("one", "-c", "other", "--", "true")
         assert (code, "container other is not valid for pod one" in problem) == (1, True)
         nursery.cancel_scope.cancel()
+
+
+async def test_an_api_server_that_dies_ends_the_process_with_an_error(one: None, cluster: ControlPlane) -> None:
+    async with opened("real", cluster) as pods:
+        async with pods.exec("one", ["sh", "-c", "echo begun; exec sleep 1000"]) as process:
+            assert process.stdout is not None
+            with trio.fail_after(60):
+                assert await process.stdout.receive_some() == b"begun\n"
+                await cluster.kill_api_server()
+                with pytest.raises(trio.BrokenResourceError):
+                    await process.stdout.receive_some()
+                with pytest.raises(ConnectionFailedError, match="ended before the process did"):
+                    await process.wait()
+                await cluster.start_api_server()
+        assert (await run_in_pod(pods, "one", ["echo", "again"])).text == "again\n"

@@ -114,6 +114,23 @@ async def test_the_end_of_the_block_closes_the_connection(tls: bool) -> None:
             await server.closed.wait()
 
 
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends(tls: bool) -> None:
+    async def leave(stream: trio.abc.Stream) -> None:
+        await stream.send_all(SWITCH)
+        await trio.aclose_forcefully(stream)
+
+    async with (
+        serving(leave, tls=tls) as server,
+        open_transport(connected(server)) as transport,
+        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+    ):
+        with trio.fail_after(5):
+            assert await response.upgraded.receive_some() == b""
+            with pytest.raises(trio.BrokenResourceError):
+                await response.upgraded.send_all(bytes(20_000_000))
+
+
 async def test_a_refusal_has_its_body_and_its_connection_is_used_again() -> None:
     async def refuse(stream: trio.abc.Stream) -> None:
         await stream.send_all(REFUSAL)
