@@ -161,6 +161,22 @@ async def test_without_a_terminal_the_bytes_are_copied(web: ScriptedPod, pods: A
     assert (tmp_path / "err").read_bytes() == b"sorted"
 
 
+async def test_a_process_has_a_terminal_where_this_program_has_none(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.on_exec(shell)
+    given, writer = os.pipe()
+    reader, shown = os.pipe()
+    os.set_blocking(given, False)
+    os.write(writer, b"ls")
+    os.close(writer)
+    try:
+        async with pods.exec("web-0", ["sh"], stdin=True, tty=True) as process:
+            assert await interact(process, stdin=given, stdout=shown) == 5
+        assert os.read(reader, 100) == b"[ls]"
+    finally:
+        for fd in (given, reader, shown):
+            os.close(fd)
+
+
 async def test_a_reader_that_has_gone_is_an_error(web: ScriptedPod, pods: Api[Pod]) -> None:
     async def yes(process: ScriptedProcess) -> None:
         while True:

@@ -202,11 +202,8 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             raise trio.BrokenResourceError from exc
 
     async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes that are not HTTP; raises trio's errors."""
-        try:
-            await self._write(data)
-        except ssl.SSLError as exc:  # such as after the end of the peer
-            raise trio.BrokenResourceError from exc
+        """Send bytes that are not HTTP; raises trio's errors, and ``ssl.SSLError``."""
+        await self._write(data)
 
     def _check_usable(self) -> None:
         """Check the connection before the first byte of a request: what fails here was certainly not sent.

@@ -6,6 +6,7 @@ The connection stays one of the pool: closed with the client, opened through the
 
 from __future__ import annotations
 
+import ssl
 from typing import Final, final
 
 import trio
@@ -39,7 +40,10 @@ class UpgradedStream(trio.abc.Stream):
             trio.ClosedResourceError: It was closed on this side, here or with the client.
             trio.BusyResourceError: Another task is sending.
         """
-        await self._stream.send_raw(data)
+        try:
+            await self._stream.send_raw(data)
+        except ssl.SSLError as exc:  # such as after the end of the peer
+            raise trio.BrokenResourceError from exc
 
     async def wait_send_all_might_not_block(self) -> None:
         """Wait until more can be sent; whether that is so now is not known, so it returns immediately."""
