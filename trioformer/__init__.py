@@ -17,6 +17,7 @@ The packages, in the order in which data flows through them::
     trioformer.logs             the logs of all pods of a selector
     trioformer.metrics          Prometheus metrics of all of these
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
+    trioformer.cli              the command line tool, python -m trioformer
     trioformer.testing          an API server in your process, and a real control plane for tests
     trioformer.errors           every exception
 
@@ -94,6 +95,7 @@ _NAMES: Final = {
 _PACKAGES: Final = frozenset(
     [
         "cache",
+        "cli",
         "client",
         "controller",
         "crds",

@@ -1,0 +1,144 @@
+"""The frame of all commands: help, unknown commands and flags, errors and exit codes."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import httpx
+import pytest
+import trio
+
+from tests.support.cli import opener_of, run, run_alone
+from trioformer.cli._commands import COMMANDS
+from trioformer.cli._main import run_command
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Namespace
+from trioformer.testing import APIServer
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"]])
+async def test_the_help_lists_all_commands(arguments: list[str]) -> None:
+    result = await run_alone(*arguments)
+    assert (result.code, result.err) == (0, "")
+    assert [name for name in (each.name for each in COMMANDS) if f"  {name} " not in result.out] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+async def test_each_command_has_help_and_refuses_unknown_flags(command: object) -> None:
+    words = command.name.split()  # type: ignore[attr-defined]  # a Command; pytest does not say so
+    helped = await run_alone(*words, "--help")
+    assert helped.code == 0
+    assert f"Usage:\n  trioformer {' '.join(words)}" in helped.out
+    refused = await run_alone(*words, "--no-such-flag")
+    name = f"trioformer {' '.join(words)}"
+    assert refused.err == f"error: unknown flag: --no-such-flag\nSee '{name} --help' for usage.\n"
+    assert refused.code == 1
+
+
+async def test_an_unknown_command_is_an_error_with_a_suggestion() -> None:
+    result = await run_alone("gett", "pods")
+    assert result.code == 1
+    assert result.err == 'error: unknown command "gett" for "trioformer"\n\nDid you mean this?\n\tget\n'
+
+
+async def test_a_group_of_commands_alone_lists_them() -> None:
+    result = await run_alone("auth")
+    assert result.code == 0
+    assert "auth can-i" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["get", "pods", "-o"], "flag needs an argument: 'o' in -o"),
+        (["get", "pods", "--output"], "flag needs an argument: --output"),
+        (["get", "pods", "-z"], "unknown shorthand flag: 'z' in -z"),
+        (["get", "pods", "-Az"], "unknown shorthand flag: 'z' in -Az"),
+        (
+            ["get", "pods", "--watch=maybe"],
+            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+        ),
+    ],
+)
+async def test_flags_that_are_wrong_are_errors_in_the_words_of_kubectl(arguments: list[str], problem: str) -> None:
+    result = await run_alone(*arguments)
+    assert result.code == 1
+    assert result.err == f"error: {problem}\nSee 'trioformer get --help' for usage.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-n", "other", "get", "configmaps", "-oname"],
+        ["--namespace=other", "get", "configmaps", "-o=name"],
+        ["get", "configmaps", "-nother", "-o", "name"],
+        ["get", "-o", "name", "--namespace", "other", "configmaps"],
+        ["get", "configmaps", "-A=false", "-n=other", "--output=name", "--no-headers=true"],
+    ],
+)
+async def test_flags_stand_anywhere_and_have_every_form(api_server: APIServer, arguments: list[str]) -> None:
+    api_server.create(Namespace(metadata=ObjectMeta(name="other")))
+    for namespace in ("default", "other"):
+        api_server.create(config_map("settings-" + namespace, namespace))
+    if "-A=false" in arguments:
+        arguments = [each for each in arguments if each != "-A=false"] + ["--all-namespaces=false"]
+    result = await run(api_server, *arguments)
+    assert result.out == "configmap/settings-other\n"
+
+
+def config_map(name: str, namespace: str = "default") -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace))
+
+
+async def test_without_a_configuration_there_is_one_line_and_no_traceback() -> None:
+    result = await run_alone("get", "pods")
+    assert result.code == 1
+    assert result.err.startswith("error: no cluster configuration found; tried ")
+    assert result.err.count("\n") == 1
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    result = await run_alone("get", "pods", "-s", "http://127.0.0.1:1")
+    assert result.code == 1
+    assert (
+        result.err == "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"
+    )
+
+
+async def test_the_response_must_arrive_within_the_request_timeout(autojump_clock: object) -> None:
+    async def never(_: httpx.Request) -> httpx.Response:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    err = io.StringIO()
+    arguments = ["get", "pods", "-s", "http://cluster.example", "--request-timeout=2s"]
+    code = await run_command(arguments, io.StringIO(), err, {}, opener_of(httpx.MockTransport(never)))
+    assert (code, err.getvalue()) == (
+        1,
+        "Unable to connect to the server: no response within --request-timeout=2s\n",
+    )
+
+
+async def test_verbosity_must_be_a_number() -> None:
+    result = await run_alone("version", "--client", "-v", "x")
+    assert result.code == 1
+    assert result.err.startswith('error: invalid argument "x" for "-v, --v" flag: strconv.ParseInt')
+
+
+def test_the_version_of_the_client_loads_neither_client_nor_models() -> None:
+    program = (
+        "import sys; from trioformer.cli import main; main(['version', '--client']);"
+        "print([name for name in ('httpx', 'yaml', 'rich', 'trioformer.client', 'trioformer.models') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+async def test_the_version_of_the_server_is_printed(api_server: APIServer) -> None:
+    result = await run(api_server, "version")
+    client, server = result.out.splitlines()
+    assert client.startswith("Client Version: v")
+    assert server.startswith("Server Version: v1.")

@@ -1,0 +1,44 @@
+"""Runs commands of the tool on an embedded server."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+import attrs
+import httpx
+
+from trioformer import Client, open_client
+from trioformer.cli._main import run_command
+from trioformer.testing import APIServer
+
+
+def opener_of(transport: httpx.AsyncBaseTransport) -> Callable[..., AbstractAsyncContextManager[Client]]:
+    """Return what opens clients with a transport."""
+    return partial(open_client, http_transport=transport)
+
+
+@attrs.frozen
+class Result:
+    """What a command has printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def run(server: APIServer, *arguments: str, environ: Mapping[str, str] | None = None) -> Result:
+    """Run a command on a server in memory."""
+    out, err = io.StringIO(), io.StringIO()
+    given = ["--server", server.config.server, *arguments]
+    code = await run_command(given, out, err, environ or {}, opener_of(server.http_transport()))
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+async def run_alone(*arguments: str, environ: Mapping[str, str] | None = None) -> Result:
+    """Run a command that needs no server."""
+    out, err = io.StringIO(), io.StringIO()
+    code = await run_command(list(arguments), out, err, environ or {})
+    return Result(code, out.getvalue(), err.getvalue())

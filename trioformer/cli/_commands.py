@@ -1,0 +1,91 @@
+"""The table of the commands."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final, Protocol, cast, final
+
+import attrs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._arguments import Parser
+    from ._session import Session
+
+
+class CommandModule(Protocol):
+    """What a module of a command has."""
+
+    def add_flags(self, parser: Parser) -> None:
+        """Add the flags and arguments of the command."""
+        ...
+
+    async def run(self, session: Session, flags: argparse.Namespace) -> int | None:
+        """Run the command, and return the exit code; None is 0."""
+        ...
+
+
+@final
+@attrs.frozen
+class Command:
+    """One command."""
+
+    name: str
+    """The words that call it, such as ``get`` or ``auth can-i``."""
+    module: str
+    """Its module in ``commands/``."""
+    summary: str
+    """What it does, for the list of the commands."""
+    usage: str = ""
+    """Its arguments, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
+
+    def load(self) -> CommandModule:
+        """Import its module."""
+        return cast("CommandModule", importlib.import_module(f".commands.{self.module}", __package__))
+
+
+COMMANDS: Final = (
+    Command(
+        "get",
+        "_get",
+        "Display one or many resources",
+        "(TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
+    ),
+    Command("events", "_events", "List events", "[(-o|--output=)json|yaml|...] [--for TYPE/NAME] [--watch]"),
+    Command("api-resources", "_api_resources", "Print the supported API resources on the server", "[flags]"),
+    Command(
+        "api-versions",
+        "_api_versions",
+        'Print the supported API versions on the server, in the form of "group/version"',
+    ),
+    Command(
+        "auth can-i",
+        "_auth_can_i",
+        "Check whether an action is allowed",
+        "VERB [TYPE | TYPE/NAME | NONRESOURCEURL]",
+    ),
+    Command("auth whoami", "_auth_whoami", "Experimental: Check self subject attributes"),
+    Command("version", "_version", "Print the client and server version information"),
+)
+"""All commands, in the order in which ``trioformer help`` lists them."""
+
+
+def find_command(words: list[str]) -> tuple[Command | None, int]:
+    """Return the command that the words begin with, and how many they are; a group of commands alone is none."""
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        for command in COMMANDS:
+            if len(words) >= count and name in (command.name, _ALIASES.get(name)):
+                return command, count
+        if name in _ALIASES:
+            return next(each for each in COMMANDS if each.name == _ALIASES[name]), count
+    return None, 0
+
+
+def commands_of(group: str) -> list[Command]:
+    """Return the commands of a group, such as ``auth``."""
+    return [each for each in COMMANDS if each.name.startswith(f"{group} ")]
+
+
+_ALIASES: Final = {"top pods": "top pod", "top po": "top pod", "top nodes": "top node", "top no": "top node"}

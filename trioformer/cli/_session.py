@@ -1,0 +1,162 @@
+"""What a command works with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, TextIO, final
+
+import attrs
+import trio
+
+from ._failures import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from ..kubeconfig import ClusterConfig, ConfigOverrides
+    from ..transport import ServerWarning
+
+__all__ = ["Session", "parse_duration"]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@final
+@attrs.define(eq=False)
+class Session:
+    """One run of a command: its output, and the cluster that it talks to."""
+
+    flags: argparse.Namespace
+    """The flags of the command."""
+    out: TextIO
+    """Standard output."""
+    err: TextIO
+    """Standard error."""
+    environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
+    """The environment variables."""
+    opener: Callable[..., AbstractAsyncContextManager[Client]] | None = None
+    """Opens a client instead of ``open_client()``, in tests."""
+    warnings: int = attrs.field(default=0, init=False)
+    """How many warnings the server has sent."""
+    _config: ClusterConfig | None = attrs.field(default=None, init=False)
+
+    def print(self, text: str = "", *, end: str = "\n") -> None:
+        """Write to standard output."""
+        self.out.write(text + end)
+
+    def note(self, text: str) -> None:
+        """Write a line to standard error."""
+        self.out.flush()
+        self.err.write(text + "\n")
+        self.err.flush()
+
+    @property
+    def config(self) -> ClusterConfig:
+        """The server and the credentials.
+
+        Raises:
+            ConfigError: There are none, or they are not valid.
+        """
+        if self._config is None:
+            from ..kubeconfig import load_config  # noqa: PLC0415  # `version --client` needs none
+
+            self._config = load_config(
+                kubeconfig=self.flags.kubeconfig or None,
+                context=self.flags.context or None,
+                overrides=_overrides(self.flags),
+                environ=self.environ,
+            )
+        return self._config
+
+    @property
+    def server(self) -> str:
+        """The URL of the server, for errors; empty if no configuration was loaded."""
+        return "" if self._config is None else self._config.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of ``--namespace``, or else of the configuration."""
+        return str(self.flags.namespace) if self.flags.namespace else self.config.namespace
+
+    @asynccontextmanager
+    async def open_client(self) -> AsyncGenerator[Client, None]:
+        """Open a client of the cluster; its block ends with an error after ``--request-timeout``."""
+        from ..client import open_client  # noqa: PLC0415  # `version --client` needs none
+
+        timeout = parse_duration(self.flags.request_timeout or "0", "--request-timeout")
+        with trio.CancelScope() as scope:
+            if timeout:
+                scope.deadline = trio.current_time() + timeout
+            async with (self.opener or open_client)(
+                self.config,
+                user_agent=_user_agent(),
+                warning_handler=self._warn,
+                field_manager="trioformer-cli",
+                retries=2,
+            ) as client:
+                yield client
+        if scope.cancelled_caught:
+            raise CommandError(
+                f"Unable to connect to the server: no response within --request-timeout={self.flags.request_timeout}",
+                is_bare=True,
+            )
+
+    def _warn(self, warning: ServerWarning) -> None:
+        self.warnings += 1
+        self.note(f"Warning: {warning.text}")
+
+
+def _user_agent() -> str:
+    from .._version import __version__  # noqa: PLC0415  # beside the client
+
+    return f"trioformer-cli/{__version__}"
+
+
+def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
+    from ..kubeconfig import ConfigOverrides, Impersonation  # noqa: PLC0415  # `version --client` needs none
+
+    extra: dict[str, list[str]] = {}
+    for each in flags.as_user_extra:
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise UsageError(f'invalid argument "{each}" for "--as-user-extra" flag: must be KEY=VALUE')
+        extra.setdefault(key, []).append(value)
+    user = getattr(flags, "as")
+    if not user and (flags.as_group or flags.as_uid or extra):
+        raise CommandError("requesting uid, groups or user-extra without impersonating a user: add --as")
+    return ConfigOverrides(
+        cluster=flags.cluster,
+        user=flags.user,
+        namespace=flags.namespace,
+        server=flags.server,
+        ca_file=flags.certificate_authority,
+        insecure_skip_tls_verify=flags.insecure_skip_tls_verify,
+        tls_server_name=flags.tls_server_name,
+        proxy_url=flags.proxy_url,
+        disable_compression=flags.disable_compression,
+        client_certificate_file=flags.client_certificate,
+        client_key_file=flags.client_key,
+        token=flags.token,
+        username=flags.username,
+        password=flags.password,
+        impersonate=Impersonation(user=user, uid=flags.as_uid, groups=flags.as_group, extra=extra) if user else None,
+    )
+
+
+def parse_duration(text: str, flag: str) -> float:
+    """Return the seconds of a duration such as ``1m30s``, as Go writes them; a number alone is seconds.
+
+    Raises:
+        UsageError: It is none.
+    """
+    import re  # noqa: PLC0415  # not every command has a duration
+
+    try:
+        return float(text)
+    except ValueError:
+        parts = re.findall(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", text)
+        if not parts or "".join(number + unit for number, unit in parts) != text:
+            raise UsageError(f'invalid argument "{text}" for "{flag}" flag: time: invalid duration "{text}"') from None
+        return sum(float(number) * _UNITS[unit] for number, unit in parts)
