@@ -52,7 +52,11 @@ COMMANDS: Final = (
         "Display one or many resources",
         "(TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
     ),
+    Command("watch", "_watch", "Show a live table of an informer's cache, with its health", "TYPE [flags]"),
     Command("events", "_events", "List events", "[(-o|--output=)json|yaml|...] [--for TYPE/NAME] [--watch]"),
+    Command("explain", "_explain", "Get documentation for a resource", "TYPE[.fieldSpec] [--recursive]"),
+    Command("top node", "_top", "Display resource usage of nodes", "[NAME | -l label]"),
+    Command("top pod", "_top", "Display resource usage of pods", "[NAME | -l label]"),
     Command("api-resources", "_api_resources", "Print the supported API resources on the server", "[flags]"),
     Command(
         "api-versions",
@@ -66,6 +70,10 @@ COMMANDS: Final = (
         "VERB [TYPE | TYPE/NAME | NONRESOURCEURL]",
     ),
     Command("auth whoami", "_auth_whoami", "Experimental: Check self subject attributes"),
+    Command("config view", "_config_view", "Display merged kubeconfig settings or a specified kubeconfig file"),
+    Command("config current-context", "_config_current_context", "Display the current-context"),
+    Command("config get-contexts", "_config_get_contexts", "Describe one or many contexts", "[NAME]"),
+    Command("doctor", "_doctor", "Check what connects this machine with the cluster, a line for each check"),
     Command("version", "_version", "Print the client and server version information"),
 )
 """All commands, in the order in which ``trioformer help`` lists them."""

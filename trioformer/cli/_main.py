@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from .. import _run
 from ..errors import TrioformerError
@@ -50,8 +50,8 @@ async def run_command(
         environ: The environment variables; None for those of the process.
         opener: Opens a client instead of ``open_client()``, such as one of an embedded server.
     """
-    out = sys.stdout if out is None else out
-    err = sys.stderr if err is None else err
+    out = cast("TextIO", sys.stdout) if out is None else out
+    err = cast("TextIO", sys.stderr) if err is None else err
     before, words, rest = split_command(list(arguments))
     command, count = find_command(words)
     if command is None:
