@@ -16,6 +16,9 @@ __all__ = ["Parser", "add_common_flags", "add_output_flags", "parse", "split_com
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
 _FALSE: Final = ("false", "False", "FALSE", "f", "F", "0")
 
+_OFF: Final = "!"
+"""Marks a flag that is switched off: ``--watch=false``."""
+
 _VALUED: Final = {
     "--as": "Username to impersonate for the operation.",
     "--as-group": "Group to impersonate for the operation, this flag can be repeated to specify multiple groups.",
@@ -138,11 +141,19 @@ def parse(parser: Parser, arguments: list[str]) -> argparse.Namespace:
         index = arguments.index("--")
         arguments, after = arguments[:index], arguments[index + 1 :]
     options, words = _sort(parser, arguments)
+    off: set[str] = set()
+    for option in options:
+        name = option.removeprefix(_OFF)
+        if name in parser.switches:
+            (off.add if option.startswith(_OFF) else off.discard)(parser._option_string_actions[name].dest)
+    options = [option for option in options if not option.startswith(_OFF)]
     try:
         flags, unknown = parser.parse_known_args(options)
     except argparse.ArgumentError as exc:
         raise UsageError(_explained(exc)) from exc
     assert not unknown, unknown
+    for dest in off:
+        setattr(flags, dest, False)
     flags.arguments = words
     flags.after_dashes = after
     return flags
@@ -167,10 +178,7 @@ def _sort(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
                     raise UsageError(
                         f'invalid argument "{value}" for "{_both(parser, name)}" flag: {problem}', is_flag=True
                     )
-                if value in _FALSE:
-                    options = [one for one in options if one != name]
-                else:
-                    options.append(name)
+                options.append(f"{_OFF}{name}" if value in _FALSE else name)
             elif equals:
                 options.append(argument)
             elif known[name].nargs == "?":

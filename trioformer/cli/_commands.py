@@ -52,6 +52,7 @@ COMMANDS: Final = (
         "Display one or many resources",
         "(TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
     ),
+    Command("describe", "_describe", "Show details of a specific resource", "(TYPE [NAME] | TYPE/NAME) [flags]"),
     Command("watch", "_watch", "Show a live table of an informer's cache, with its health", "TYPE [flags]"),
     Command("events", "_events", "List events", "[(-o|--output=)json|yaml|...] [--for TYPE/NAME] [--watch]"),
     Command("explain", "_explain", "Get documentation for a resource", "TYPE[.fieldSpec] [--recursive]"),
