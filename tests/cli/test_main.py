@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -142,3 +144,20 @@ async def test_the_version_of_the_server_is_printed(api_server: APIServer) -> No
     client, server = result.out.splitlines()
     assert client.startswith("Client Version: v")
     assert server.startswith("Server Version: v1.")
+
+
+def test_ctrl_c_ends_a_watch_without_a_word(tmp_path: Path) -> None:
+    ports = tmp_path / "kubeconfig"
+    serve = [sys.executable, "-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0", "--write-kubeconfig"]
+    with subprocess.Popen([*serve, str(ports)], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        watch = [sys.executable, "-m", "trioformer", "--kubeconfig", str(ports), "get", "namespaces", "-w"]
+        with subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline().startswith("NAME ")
+            process.send_signal(signal.SIGINT)
+            assert (process.wait(), process.stderr.read()) == (130, "")
+        server.terminate()
+        server.wait()

@@ -1,4 +1,4 @@
-"""Types of ``trioformer.run``; checked by mypy and pyright, never executed."""
+"""Types of ``trioformer.run`` and of the command line tool; checked by mypy and pyright, never executed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import assert_type
 import trio
 
 from trioformer import run
+from trioformer.cli import main
 
 
 async def returns_none(namespace: str, seconds: float) -> None: ...
@@ -22,6 +23,7 @@ async def returns_a_text() -> str:
 
 def programs(stop: trio.Event) -> None:
     assert_type(run(returns_a_code), int)
+    assert_type(main(["version", "--client"]), int)
     assert_type(run(returns_none, "default", 1.5, stop=stop), int)
     run(returns_none, "default")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]  # an argument is missing
     run(returns_none, 1.5, "default")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # in the other order

@@ -108,7 +108,7 @@ async def test_a_jsonpath_reads_the_list(server: APIServer) -> None:
         (["pods", "-o", "jsonpath={.a["], "error: error parsing jsonpath {.a[, unterminated array"),
         (["pods", "-o", "jsonpath"], "error: template format specified but no template given"),
         (["pods", "-o", "custom-columns"], "error: custom-columns format specified but no custom columns given"),
-        (["pods", "--sort-by=.nope"], 'error: couldn\'t find any field with path "{.nope}" in the list of objects'),
+        (["pods", "--sort-by=.nope"], """error: couldn't find any field with path "{.nope}" in the list of objects"""),
         (["--raw", "/api", "pods"], "error: arguments may not be passed when --raw is specified"),
         (["pods,cm", "-w"], "error: you may only specify a single resource type"),
         (["pods", "--subresource", "status"], "error: subresource cannot be used when bulk resources are specified"),

@@ -53,10 +53,11 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             raise CommandError(f'couldn\'t find resource for "{group}/{version}, Resource={info.plural}"') from exc
     kind = {"group": group, "kind": info.kind, "version": version}
     schema = _schema_of(document, kind)
-    if schema is None:
-        raise CommandError(f"GVK map[group:{group} kind:{info.kind} version:{version}] not found in OpenAPI schema")
     head = [f"GROUP:      {group}"] if group else []
     head += [f"KIND:       {info.kind}", f"VERSION:    {version}", "", ""]
+    if schema is None:
+        session.print("\n".join(head), end="")
+        raise CommandError(f"GVK map[group:{group} kind:{info.kind} version:{version}] not found in OpenAPI schema")
     try:
         text = explain(schema, document, fields, is_recursive=flags.recursive)
     except UnknownFieldError:

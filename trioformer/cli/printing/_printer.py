@@ -167,10 +167,8 @@ def _print_path(path: JSONPath, text: str, obj: Mapping[str, Any], out: TextIO) 
         out.write(path.render(obj))
     except JSONPathError as exc:
         raise CommandError(
-            f'error executing jsonpath "{text}": Error executing template: {exc}. '
-            "Printing more information for debugging the template:\n"
-            f"\ttemplate was:\n\t\t{text}\n"
-            f"\tobject given to jsonpath engine was:\n\t\t{to_json(obj, indent=None)}\n\n"
+            # kubectl prints the object, too, with what may be secret in it.
+            f'error executing jsonpath "{text}": Error executing template: {exc}'
         ) from exc
 
 
