@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..client import ApiResources, Client
     from ..models import ResourceInfo
 
-__all__ = ["TABLES", "Selection", "Target", "add_selector_flags", "find_resource", "group_kind", "select"]
+__all__ = ["TABLES", "Selection", "Target", "add_selector_flags", "check_name", "find_resource", "group_kind", "select"]
 
 TABLES: Final = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
@@ -130,9 +130,22 @@ async def select(
     return Selection(tuple(_target(resource, namespace) for resource in resources), False)
 
 
+def check_name(name: str) -> None:
+    """Check that a name can be a part of a path.
+
+    Raises:
+        CommandError: It cannot.
+    """
+    problems = [f"may not be '{each}'" for each in (".", "..") if name == each]
+    problems += [f"may not contain '{each}'" for each in "/%" if each in name]
+    if problems:
+        raise CommandError(f'invalid resource name "{name}": [{" ".join(problems)}]')
+
+
 def _target(resource: ResourceInfo, namespace: str | None, name: str = "") -> Target:
     if resource.namespaced and name and namespace is None:
         raise CommandError("a resource cannot be retrieved by name across all namespaces")
+    check_name(name)
     return Target(resource, namespace if resource.namespaced else None, name)
 
 

@@ -103,6 +103,8 @@ async def test_a_jsonpath_reads_the_list(server: APIServer) -> None:
             "error: selectors and the all flag cannot be used when passing resource/name arguments",
         ),
         (["pods/web-0/x"], "error: arguments in resource/name form may not have more than one slash"),
+        (["pods", ".."], "error: invalid resource name \"..\": [may not be '..']"),
+        (["pods", "a%b"], "error: invalid resource name \"a%b\": [may not contain '%']"),
         (["pods/"], "error: arguments in resource/name form must have a single resource and name"),
         (["pods", "--show-labels", "-oyaml"], "error: --show-labels option cannot be used with yaml printer"),
         (["pods", "-o", "jsonpath={.a["], "error: error parsing jsonpath {.a[, unterminated array"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ...errors import NotFoundError
 from .._arguments import Parser
@@ -46,6 +47,9 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         group, version = info.group, info.version
         if flags.api_version:
             group, _, version = flags.api_version.rpartition("/")
+            if not all(part.strip(".") for part in flags.api_version.split("/")):
+                raise CommandError(f"unexpected GroupVersion string: {flags.api_version}")
+            group, version = quote(group, safe=""), quote(version, safe="")
         path = f"/openapi/v3/apis/{group}/{version}" if group else f"/openapi/v3/api/{version}"
         try:
             document: Any = (await client.request("GET", path, accept="application/json")).json()

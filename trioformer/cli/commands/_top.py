@@ -10,6 +10,7 @@ from ...errors import NotFoundError
 from ...models import Quantity
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
+from .._resources import check_name
 from .._session import Session
 from ..printing import TableWriter
 
@@ -37,10 +38,11 @@ def add_flags(parser: Parser) -> None:
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``top node`` or ``top pod``."""
     if len(flags.arguments) > 1:
-        raise UsageError(f"{' '.join(flags.arguments)}")
+        raise UsageError(f"unexpected arguments: [{' '.join(flags.arguments[1:])}]")
     if flags.sort_by not in ("", "cpu", "memory"):
         raise CommandError("--sort-by accepts only cpu or memory")
     name = flags.arguments[0] if flags.arguments else ""
+    check_name(name)
     if name and flags.selector:
         raise CommandError("only one of NAME or --selector can be provided")
     async with session.open_client() as client:
