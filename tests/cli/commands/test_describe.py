@@ -27,7 +27,11 @@ POD: dict[str, Any] = {
                     {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
                     {"name": "SELF", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
                 ],
-                "livenessProbe": {"httpGet": {"path": "/healthz", "port": 80}, "periodSeconds": 5},
+                "livenessProbe": {
+                    "httpGet": {"path": "/healthz", "port": 80, "scheme": "HTTP"},
+                    "periodSeconds": 5,
+                    "timeoutSeconds": 1,
+                },
                 "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
             }
         ],
@@ -59,11 +63,11 @@ Containers:
       two
     Requests:
       cpu:     100m
-    Liveness:  http-get http://:80/healthz delay=0s timeout=1s period=5s #success=1 #failure=3
+    Liveness:  http-get http://:80/healthz delay=0s timeout=1s period=5s #success=0 #failure=0
     Environment:
       PLAIN:  1
       KEY:    <set to the key 'k' in secret 's'>  Optional: false
-      SELF:   web-0 (v1:metadata.name)
+      SELF:   web-0 (:metadata.name)
     Mounts:
       /data from data (ro)
 Volumes:

@@ -118,7 +118,7 @@ async def _list(session: Session, flags: argparse.Namespace) -> None:
 
 
 def _compacted(status: dict[str, Any]) -> list[tuple[tuple[str, str, str], list[str]]]:
-    """Put the verbs of each resource together."""
+    """Put the verbs of each resource together; those of URLs stay apart, as for kubectl."""
     verbs: dict[tuple[str, str, str], list[str]] = {}
     for rule in status.get("resourceRules") or []:
         for group in rule.get("apiGroups") or [""]:
@@ -128,11 +128,13 @@ def _compacted(status: dict[str, Any]) -> list[tuple[tuple[str, str, str], list[
                 key = (f"{name}{slash}{subresource}", "", " ".join(rule.get("resourceNames") or []))
                 verbs.setdefault(key, [])
                 verbs[key] += [verb for verb in rule.get("verbs") or [] if verb not in verbs[key]]
-    for rule in status.get("nonResourceRules") or []:
-        for url in rule.get("nonResourceURLs") or []:
-            verbs.setdefault(("", str(url), ""), [])
-            verbs["", str(url), ""] += [verb for verb in rule.get("verbs") or [] if verb not in verbs["", str(url), ""]]
-    return sorted(verbs.items(), key=lambda rule: _order(*rule))
+    of_urls = [
+        (("", str(url), ""), [str(verb)])
+        for rule in status.get("nonResourceRules") or []
+        for url in rule.get("nonResourceURLs") or []
+        for verb in rule.get("verbs") or []
+    ]
+    return sorted([*verbs.items(), *of_urls], key=lambda rule: _order(*rule))
 
 
 def _order(key: tuple[str, str, str], verbs: list[str]) -> tuple[str, ...]:

@@ -191,18 +191,18 @@ def _resources(text: Description, resources: Mapping[str, Any]) -> None:
 
 def _probe(probe: Mapping[str, Any]) -> str:
     values = (
-        ("delay", "initialDelaySeconds", 0, "s"),
-        ("timeout", "timeoutSeconds", 1, "s"),
-        ("period", "periodSeconds", 10, "s"),
-        ("#success", "successThreshold", 1, ""),
-        ("#failure", "failureThreshold", 3, ""),
+        ("delay", "initialDelaySeconds", "s"),
+        ("timeout", "timeoutSeconds", "s"),
+        ("period", "periodSeconds", "s"),
+        ("#success", "successThreshold", ""),
+        ("#failure", "failureThreshold", ""),
     )
-    rest = " ".join(f"{name}={probe.get(key, default)}{unit}" for name, key, default, unit in values)
+    rest = " ".join(f"{name}={as_int(probe.get(key))}{unit}" for name, key, unit in values)
     if (command := probe.get("exec")) is not None:
         return f"exec {sprint(command.get('command') or [])} {rest}"
     if (http := probe.get("httpGet")) is not None:
-        scheme = str(http.get("scheme") or "HTTP").lower()
-        return f"http-get {scheme}://{http.get('host') or ''}:{http.get('port')}{http.get('path') or ''} {rest}"
+        scheme = f"{str(http['scheme']).lower()}:" if http.get("scheme") else ""
+        return f"http-get {scheme}//{http.get('host') or ''}:{http.get('port')}{http.get('path') or ''} {rest}"
     if (tcp := probe.get("tcpSocket")) is not None:
         return f"tcp-socket {tcp.get('host') or ''}:{tcp.get('port')} {rest}"
     if (grpc := probe.get("grpc")) is not None:
@@ -238,7 +238,7 @@ def _value_from(source: Mapping[str, Any], container: Mapping[str, Any], pod: Ma
     if (field := source.get("fieldRef")) is not None:
         path = str(field.get("fieldPath", ""))
         value = "" if pod is None else at(pod, *path.split("."))
-        return f"{'' if value is None else value} ({field.get('apiVersion', 'v1')}:{path})"
+        return f"{'' if value is None else value} ({field.get('apiVersion', '')}:{path})"
     if (amount := source.get("resourceFieldRef")) is not None:
         name = str(amount.get("resource", ""))
         value = at(container, "resources", *name.split(".", 1))

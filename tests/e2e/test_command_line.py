@@ -1,0 +1,200 @@
+"""The command line tool beside kubectl: the same output, errors and exit codes, on kube-apiserver and embedded.
+
+Ages are made equal, and so are the names of the programs; everything else is compared to the letter, with all spaces.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import re
+import shlex
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import attrs
+import trio
+import yaml
+
+from tests.e2e.kubectl_invocations import DIFFERENCES, INVOCATIONS
+from tests.e2e.workloads import is_rolled_out, make_namespace
+from trioformer import open_client
+from trioformer.cli._main import run_command
+from trioformer.manifests import apply_manifests, load_manifests
+from trioformer.models import to_dict
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ControlPlane, serve_http
+from trioformer.watchtools import has_condition, wait_for
+
+OBJECTS: Final = Path(__file__).with_name("kubectl_objects.yaml")
+PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
+PROGRAM: Final = re.compile(r"\b(kubectl|trioformer)\b")
+AGE: Final = re.compile(r"(?<![\w.=/])\d+[dhms](?:\d+[hms])?(?![\w/])( *)")
+ATTEMPTS: Final = 3
+"""The state of the cluster may change between the two programs, and an age may get another digit."""
+
+Printed: TypeAlias = tuple[int, str, str]
+"""The exit code, standard output and standard error."""
+
+
+@attrs.frozen
+class Programs:
+    """kubectl and the tool, with the same kubeconfig."""
+
+    kubectl: Path
+    kubeconfig: Path
+    limit: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(4))
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "PATH": "/usr/bin:/bin"}
+
+    async def run_kubectl(self, arguments: list[str]) -> Printed:
+        done = await trio.run_process(
+            [str(self.kubectl), *arguments], env=self.environ, capture_stdout=True, capture_stderr=True, check=False
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    async def run_tool(self, arguments: list[str]) -> Printed:
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            code = await run_command(arguments, out, err, self.environ)
+        except Exception:  # noqa: BLE001  # it is a difference like others
+            return -1, out.getvalue(), err.getvalue() + traceback.format_exc()
+        return code, out.getvalue(), err.getvalue()
+
+    async def compare(self, invocation: str) -> str:
+        """Return how the outputs differ; nothing if they are equal."""
+        arguments = shlex.split(invocation)
+        difference = ""
+        for _ in range(ATTEMPTS):
+            async with self.limit:
+                expected = await self.run_kubectl(arguments)
+                actual = await self.run_tool(arguments)
+            difference = _difference(expected, actual)
+            if not difference or invocation in DIFFERENCES:
+                break
+        return difference
+
+    async def compare_all(self) -> dict[str, str]:
+        """Return the differences by invocation."""
+        await self.run_kubectl(["api-resources"])  # it keeps what it discovers in a file
+        found: dict[str, str] = {}
+
+        async def compare(invocation: str) -> None:
+            if difference := await self.compare(invocation):
+                found[invocation] = difference
+
+        with trio.fail_after(300):
+            async with trio.open_nursery() as nursery:
+                for invocation in INVOCATIONS:
+                    nursery.start_soon(compare, invocation)
+        return found
+
+
+def _difference(expected: Printed, actual: Printed) -> str:
+    lines = [f"exit code {actual[0]}, not {expected[0]}"] if actual[0] != expected[0] else []
+    for theirs, ours in zip(expected[1:], actual[1:], strict=True):
+        lines += difflib.unified_diff(
+            _normal(theirs).splitlines(), _normal(ours).splitlines(), "kubectl", "trioformer", n=0, lineterm=""
+        )
+        if not lines and _normal(theirs) != _normal(ours):
+            lines.append("the ends of lines differ")
+    return "\n".join(lines)
+
+
+def _normal(text: str) -> str:
+    # What follows an age keeps its column.
+    return AGE.sub(lambda found: "AGE".ljust(len(found[0])) if found[1] else "AGE", PROGRAM.sub("PROGRAM", text))
+
+
+def write_kubeconfig(path: Path, config: Mapping[str, Any], namespace: str) -> Path:
+    """Write a kubeconfig whose context is in a namespace."""
+    changed = dict(config)
+    for each in changed["contexts"]:
+        each["context"]["namespace"] = namespace
+    path.write_text(yaml.safe_dump(changed))
+    path.chmod(0o600)
+    return path
+
+
+def check(found: Mapping[str, str]) -> None:
+    unexpected = [f"{each}\n{text}" for each, text in sorted(found.items()) if each not in DIFFERENCES]
+    assert not unexpected, f"{len(unexpected)} differ:\n\n" + "\n\n".join(unexpected)
+
+
+async def test_output_on_kube_apiserver_is_that_of_kubectl(cluster: ControlPlane, assets: Path, tmp_path: Path) -> None:
+    async with open_client(kubeconfig=cluster.kubeconfig) as client:
+        namespace = await make_namespace(client, "cli")
+        await apply_manifests(client, load_manifests(OBJECTS), namespace=namespace, field_manager="test")
+        with trio.fail_after(60):
+            deployments = client.api(Deployment, namespace=namespace)
+            await wait_for(deployments, "web", lambda web: web is not None and is_rolled_out(web))
+            await wait_for(client.api(Pod, namespace=namespace), "solo", has_condition("Ready"))
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    programs = Programs(assets / "kubectl", write_kubeconfig(tmp_path / "kubeconfig", config, namespace))
+    found = await programs.compare_all()
+    check(found)
+    assert found.keys() == DIFFERENCES.keys()  # what was mended is no difference any more
+
+
+def create_replicas(server: APIServer) -> None:
+    """Do what controllers and a node do: one ReplicaSet with two pods, of which one is ready."""
+    web = server.get(Deployment, "web")
+    server.patch(
+        Deployment, "web", {"status": {"replicas": 2, "readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1}}
+    )
+    template = to_dict(web)["spec"]["template"]
+    labels = {"app": "web", "pod-template-hash": "abc"}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web.uid, "controller": True}
+    made = server.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web-abc", "namespace": "default", "labels": labels, "ownerReferences": [owner]},
+            "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+            "status": {"replicas": 2, "readyReplicas": 1},
+        }
+    )
+    owner = {**owner, "kind": "ReplicaSet", "name": "web-abc", "uid": made["metadata"]["uid"]}
+    for name, phase in (("web-abc-1", "Running"), ("web-abc-2", "Pending")):
+        state = {"ready": phase == "Running", "restartCount": 0, "image": "x", "imageID": ""}
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "labels": labels, "ownerReferences": [owner]},
+                "spec": template["spec"],
+                "status": {"phase": phase, "containerStatuses": [{"name": "main", **state}, {"name": "side", **state}]},
+            }
+        )
+
+
+async def test_output_on_the_embedded_server_is_that_of_kubectl(assets: Path, tmp_path: Path) -> None:
+    server = APIServer()
+    server.create(
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {"kubernetes.io/os": "linux"}}}
+    )
+    for manifest in load_manifests(OBJECTS):
+        server.create(manifest.object)
+    create_replicas(server)
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(serve_http, server)
+        config = {
+            "clusters": [{"name": "embedded", "cluster": {"server": url}}],
+            "users": [{"name": "me", "user": {}}],
+            "contexts": [{"name": "embedded", "context": {"cluster": "embedded", "user": "me"}}],
+            "current-context": "embedded",
+        }
+        programs = Programs(assets / "kubectl", write_kubeconfig(tmp_path / "kubeconfig", config, "default"))
+        check(await programs.compare_all())
+        nursery.cancel_scope.cancel()
+
+
+def test_every_difference_is_in_the_documentation() -> None:
+    assert set(DIFFERENCES) <= set(INVOCATIONS)
+    page = " ".join(PAGE.read_text().split())
+    assert [reason for reason in DIFFERENCES.values() if reason not in page] == []
