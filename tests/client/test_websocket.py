@@ -136,7 +136,7 @@ async def test_version_4_does_all_but_ending_the_input() -> None:
         (messages(b"\x01hello", b"\x07x"), "data on channel 7, which was not requested"),
         (messages(b"\x01hello", b"\x00x"), "data on channel 0, which was not requested"),
         (messages(b"\x03not json"), "instead of a Status there is 'not json'"),
-        (messages(b"\x03[]"), "what should be the Status of the process is none"),
+        (messages(b"\x03[]"), "the node has not sent a valid Status"),
         (messages(b"\x03" + bytes(100_000)), "the Status of the process is too long"),
         (messages(b"\x01" + bytes(100))[:50], "the connection has ended inside of a message"),
         (b"\x82", "the connection has ended"),

@@ -211,7 +211,7 @@ class PodProcess(metaclass=NoPublicConstructor):
             return  # the rest of it may follow
         self._status_deadline = trio.current_time() + _END_PATIENCE
         if not isinstance(status, dict):
-            self._end(trio.BrokenResourceError("what should be the Status of the process is none"))
+            self._end(trio.BrokenResourceError("the node has not sent a valid Status"))
             return
         members = cast("dict[str, Any]", status)
         code = exit_code_in(members)

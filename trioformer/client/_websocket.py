@@ -16,6 +16,9 @@ from ._responses import streamed_status_error
 PROTOCOLS: Final = (V5, V4)
 _NO_WEBSOCKETS: Final = "WebSockets are refused; check the proxies and load balancers before the API server"
 
+_UPGRADE_REQUIRED: Final = 426
+"""What asks for another protocol than WebSockets (RFC 9110, 15.5.22)."""
+
 
 @asynccontextmanager
 async def open_channels(
@@ -64,7 +67,7 @@ async def open_channels(
 
 
 async def _refusal(response: ByteStream, where: str) -> Exception:
-    if response.code < 400:
+    if response.code < 400 or response.code == _UPGRADE_REQUIRED:
         return _unexpected(response, where, _NO_WEBSOCKETS)
     error = await streamed_status_error(response, method="GET", where=where)
     if isinstance(error, BadRequestError) and "pgrade request required" in error.status_message:
