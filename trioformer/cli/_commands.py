@@ -58,6 +58,25 @@ COMMANDS: Final = (
     Command("explain", "_explain", "Get documentation for a resource", "TYPE[.fieldSpec] [--recursive]"),
     Command("top node", "_top", "Display resource usage of nodes", "[NAME | -l label]"),
     Command("top pod", "_top", "Display resource usage of pods", "[NAME | -l label]"),
+    Command(
+        "logs",
+        "_logs",
+        "Print the logs for a container in a pod",
+        "[-f] [-p] (POD | TYPE/NAME | -l label) [-c CONTAINER]",
+    ),
+    Command(
+        "exec", "_exec", "Execute a command in a container", "(POD | TYPE/NAME) [-c CONTAINER] -- COMMAND [args...]"
+    ),
+    Command("attach", "_attach", "Attach to a running container", "(POD | TYPE/NAME) [-c CONTAINER]"),
+    Command(
+        "wait",
+        "_wait",
+        "Wait for a specific condition on one or many resources",
+        "(TYPE NAME | TYPE/NAME | TYPE (-l label | --all)) --for=create|delete|condition=…|jsonpath=…",
+    ),
+    Command("scale", "_scale", "Set a new size for a deployment, and the like", "--replicas=COUNT (TYPE NAME)"),
+    Command("rollout status", "_rollout_status", "Show the status of the rollout", "(TYPE NAME | TYPE/NAME)"),
+    Command("rollout restart", "_rollout_restart", "Restart a resource", "(TYPE [NAME] | TYPE/NAME ...)"),
     Command("api-resources", "_api_resources", "Print the supported API resources on the server", "[flags]"),
     Command(
         "api-versions",

@@ -46,6 +46,16 @@ class Session:
         """Write to standard output."""
         self.out.write(text + end)
 
+    def write(self, data: bytes) -> None:
+        """Write bytes to standard output at once; where it takes text alone, what is not UTF-8 becomes U+FFFD."""
+        binary = getattr(self.out, "buffer", None)
+        if binary is None:
+            self.out.write(data.decode(errors="replace"))
+        else:
+            self.out.flush()
+            binary.write(data)
+        self.out.flush()
+
     def note(self, text: str) -> None:
         """Write a line to standard error."""
         self.out.flush()

@@ -1,0 +1,228 @@
+"""``exec`` and ``attach``: the pod and container that are meant, exit codes, and the terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import termios
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.support.cli import run
+from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
+
+RECORDED = (
+    "All commands and output from this session will be recorded in container logs, including credentials and sensitive "
+    "information passed through the command prompt.\nIf you don't see a command prompt, try pressing enter.\n"
+)
+
+
+def add_pod(server: APIServer, name: str, *containers: str, phase: str = "", **more: object) -> ScriptedPod:
+    found = [{"name": each, "image": "x", **more} for each in containers or ("main",)]
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}}
+    status = {"phase": phase} if phase else {}
+    server.create({**head, "spec": {"nodeName": "node-1", "containers": found}, "status": status})
+    return server.script_pod(name)
+
+
+async def test_the_output_and_the_exit_code_are_those_of_the_command(api_server: APIServer) -> None:
+    pod = add_pod(api_server, "one")
+    pod.script_command(["ls", "-l", "--", "/x"], stdout="out\n", stderr="err\n", exit_code=3)
+    result = await run(api_server, "exec", "one", "--", "ls", "-l", "--", "/x")
+    assert (result.code, result.out, result.err) == (3, "out\n", "err\ncommand terminated with exit code 3\n")
+    pod.script_command(["true"])
+    result = await run(api_server, "exec", "pod/one", "-c", "main", "--", "true")
+    assert (result.code, result.out, result.err) == (0, "", "")
+
+
+async def test_the_first_container_is_the_default_and_is_named(api_server: APIServer) -> None:
+    pod = add_pod(api_server, "one", "a", "b")
+    pod.script_command(["name"], stdout="a", container="a")
+    pod.script_command(["name"], stdout="b", container="b")
+    result = await run(api_server, "exec", "one", "--", "name")
+    assert (result.out, result.err) == ("a", 'Defaulted container "a" out of: a, b\n')
+    assert (await run(api_server, "exec", "-q", "one", "--", "name")).err == ""
+    assert (await run(api_server, "exec", "one", "-c", "b", "--", "name")).out == "b"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "pod, type/name or --filename must be specified"),
+        (["--", "ls"], "pod, type/name or --filename must be specified"),
+        (["one"], "you must specify at least one command for the container"),
+        (["one", "ls"], "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead"),
+        (["one", "two", "--", "ls"], "one pod is required before --, not 2: one two"),
+        (["one", "-c", "x", "--", "ls"], "container x is not valid for pod one out of: main"),
+        (["done", "--", "ls"], "cannot exec into a container in a completed pod; current phase is Succeeded"),
+        (["cm/c", "--", "ls"], "cannot attach to *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
+        (["one", "--pod-running-timeout=x", "--", "ls"], 'invalid argument "x" for "--pod-running-timeout" flag'),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_mistakes_of_exec_are_one_line(api_server: APIServer, arguments: list[str], problem: str) -> None:
+    add_pod(api_server, "one")
+    add_pod(api_server, "done", phase="Succeeded")
+    api_server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}})
+    result = await run(api_server, "exec", *(["one", "ls"] if arguments == ["one", "ls"] else arguments))
+    assert result.code == 1
+    assert result.err.splitlines()[0].startswith(f"error: {problem}")
+
+
+async def test_what_the_node_cannot_execute_is_an_error_of_the_node(api_server: APIServer) -> None:
+    add_pod(api_server, "one")
+    result = await run(api_server, "exec", "one", "--", "none")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: Internal error occurred: ")
+    result = await run(api_server, "exec", "two", "--", "none")
+    assert result.err == 'Error from server (NotFound): pods "two" not found\n'
+
+
+async def test_the_best_pod_of_a_service_is_taken(api_server: APIServer, autojump_clock: MockClock) -> None:
+    spec = {"ports": [{"port": 80}], "selector": {"app": "web"}}
+    metadata = {"name": "web", "namespace": "default"}
+    api_server.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+    began = trio.current_time()
+    result = await run(api_server, "exec", "svc/web", "--", "name")
+    assert (result.code, result.err) == (1, "error: timed out waiting for the condition\n")
+    assert trio.current_time() == began + 60
+    for name, node in (("pending", ""), ("running", "node-1")):
+        head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}}
+        head["metadata"] = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+        pod = {"containers": [{"name": "main", "image": "x"}], **({"nodeName": node} if node else {})}
+        api_server.create({**head, "spec": pod})
+    api_server.script_pod("running").script_command(["name"], stdout="running")
+    assert (await run(api_server, "exec", "svc/web", "--", "name")).out == "running"
+
+
+async def test_attach_prints_what_the_container_writes(api_server: APIServer) -> None:
+    async def play(process: ScriptedProcess) -> None:
+        await process.stdout.send_all(b"out\n")
+        await process.stderr.send_all(b"err\n")
+
+    add_pod(api_server, "one").on_attach(play)
+    result = await run(api_server, "attach", "one")
+    assert (result.code, result.out, result.err) == (0, "out\n", f"{RECORDED}err\n")
+    result = await run(api_server, "attach", "pods", "one", "-q")
+    assert (result.out, result.err) == ("out\n", "err\n")
+    result = await run(api_server, "attach", "one", "-t")
+    assert result.err.startswith("error: Unable to use a TTY - container main did not allocate one\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "at least 1 argument is required for attach"),
+        (["a", "b", "c"], "expected POD, TYPE/NAME, or TYPE NAME, (at most 2 arguments) saw 3: [a b c]"),
+        (["one", "-c", "x"], "cannot attach to the container: container x is not valid for pod one out of: main"),
+        (["done"], "cannot attach a container in a completed pod; current phase is Succeeded"),
+        (["one", "--pod-running-timeout=0"], "--pod-running-timeout must be higher than zero"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_mistakes_of_attach_are_one_line(api_server: APIServer, arguments: list[str], problem: str) -> None:
+    add_pod(api_server, "one")
+    add_pod(api_server, "done", phase="Succeeded")
+    result = await run(api_server, "attach", *arguments)
+    assert (result.code, result.err.splitlines()[0]) == (1, f"error: {problem}")
+
+
+# --- with the input and the terminal of a process ---
+
+
+async def upper(process: ScriptedProcess) -> int:
+    """Write the input in capital letters."""
+    async for data in process.stdin:
+        await process.stdout.send_all(data.upper())
+    return 7
+
+
+async def test_input_and_output_may_be_pipes_and_binary(api_server: APIServer, nursery: trio.Nursery) -> None:
+    add_pod(api_server, "one").on_exec(upper)
+    url = await nursery.start(serve_http, api_server)
+    command = [sys.executable, "-m", "trioformer", "-s", url, "exec", "-it", "one", "--", "upper"]
+    done = await trio.run_process(
+        command, stdin=b"\xffab" * 100_000, capture_stdout=True, capture_stderr=True, check=False
+    )
+    assert done.stdout == b"\xffAB" * 100_000
+    assert done.stderr.decode().splitlines() == [
+        "Unable to use a TTY - input is not a terminal or the right kind of file",
+        "command terminated with exit code 7",
+    ]
+    assert done.returncode == 7
+
+
+@pytest.mark.parametrize("command", ["exec", "attach"])
+async def test_a_terminal_is_raw_while_it_is_connected(
+    api_server: APIServer, nursery: trio.Nursery, command: str
+) -> None:
+    modes = []
+    user, program = os.openpty()
+
+    async def shell(process: ScriptedProcess) -> int:
+        await process.stdout.send_all(b"$ ")
+        modes.append(await process.stdin.receive_some())  # Ctrl-C as a byte
+        modes.append(termios.tcgetattr(program)[3] & termios.ICANON)
+        return 0
+
+    pod = add_pod(api_server, "one", tty=True, stdin=True)
+    pod.on_exec(shell)
+    pod.on_attach(shell)
+    url = await nursery.start(serve_http, api_server)
+    arguments = ["exec", "-it", "one", "--", "sh"] if command == "exec" else ["attach", "-i", "one"]
+    before = termios.tcgetattr(program)
+    shown = b""
+    started = partial(
+        trio.run_process,
+        [sys.executable, "-m", "trioformer", "-s", url, *arguments],
+        stdin=program,
+        stdout=program,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    try:
+        process: trio.Process = await nursery.start(started)
+        while b"$ " not in shown:
+            await trio.lowlevel.wait_readable(user)
+            shown += os.read(user, 1024)
+        os.write(user, b"\x03")
+        assert await process.wait() == 0
+        assert modes == [b"\x03", 0]
+        assert termios.tcgetattr(program) == before
+        if command == "attach":
+            await trio.lowlevel.wait_readable(user)
+            assert b"resume using 'trioformer attach one -c main -n default -i -t' command" in os.read(user, 1024)
+    finally:
+        os.close(user)
+        os.close(program)
+
+
+async def test_a_closed_standard_input_is_one_line(api_server: APIServer, nursery: trio.Nursery) -> None:
+    add_pod(api_server, "one").on_exec(upper)
+    url = await nursery.start(serve_http, api_server)
+    script = 'exec "$@" <&-'
+    command = [sys.executable, "-m", "trioformer", "-s", url, "exec", "-i", "one", "--", "upper"]
+    done = await trio.run_process(
+        ["sh", "-c", script, "sh", *command], capture_stdout=True, capture_stderr=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"error: standard input is closed, which -i needs\n"
+
+
+async def test_what_reads_the_output_may_go(api_server: APIServer, nursery: trio.Nursery, tmp_path: Path) -> None:
+    async def endless(process: ScriptedProcess) -> int:
+        while True:
+            await process.stdout.send_all(b"line\n" * 1000)
+
+    add_pod(api_server, "one").on_exec(endless)
+    url = await nursery.start(serve_http, api_server)
+    script = f'"$@" 2>{tmp_path / "err"} | head -n 1'
+    command = [sys.executable, "-m", "trioformer", "-s", url, "exec", "one", "--", "endless"]
+    done = await trio.run_process(["sh", "-c", script, "sh", *command], capture_stdout=True)
+    assert done.stdout == b"line\n"
+    assert (tmp_path / "err").read_text() == ""

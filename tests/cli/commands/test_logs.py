@@ -1,0 +1,255 @@
+"""``logs``: which containers are meant, what is printed of them, and what ends a log that is followed."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.support.cli import opener_of, run
+from trioformer.cli._main import run_command
+from trioformer.testing import APIServer, ScriptedPod
+
+TEMPLATE = {
+    "selector": {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]},
+    "template": {"metadata": {"labels": {"app": "web", "tier": "1"}}, "spec": {"containers": [{"name": "a"}]}},
+}
+
+
+def add_pod(server: APIServer, name: str, *containers: str, **metadata: object) -> ScriptedPod:
+    spec = {"nodeName": "node-1", "containers": [{"name": each, "image": "x"} for each in containers or ("main",)]}
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **metadata}}
+    server.create({**head, "spec": spec})
+    return server.script_pod(name)
+
+
+@pytest.fixture
+def web(api_server: APIServer) -> list[ScriptedPod]:
+    """Create a Deployment with two pods of two containers, each with a log of three lines."""
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
+    api_server.create({**head, "spec": TEMPLATE})
+    pods = [add_pod(api_server, f"web-{n}", "a", "b", labels={"app": "web", "tier": "1"}) for n in (1, 2)]
+    for pod in pods:
+        for container in ("a", "b"):
+            pod.write_log(*(f"{pod.name} {container} {n}" for n in range(3)), container=container)
+    return pods
+
+
+async def test_the_log_of_a_pod_is_printed_as_it_is(api_server: APIServer) -> None:
+    add_pod(api_server, "one").write(b"first\nb\xc3\xa4\nlast\n")
+    result = await run(api_server, "logs", "one")
+    assert (result.code, result.out, result.err) == (0, "first\nbä\nlast\n", "")
+    assert (await run(api_server, "logs", "one", "--tail=1")).out == "last\n"
+    assert (await run(api_server, "logs", "one", "--limit-bytes=3")).out == "fir"
+    assert (await run(api_server, "logs", "one", "--since-time=2100-01-01T00:00:00Z")).out == ""
+    stamped = await run(api_server, "logs", "one", "--timestamps", "--tail=1")
+    assert stamped.out.endswith("Z last\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "out", "err"),
+    [
+        (["web-1"], "web-1 a 2\n", 'Defaulted container "a" out of: a, b\n'),
+        (["web-1", "b"], "web-1 b 2\n", ""),
+        (["web-1", "-c", "b"], "web-1 b 2\n", ""),
+        (["pod/web-2", "-cb", "--prefix"], "[pod/web-2/b] web-2 b 2\n", ""),
+        (["web-1", "--all-containers"], "web-1 a 2\nweb-1 b 2\n", ""),
+        (["deploy/web", "-c", "a"], "web-1 a 2\n", "Found 2 pods, using pod/web-1\n"),
+        (
+            ["deployment/web", "--all-pods", "--all-containers"],
+            "[pod/web-1/a] web-1 a 2\n[pod/web-1/b] web-1 b 2\n[pod/web-2/a] web-2 a 2\n[pod/web-2/b] web-2 b 2\n",
+            "",
+        ),
+        (["-l", "app=web", "-c", "a"], "web-1 a 2\nweb-2 a 2\n", ""),
+        (["-l", "app=other"], "", "No resources found in default namespace.\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_pods_and_containers_are_chosen_as_by_kubectl(
+    api_server: APIServer, web: list[ScriptedPod], arguments: list[str], out: str, err: str
+) -> None:
+    assert len(web) == 2
+    result = await run(api_server, "logs", *arguments, "--tail=1")
+    assert (result.code, result.out, result.err) == (0, out, err)
+
+
+async def test_the_annotation_names_the_default_container(api_server: APIServer) -> None:
+    name = "kubectl.kubernetes.io/default-container"
+    add_pod(api_server, "one", "a", "b", annotations={name: "b"}).write_log("from b", container="b")
+    add_pod(api_server, "two", "a", "b", annotations={name: "c"}).write_log("from a", container="a")
+    assert (await run(api_server, "logs", "one")).out == "from b\n"
+    result = await run(api_server, "logs", "two")
+    assert result.out == "from a\n"
+    assert result.err.startswith('Default container name "c" not found in pod two\nDefaulted container "a"')
+
+
+async def test_a_selector_prints_the_last_ten_lines(api_server: APIServer) -> None:
+    add_pod(api_server, "one", labels={"app": "web"}).write_log(*map(str, range(20)))
+    lines = (await run(api_server, "logs", "-l", "app=web")).out.split()
+    assert lines == [str(number) for number in range(10, 20)]
+    assert len((await run(api_server, "logs", "-l", "app=web", "--tail=15")).out.split()) == 15
+
+
+async def test_the_previous_instance_is_printed(api_server: APIServer) -> None:
+    pod = add_pod(api_server, "one")
+    pod.write_log("before")
+    pod.restart()
+    pod.write_log("after")
+    assert (await run(api_server, "logs", "one", "-p")).out == "before\n"
+    assert (await run(api_server, "logs", "one", "-f", "-p")).out == "before\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'."),
+        (["a", "b", "c"], "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'."),
+        (["one", "-l", "app=web"], "only a selector (-l) or a POD name is allowed"),
+        (["one", "--all-containers", "-c", "a"], "--all-containers=true should not be specified with container name a"),
+        (["one", "a", "-c", "a"], "only one of -c or an inline [CONTAINER] arg is allowed"),
+        (["one", "--tail=x"], 'invalid argument "x" for "--tail" flag: strconv.ParseInt: parsing "x": invalid syntax'),
+        (["one", "--tail=-2"], "--tail must be greater than or equal to -1"),
+        (["one", "--since=10"], 'invalid argument "10" for "--since" flag: time: missing unit in duration "10"'),
+        (["one", "--since=-1m30s"], "--since must be greater than 0"),
+        (["one", "--limit-bytes=-1"], "--limit-bytes must be greater than 0"),
+        (
+            ["one", "--since-time=now"],
+            'parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
+        ),
+        (
+            ["one", "--since=1s", "--since-time=2026-01-01T00:00:00Z"],
+            "at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
+        (["none"], 'error from server (NotFound): pods "none" not found in namespace "default"'),
+        (["one", "-c", "x"], "container x is not valid for pod one out of: main"),
+        (["cm/c"], "cannot get the logs from *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
+        (["svc/s"], "cannot get the logs from *v1.Service: invalid service 's': Service is defined without a selector"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_mistakes_are_one_line_in_the_words_of_kubectl(
+    api_server: APIServer, arguments: list[str], problem: str
+) -> None:
+    add_pod(api_server, "one")
+    metadata = {"namespace": "default"}
+    api_server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", **metadata}})
+    spec = {"ports": [{"port": 80}]}
+    api_server.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", **metadata}, "spec": spec})
+    result = await run(api_server, "logs", *arguments)
+    assert (result.code, result.err.splitlines()[0]) == (1, f"error: {problem}")
+
+
+async def test_errors_are_ignored_on_request(api_server: APIServer) -> None:
+    add_pod(api_server, "one", labels={"app": "web"}).write_log("line")
+    add_pod(api_server, "two", labels={"app": "web"}).write_log("line")
+    result = await run(api_server, "logs", "-l", "app=web", "-p")
+    assert (result.code, result.out) == (1, "")
+    result = await run(api_server, "logs", "-l", "app=web", "-p", "--ignore-errors")
+    assert (result.code, result.err) == (0, "")
+    assert [line.split(":")[0] for line in result.out.splitlines()] == ["error", "error"]
+
+
+class Output(io.StringIO):
+    """An output that says when it has as many lines as wanted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = trio.Event()
+
+    def write(self, text: str, /) -> int:
+        written = super().write(text)
+        self.changed.set()
+        self.changed = trio.Event()
+        return written
+
+    async def has(self, lines: int) -> list[str]:
+        while self.getvalue().count("\n") < lines:
+            await self.changed.wait()
+        return self.getvalue().splitlines()
+
+
+async def follow(server: APIServer, out: Output, err: io.StringIO, *arguments: str) -> int:
+    given = ["--server", server.config.server, "logs", "-f", *arguments]
+    return await run_command(given, out, err, {}, opener_of(server.http_transport()))
+
+
+async def test_a_followed_log_goes_on_after_a_broken_connection(
+    api_server: APIServer, autojump_clock: MockClock
+) -> None:
+    pod, out, err, codes = add_pod(api_server, "one"), Output(), io.StringIO(), []
+
+    async def run_it() -> None:
+        codes.append(await follow(api_server, out, err, "one"))
+
+    async with trio.open_nursery() as nursery:
+        pod.write_log("first")
+        nursery.start_soon(run_it)
+        await out.has(1)
+        pod.disconnect("reset")
+        pod.write_log("second")
+        assert await out.has(2) == ["first", "second"]
+        pod.end()
+    assert codes == [0]
+    assert out.getvalue() == "first\nsecond\n"
+    assert err.getvalue().startswith("Warning: ")
+
+
+async def test_several_logs_are_followed_at_once_and_all_must_end(
+    api_server: APIServer, web: list[ScriptedPod], autojump_clock: MockClock
+) -> None:
+    out, err, codes = Output(), io.StringIO(), []
+
+    async def run_it() -> None:
+        arguments = ["-l", "app=web", "--prefix", "--all-containers", "--tail=1"]
+        codes.append(await follow(api_server, out, err, *arguments))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run_it)
+        await out.has(4)
+        web[1].write_log("new", container="b")
+        assert (await out.has(5))[4] == "[pod/web-2/b] new"
+        for pod in web:
+            assert codes == []
+            for container in ("a", "b"):
+                pod.end(container=container)
+    assert codes == [0]
+
+
+async def test_too_many_logs_are_not_followed(api_server: APIServer, web: list[ScriptedPod]) -> None:
+    assert len(web) == 2
+    result = await run(api_server, "logs", "-f", "-l", "app=web", "--all-containers", "--max-log-requests=3")
+    assert result.err == (
+        "error: you are attempting to follow 4 log streams, but maximum allowed concurrency is 3, "
+        "use --max-log-requests to increase the limit\n"
+    )
+
+
+async def test_a_followed_container_may_not_have_started_yet(api_server: APIServer, autojump_clock: MockClock) -> None:
+    waiting = {"state": {"waiting": {"reason": "ContainerCreating"}}, "restartCount": 0, "ready": False}
+    statuses = [{"name": "main", "image": "x", "imageID": "", **waiting}]
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": "default"}}
+    spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
+    api_server.create({**head, "spec": spec, "status": {"phase": "Pending", "containerStatuses": statuses}})
+    pod, out, err = api_server.script_pod("one"), Output(), io.StringIO()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow, api_server, out, err, "one")
+        await wait_all_tasks_blocked()
+        assert err.getvalue() == 'container "main" in pod "one" is waiting to start: ContainerCreating\n'
+        pod.restart()
+        pod.write_log("started")
+        assert await out.has(1) == ["started"]
+        pod.end()
+
+
+async def test_a_pod_that_never_comes_is_not_waited_for_longer_than_asked(
+    api_server: APIServer, autojump_clock: MockClock
+) -> None:
+    spec = {"ports": [{"port": 80}], "selector": {"app": "none"}}
+    metadata = {"name": "s", "namespace": "default"}
+    api_server.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+    began = trio.current_time()
+    result = await run(api_server, "logs", "svc/s", "--pod-running-timeout=1m")
+    assert result.err == "error: timed out waiting for the condition\n"
+    assert trio.current_time() == began + 60

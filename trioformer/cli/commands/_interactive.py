@@ -1,0 +1,87 @@
+"""A process in a container that has the input and the output of the tool, for ``exec`` and ``attach``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Final
+
+from ...client import interact
+from ...errors import ConnectionFailedError, StatusError
+from .._arguments import Parser
+from .._failures import CommandError
+from .._session import Session
+
+if TYPE_CHECKING:
+    from ...client import PodProcess
+
+__all__ = ["add_process_flags", "connect", "has_terminal"]
+
+_STDIN: Final = 0
+
+
+def add_process_flags(parser: Parser) -> None:
+    """Add the flags that ``exec`` and ``attach`` share."""
+    parser.add_argument("-c", "--container", default="", help="Container name; else the default one, or the first one.")
+    parser.add_switch("-i", "--stdin", help="Pass stdin to the container")
+    parser.add_switch("-t", "--tty", help="Stdin is a TTY")
+    parser.add_switch("-q", "--quiet", help="Only print output from the remote session")
+    parser.add_argument("--pod-running-timeout", default="1m0s", help="How long to wait for a pod that runs.")
+
+
+def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bool:
+    """Return whether the process gets a terminal: only if standard input is one.
+
+    Raises:
+        CommandError: Standard input is closed.
+    """
+    if not stdin:
+        return False
+    if sys.stdin is None:  # then its number is that of another file of this program
+        raise CommandError("standard input is closed, which -i needs")
+    if not tty:
+        return False
+    is_terminal = os.isatty(_STDIN)
+    if not is_terminal and not quiet:
+        session.note("Unable to use a TTY - input is not a terminal or the right kind of file")
+    return is_terminal
+
+
+async def connect(session: Session, process: PodProcess) -> int:
+    """Connect standard input, output and error with a process until it ends, and return its exit code.
+
+    Raises:
+        CommandError: The node could not execute it; or the connection, or standard input, broke.
+    """
+    session.out.flush()
+    session.err.flush()
+    try:
+        out, err = session.out.fileno(), session.err.fileno()
+    except (OSError, ValueError):
+        return await _through_files(session, process)
+    return await _interact(process, out, err)
+
+
+async def _through_files(session: Session, process: PodProcess) -> int:
+    """Connect an output that is not a file."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            return await _interact(process, out.fileno(), err.fileno())
+        finally:
+            for file, target in ((out, session.out), (err, session.err)):
+                file.seek(0)
+                target.write(file.read().decode(errors="replace"))
+
+
+async def _interact(process: PodProcess, out: int, err: int) -> int:
+    try:
+        return await interact(process, stdin=_STDIN, stdout=out, stderr=err)
+    except StatusError as exc:
+        raise CommandError(exc.status_message) from exc
+    except ConnectionFailedError as exc:
+        raise CommandError(str(exc)) from exc
+    except BrokenPipeError:  # nobody reads the output any more, which is no failure
+        raise
+    except OSError as exc:
+        raise CommandError(f"cannot use standard input: {(exc.strerror or str(exc)).lower()}") from exc

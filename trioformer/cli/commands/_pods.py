@@ -1,0 +1,281 @@
+"""The pod and the container that are meant by ``logs``, ``exec`` and ``attach``, chosen as by kubectl.
+
+The library refuses to guess a container of several; the tool takes the first one, and says so, as kubectl does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ...models import Unstructured, to_dict, unstructured_kind
+from ...watchtools import resuming_watch
+from .._clock import parse_time
+from .._failures import CommandError
+from .._resources import Target, find_resource, select
+from .._session import Session
+from ._requests import items_of, request_pages
+
+if TYPE_CHECKING:
+    from ...client import Client
+
+__all__ = [
+    "Pod",
+    "choose_container",
+    "container_of",
+    "container_texts",
+    "find_container",
+    "find_pod",
+    "has_ended",
+    "pods_of",
+    "rank_for_attach",
+    "rank_for_logs",
+    "read_named",
+]
+
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+_WITH_SELECTORS: Final = ("daemonsets", "deployments", "replicasets", "statefulsets")
+
+Pod = Mapping[str, Any]
+"""The JSON of a pod."""
+Rank = Callable[[Pod], tuple[Any, ...]]
+
+
+async def read_named(client: Client, session: Session, arguments: Sequence[str]) -> tuple[Target, dict[str, Any]]:
+    """Read the object that ``NAME`` (of a pod), ``TYPE/NAME`` or ``TYPE NAME`` names.
+
+    Raises:
+        CommandError: The arguments are not valid.
+        StatusError: There is no such object.
+    """
+    if len(arguments) == 1 and "/" not in arguments[0]:
+        arguments = ["pods", arguments[0]]
+    selection = await select(client, arguments, namespace=session.namespace)
+    if not selection.is_single:
+        raise CommandError("expected a resource")
+    target = selection.targets[0]
+    pages = await request_pages(client, target, {}, accept="application/json")
+    return target, pages[0]
+
+
+async def find_pod(
+    client: Client, session: Session, arguments: Sequence[str], *, patience: float, verb: str
+) -> dict[str, Any]:
+    """Return the pod that is named, or the best one of what is named.
+
+    Args:
+        client: The client.
+        session: Has the namespace.
+        arguments: As for :func:`read_named`.
+        patience: For how many seconds to wait for a first pod.
+        verb: Such as ``attach to``, for errors.
+
+    Raises:
+        CommandError: No pod comes in time; or what is named has no pods.
+        StatusError: There is no such object.
+    """
+    target, obj = await read_named(client, session, arguments)
+    if _is_pod(target):
+        return obj
+    return (await pods_of(client, target, obj, patience=patience, verb=verb, rank=rank_for_attach))[0]
+
+
+async def pods_of(
+    client: Client, target: Target, obj: Mapping[str, Any], *, patience: float, verb: str, rank: Rank
+) -> list[dict[str, Any]]:
+    """Return the pods of a Deployment, a Service and the like, the best one first; wait for the first.
+
+    Raises:
+        CommandError: No pod comes in time; or the object has no pods.
+    """
+    if _is_pod(target):
+        return [dict(obj)]
+    params = {"labelSelector": _selector_of(target, obj, verb)}
+    served = await client.api_resources()
+    where = Target(find_resource(served, "pods"), target.namespace)
+    pages = await request_pages(client, where, params, accept="application/json")
+    pods = [each for page in pages for each in items_of(page, where)]
+    if pods:
+        return sorted(pods, key=rank)
+    kind: type[Unstructured] = unstructured_kind(where.resource)
+    version = str((pages[-1].get("metadata") or {}).get("resourceVersion") or "")
+    with trio.move_on_after(patience):
+        async with resuming_watch(
+            client.api(kind, where.namespace), resource_version=version, label_selector=params["labelSelector"]
+        ) as events:
+            async for event in events:
+                if event.type != "DELETED":
+                    return [to_dict(event.object)]
+    raise CommandError("timed out waiting for the condition")
+
+
+def _is_pod(target: Target) -> bool:
+    return target.resource.kind == "Pod" and not target.resource.group
+
+
+def _selector_of(target: Target, obj: Mapping[str, Any], verb: str) -> str:
+    resource = target.resource
+    spec = obj.get("spec") or {}
+    selector = spec.get("selector") or {}
+    if (resource.group, resource.plural) in (("", "services"), ("", "replicationcontrollers")):
+        if not selector and resource.plural == "services":
+            problem = f"invalid service '{target.name}': Service is defined without a selector"
+            raise CommandError(f"cannot {verb} *v1.Service: {problem}")
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    if (resource.group == "apps" and resource.plural in _WITH_SELECTORS) or resource.gvk.kind == "Job":
+        return _label_selector(selector)
+    name = f"*{resource.version}.{resource.kind}"
+    raise CommandError(f"cannot {verb} {name}: selector for {name} not implemented")
+
+
+def _label_selector(selector: Mapping[str, Any]) -> str:
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for each in selector.get("matchExpressions") or []:
+        key, values = each.get("key"), ",".join(each.get("values") or [])
+        match each.get("operator"):
+            case "In":
+                parts.append(f"{key} in ({values})")
+            case "NotIn":
+                parts.append(f"{key} notin ({values})")
+            case "Exists":
+                parts.append(f"{key}")
+            case _:
+                parts.append(f"!{key}")
+    return ",".join(parts)
+
+
+# --- which pod is the best one (kubectl pkg/util/podutils) ---
+
+
+def rank_for_logs(pod: Pod) -> tuple[Any, ...]:
+    """Return the key by which the pod with the most interesting log is the first."""
+    phase = {"Running": 0, "Unknown": 1, "Pending": 2}.get(_phase(pod), 0)
+    ready = _ready_since(pod)
+    restarts, of_sidecars = _restarts(pod)
+    has_node = bool((pod.get("spec") or {}).get("nodeName"))
+    is_ready = ready is not None
+    return (not has_node, phase, not is_ready, ready or 0.0, -restarts, -of_sidecars, _created(pod))
+
+
+def rank_for_attach(pod: Pod) -> tuple[Any, ...]:
+    """Return the key by which the pod is the first that is the most likely to go on running."""
+    phase = {"Pending": 0, "Unknown": 1, "Running": 2}.get(_phase(pod), 0)
+    ready = _ready_since(pod)
+    restarts, of_sidecars = _restarts(pod)
+    has_node = bool((pod.get("spec") or {}).get("nodeName"))
+    deleted = _seconds((pod.get("metadata") or {}).get("deletionTimestamp"))
+    is_deleted = deleted < math.inf
+    return (
+        not has_node,
+        -phase,
+        ready is None,
+        is_deleted,
+        -deleted if is_deleted else 0.0,
+        ready or 0.0,
+        restarts,
+        of_sidecars,
+        _created(pod),
+    )
+
+
+def _phase(pod: Pod) -> str:
+    return str((pod.get("status") or {}).get("phase") or "")
+
+
+def _seconds(text: object) -> float:
+    then = parse_time(text)
+    return math.inf if then is None else then.timestamp()
+
+
+def _created(pod: Pod) -> float:
+    return _seconds((pod.get("metadata") or {}).get("creationTimestamp"))
+
+
+def _ready_since(pod: Pod) -> float | None:
+    for each in (pod.get("status") or {}).get("conditions") or []:
+        if each.get("type") == "Ready" and each.get("status") == "True":
+            return _seconds(each.get("lastTransitionTime"))
+    return None
+
+
+def _restarts(pod: Pod) -> tuple[int, int]:
+    status = pod.get("status") or {}
+    sidecars = {
+        each.get("name")
+        for each in (pod.get("spec") or {}).get("initContainers") or []
+        if each.get("restartPolicy") == "Always"
+    }
+    usual = [each.get("restartCount") or 0 for each in status.get("containerStatuses") or []]
+    others = [
+        each.get("restartCount") or 0
+        for each in status.get("initContainerStatuses") or []
+        if each.get("name") in sidecars
+    ]
+    return max(usual, default=0), max(others, default=0)
+
+
+# --- which container (kubectl pkg/cmd/util/podcmd) ---
+
+
+def container_of(pod: Pod, name: str) -> dict[str, Any] | None:
+    """Return the container of any kind with a name, or None."""
+    spec = pod.get("spec") or {}
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for each in spec.get(field) or []:
+            if each.get("name") == name:
+                return dict(each)
+    return None
+
+
+def container_texts(pod: Pod) -> str:
+    """Return the names of all containers, as kubectl lists them: ``web, debug (ephem), setup (init)``."""
+    spec = pod.get("spec") or {}
+    fields = (("containers", ""), ("ephemeralContainers", " (ephem)"), ("initContainers", " (init)"))
+    return ", ".join(f"{each.get('name')}{suffix}" for field, suffix in fields for each in spec.get(field) or [])
+
+
+def find_container(pod: Pod, name: str) -> dict[str, Any]:
+    """Return the container with a name.
+
+    Raises:
+        CommandError: The pod has none.
+    """
+    found = container_of(pod, name)
+    if found is None:
+        pod_name = (pod.get("metadata") or {}).get("name")
+        raise CommandError(f"container {name} is not valid for pod {pod_name} out of: {container_texts(pod)}")
+    return found
+
+
+def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) -> dict[str, Any]:
+    """Return the container that is named, that the annotation of the pod names, or the first one.
+
+    Args:
+        pod: The pod.
+        name: The name; empty for the default.
+        note: Called with what is said about a choice; None to say nothing.
+
+    Raises:
+        CommandError: There is no such container.
+    """
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    name = name or (metadata.get("annotations") or {}).get(DEFAULT_CONTAINER) or ""
+    if name:
+        return find_container(pod, name)
+    containers = spec.get("containers") or []
+    if not containers:
+        raise CommandError(f"pod {metadata.get('namespace')}/{metadata.get('name')} does not have any containers")
+    first = dict(containers[0])
+    has_more = len(containers) > 1 or spec.get("initContainers") or spec.get("ephemeralContainers")
+    if has_more and note is not None:
+        note(f'Defaulted container "{first.get("name")}" out of: {container_texts(pod)}')
+    return first
+
+
+def has_ended(pod: Pod) -> str:
+    """Return the phase of a pod that has ended; empty for another one."""
+    phase = _phase(pod)
+    return phase if phase in ("Succeeded", "Failed") else ""
