@@ -185,6 +185,56 @@ describe cm -n none
 describe apiservices v1.apps
 describe flowschema exempt
 describe node node-1
+describe sts db
+describe ds/agent
+describe job once
+describe cronjob nightly
+describe rc old
+describe hpa web
+describe pdb web
+describe svc plain
+describe svc given
+describe svc kubernetes -n default
+describe ep given
+describe endpointslice given-1
+describe ing web
+describe ing
+describe ingressclass cli
+describe netpol web
+describe netpol nothing
+describe pvc disk
+describe pvc
+describe pv cli-disk
+describe sc cli
+describe sa robot
+describe role reader
+describe clusterrole cli-reader
+describe clusterrole system:node
+describe rolebinding readers
+describe clusterrolebinding cli-nobody
+describe limits limits
+describe quota
+describe priorityclass cli-high
+describe priorityclass system-node-critical
+describe ns
+describe pods -l app=web --show-events=true
+describe pod solo
+describe rs -l app=web
+describe servicecidr kubernetes
+describe ipaddress
+describe pods -A
+describe all
+describe deploy,sts
+describe deploy/web svc/web
+describe pod solo nope
+describe pod sol nope
+describe pod/sol
+describe pod sol
+describe podtemplates
+describe csinodes
+describe nodes nope
+describe deploy,cm nope web
+describe cm settings --show-events=false
 """.strip().splitlines()
 """What follows the name of the program, as in a shell."""
 
@@ -195,7 +245,6 @@ _SORT = "``get --sort-by`` with several kinds sorts all rows, and a path that no
 DIFFERENCES: Final = {
     "config set-context x": "``config`` reads only.",
     "config view --minify -o json": "``config view -o json`` has its keys in the order of the alphabet.",
-    "describe node node-1": "Kinds that ``describe`` does not know, such as nodes and jobs",
     "get --raw /nope": "An error that is not an object of the API is shown as the server has worded it.",
     "get cm settings -o kyaml": _TEMPLATES,
     "get cm,secret --sort-by .metadata.name": _SORT,

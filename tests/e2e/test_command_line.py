@@ -29,7 +29,7 @@ from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, ControlPlane, serve_http
 from trioformer.watchtools import has_condition, wait_for
 
-OBJECTS: Final = Path(__file__).with_name("kubectl_objects.yaml")
+OBJECTS: Final = Path(__file__).parents[1] / "support" / "kubectl_objects.yaml"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
 PROGRAM: Final = re.compile(r"\b(kubectl|trioformer)\b")
 AGE: Final = re.compile(r"(?<![\w.=/])\d+[dhms](?:\d+[hms])?(?![\w/])( *)")
@@ -175,8 +175,15 @@ def create_replicas(server: APIServer) -> None:
 
 async def test_output_on_the_embedded_server_is_that_of_kubectl(assets: Path, tmp_path: Path) -> None:
     server = APIServer()
+    amounts = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "hugepages-2Mi": "0", "example.com/gpu": "2"}
     server.create(
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {"kubernetes.io/os": "linux"}}}
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "node-1", "labels": {"node-role.kubernetes.io/worker": "", "disk": "ssd"}},
+            "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "podCIDR": "10.0.0.0/24"},
+            "status": {"capacity": amounts, "nodeInfo": {"kubeletVersion": "v1.36.3"}},
+        }
     )
     for manifest in load_manifests(OBJECTS):
         server.create(manifest.object)

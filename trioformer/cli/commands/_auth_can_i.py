@@ -9,6 +9,7 @@ from .._arguments import Parser
 from .._failures import CommandError
 from .._session import Session
 from ..printing import TableWriter
+from ._rules import compact_rules
 
 if TYPE_CHECKING:
     from ...client import Client
@@ -107,7 +108,7 @@ async def _list(session: Session, flags: argparse.Namespace) -> None:
         status = await _review(client, "SelfSubjectRulesReview", {"namespace": session.namespace})
     if status.get("incomplete"):
         session.note(f"Warning: the list may be incomplete: {status.get('evaluationError', '')}")
-    rules = _compacted(status)
+    rules = compact_rules([*(status.get("resourceRules") or []), *(status.get("nonResourceRules") or [])])
     writer = TableWriter(session.out)
     if not flags.no_headers:
         writer.add(["Resources", "Non-Resource URLs", "Resource Names", "Verbs"])
@@ -115,34 +116,6 @@ async def _list(session: Session, flags: argparse.Namespace) -> None:
         cells = [resource, f"[{urls}]", f"[{names}]", f"[{' '.join(verbs)}]"]
         writer.add(cells)
     writer.flush()
-
-
-def _compacted(status: dict[str, Any]) -> list[tuple[tuple[str, str, str], list[str]]]:
-    """Put the verbs of each resource together; those of URLs stay apart, as for kubectl."""
-    verbs: dict[tuple[str, str, str], list[str]] = {}
-    for rule in status.get("resourceRules") or []:
-        for group in rule.get("apiGroups") or [""]:
-            for resource in rule.get("resources") or []:
-                plural, slash, subresource = str(resource).partition("/")
-                name = f"{plural}.{group}" if group else plural
-                key = (f"{name}{slash}{subresource}", "", " ".join(rule.get("resourceNames") or []))
-                verbs.setdefault(key, [])
-                verbs[key] += [verb for verb in rule.get("verbs") or [] if verb not in verbs[key]]
-    of_urls = [
-        (("", str(url), ""), [str(verb)])
-        for rule in status.get("nonResourceRules") or []
-        for url in rule.get("nonResourceURLs") or []
-        for verb in rule.get("verbs") or []
-    ]
-    return sorted([*verbs.items(), *of_urls], key=lambda rule: _order(*rule))
-
-
-def _order(key: tuple[str, str, str], verbs: list[str]) -> tuple[str, ...]:
-    """Return what rules are sorted by: the text of a PolicyRule in Go."""
-    resource, urls, names = key
-    plural, _, rest = resource.partition(".")
-    group, slash, subresource = rest.partition("/")
-    return tuple(f"{text}]" for text in (" ".join(verbs), group, f"{plural}{slash}{subresource}", names, urls))
 
 
 async def _review(client: Client, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

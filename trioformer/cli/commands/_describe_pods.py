@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ...models import Quantity
 from .._clock import age_of
 from ..printing import sprint
-from ._describe_text import Description, as_int, at, controller_of, rfc1123
+from ._describe_storage import volume_lines
+from ._describe_text import Description, as_int, at, controller_of, rfc1123, selector_text
 
 __all__ = ["describe_pod", "describe_pod_template"]
 
@@ -54,6 +57,9 @@ def describe_pod(pod: Mapping[str, Any], events: Sequence[Mapping[str, Any]] | N
         text.field("Controlled By", controller)
     if status.get("nominatedNodeName"):
         text.field("NominatedNodeName", status["nominatedNodeName"])
+    if spec.get("resources") is not None:
+        text.line(0, "Resources:")
+        _resources(text, spec["resources"], 1)
     if spec.get("initContainers"):
         _containers(text, "Init Containers", spec["initContainers"], status.get("initContainerStatuses"), "", pod)
     _containers(text, "Containers", spec.get("containers"), status.get("containerStatuses"), "", pod)
@@ -65,6 +71,8 @@ def describe_pod(pod: Mapping[str, Any], events: Sequence[Mapping[str, Any]] | N
     text.field("QoS Class", status.get("qosClass") or _qos(spec))
     text.labels("Node-Selectors", spec.get("nodeSelector"))
     text.many("Tolerations", _tolerations(spec))
+    _spread(text, spec, 0)
+    _group(text, spec, 0)
     text.events(events)
     return text.render()
 
@@ -83,10 +91,12 @@ def describe_pod_template(text: Description, template: object) -> None:
         _containers(text, "Init Containers", spec["initContainers"], None, "  ", None)
     _containers(text, "Containers", spec.get("containers"), None, "  ", None)
     _volumes(text, spec.get("volumes"), "  ")
+    _spread(text, spec, 1)
     if spec.get("priorityClassName"):
         text.field("Priority Class Name", spec["priorityClassName"], 1)
     text.labels("Node-Selectors", spec.get("nodeSelector"), 1)
     text.many("Tolerations", _tolerations(spec), 1)
+    _group(text, spec, 1)
 
 
 def _pod_conditions(text: Description, spec: Mapping[str, Any], status: Mapping[str, Any]) -> None:
@@ -180,13 +190,13 @@ def _state(text: Description, name: str, state: Mapping[str, Any]) -> None:
             text.field("Reason", reason, 3)
 
 
-def _resources(text: Description, resources: Mapping[str, Any]) -> None:
+def _resources(text: Description, resources: Mapping[str, Any], level: int = 2) -> None:
     for name, key in (("Limits", "limits"), ("Requests", "requests")):
         amounts = resources.get(key) or {}
         if amounts:
-            text.line(2, f"{name}:")
+            text.line(level, f"{name}:")
         for each in sorted(amounts):
-            text.field(each, amounts[each], 3)
+            text.field(each, amounts[each], level + 1)
 
 
 def _probe(probe: Mapping[str, Any]) -> str:
@@ -237,18 +247,34 @@ def _environment(text: Description, container: Mapping[str, Any], pod: Mapping[s
 def _value_from(source: Mapping[str, Any], container: Mapping[str, Any], pod: Mapping[str, Any] | None) -> str:
     if (field := source.get("fieldRef")) is not None:
         path = str(field.get("fieldPath", ""))
-        value = "" if pod is None else at(pod, *path.split("."))
-        return f"{'' if value is None else value} ({field.get('apiVersion', '')}:{path})"
+        value = "" if pod is None else _value_at(pod, path)
+        return f"{value} ({field.get('apiVersion', '')}:{path})"
     if (amount := source.get("resourceFieldRef")) is not None:
         name = str(amount.get("resource", ""))
-        value = at(container, "resources", *name.split(".", 1))
-        missing = "node allocatable" if name in ("limits.cpu", "limits.memory") else "0"
-        return f"{missing if value is None else value} ({name})"
+        number = _amount(at(container, "resources", *name.split(".", 1)), amount.get("divisor"))
+        missing = not number and name in ("limits.cpu", "limits.memory")
+        return f"{'node allocatable' if missing else number} ({name})"
     for key, where in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
         if (ref := source.get(key)) is not None:
             optional = str(bool(ref.get("optional"))).lower()
             return f"<set to the key '{ref.get('key')}' {where} '{ref.get('name')}'>\tOptional: {optional}"
     return ""
+
+
+def _value_at(pod: Mapping[str, Any], path: str) -> str:
+    """Return the value of a field that kubectl looks up: neither single labels nor the status."""
+    name = path.removeprefix("metadata.")
+    if name in ("labels", "annotations"):
+        values = at(pod, "metadata", name) or {}
+        return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
+    return str(at(pod, "metadata", name) or "") if name in ("name", "namespace", "uid") and name != path else ""
+
+
+def _amount(amount: object, divisor: object) -> int:
+    """Return how often a divisor is in an amount, rounded up; 0 without an amount."""
+    if amount is None:
+        return 0
+    return math.ceil(Quantity(str(amount)).value / (Quantity(str(divisor or "1")).value or 1))
 
 
 def _mounts(text: Description, container: Mapping[str, Any]) -> None:
@@ -273,53 +299,26 @@ def _volumes(text: Description, volumes: Any, space: str) -> None:
     text.line(0, f"{space}Volumes:")
     for volume in volumes:
         text.line(1, f"{' ' if space else ''}{volume.get('name')}:")
-        for line in _volume_lines(volume):
+        for line in volume_lines(volume):
             text.line(2, line)
 
 
-def _volume_lines(volume: Mapping[str, Any]) -> list[str]:
-    def optional(source: Mapping[str, Any]) -> str:
-        return f"Optional:\t{str(bool(source.get('optional'))).lower()}"
+def _spread(text: Description, spec: Mapping[str, Any], level: int) -> None:
+    constraints = spec.get("topologySpreadConstraints") or []
+    texts = []
+    for each in sorted(constraints, key=lambda one: str(one.get("topologyKey"))):
+        selector = each.get("labelSelector")
+        ending = "" if selector is None else f" for selector {selector_text(selector)}"
+        skew = f"when max skew {as_int(each.get('maxSkew'))} is exceeded"
+        texts.append(f"{each.get('topologyKey')}:{each.get('whenUnsatisfiable')} {skew}{ending}")
+    if texts:
+        text.many("Topology Spread Constraints", texts, level)
 
-    if (path := volume.get("hostPath")) is not None:
-        lines = ["Type:\tHostPath (bare host directory volume)", f"Path:\t{path.get('path')}"]
-        return [*lines, f"HostPathType:\t{path.get('type') or ''}"]
-    if (empty := volume.get("emptyDir")) is not None:
-        lines = ["Type:\tEmptyDir (a temporary directory that shares a pod's lifetime)"]
-        return [*lines, f"Medium:\t{empty.get('medium') or ''}", f"SizeLimit:\t{empty.get('sizeLimit') or '<unset>'}"]
-    if (secret := volume.get("secret")) is not None:
-        lines = ["Type:\tSecret (a volume populated by a Secret)", f"SecretName:\t{secret.get('secretName')}"]
-        return [*lines, optional(secret)]
-    if (config := volume.get("configMap")) is not None:
-        return [
-            "Type:\tConfigMap (a volume populated by a ConfigMap)",
-            f"Name:\t{config.get('name')}",
-            optional(config),
-        ]
-    if (claim := volume.get("persistentVolumeClaim")) is not None:
-        lines = ["Type:\tPersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)"]
-        read_only = str(bool(claim.get("readOnly"))).lower()
-        return [*lines, f"ClaimName:\t{claim.get('claimName')}", f"ReadOnly:\t{read_only}"]
-    if (projected := volume.get("projected")) is not None:
-        lines = ["Type:\tProjected (a volume that contains injected data from multiple sources)"]
-        for source in projected.get("sources") or []:
-            if (token := source.get("serviceAccountToken")) is not None:
-                lines.append(f"TokenExpirationSeconds:\t{token.get('expirationSeconds', 3600)}")
-            elif (config := source.get("configMap")) is not None:
-                lines += [
-                    f"ConfigMapName:\t{config.get('name')}",
-                    f"Optional:\t{str(bool(config.get('optional'))).lower()}",
-                ]
-            elif (secret := source.get("secret")) is not None:
-                lines += [
-                    f"SecretName:\t{secret.get('name')}",
-                    f"Optional:\t{str(bool(secret.get('optional'))).lower()}",
-                ]
-            elif source.get("downwardAPI") is not None:
-                lines.append("DownwardAPI:\ttrue")
-        return lines
-    kinds = [key for key in volume if key != "name"]
-    return [f"Type:\t{kinds[0][0].upper()}{kinds[0][1:]}"] if kinds else ["<unknown>"]
+
+def _group(text: Description, spec: Mapping[str, Any], level: int) -> None:
+    if group := spec.get("schedulingGroup"):
+        text.line(level, "SchedulingGroup:")
+        text.field("PodGroupName", group.get("podGroupName") or "", 1)
 
 
 def _tolerations(spec: Mapping[str, Any]) -> list[str]:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC
+from collections.abc import Iterable, Mapping, Sequence
 from email.utils import format_datetime
 from typing import Any, Final, final
 
 from .._clock import parse_time
-from ..printing import escape
+from ..printing import escape, sprint
 from ._events import event_age, event_time
 
-__all__ = ["Description", "as_int", "at", "controller_of", "rfc1123", "selector_text"]
+__all__ = [
+    "Description",
+    "as_int",
+    "at",
+    "boolean",
+    "controller_of",
+    "pairs_text",
+    "rfc1123",
+    "selector_text",
+    "set_or_not",
+]
 
 _PADDING: Final = 2
 _LONGEST: Final = 140
 """Characters of an annotation on the line of its key."""
+_NEVER: Final = "Mon, 01 Jan 0001 00:00:00 +0000"
 _HIDDEN: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -34,9 +44,25 @@ def as_int(value: object) -> int:
 
 
 def rfc1123(text: object) -> str:
-    """Return a timestamp as kubectl prints it: ``Mon, 02 Jan 2006 15:04:05 +0000``."""
+    """Return a timestamp as kubectl prints it, in local time: ``Mon, 02 Jan 2006 15:04:05 +0000``."""
     then = parse_time(text)
-    return format_datetime(then.astimezone(UTC)) if then is not None else "<unset>"
+    return _NEVER if then is None else format_datetime(then.astimezone())
+
+
+def set_or_not(value: object) -> str:
+    """Return the text of a value that may be missing: ``true``, ``7``, ``<unset>``."""
+    return "<unset>" if value is None else sprint(value)
+
+
+def boolean(value: object) -> str:
+    """Return the text of a boolean that may be missing: ``True``, ``False``, ``<unset>``."""
+    return "<unset>" if value is None else str(bool(value))
+
+
+def pairs_text(labels: object) -> str:
+    """Return labels on one line, in order, such as ``a=1,b=2``."""
+    found = labels if isinstance(labels, Mapping) else {}
+    return ",".join(f"{key}={found[key]}" for key in sorted(found)) or "<none>"
 
 
 def controller_of(obj: Mapping[str, Any]) -> str:
@@ -47,17 +73,17 @@ def controller_of(obj: Mapping[str, Any]) -> str:
     return ""
 
 
-def selector_text(selector: object) -> str:
-    """Return the text of a label selector, such as ``app=web,tier in (a,b)``."""
+def selector_text(selector: object, empty: str = "<none>") -> str:
+    """Return the text of a label selector, such as ``app=web,tier in (a,b)``; ``empty`` without a term."""
     if not isinstance(selector, Mapping):
-        return "<none>"
+        return empty
     parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
     for each in selector.get("matchExpressions") or []:
         key, operator = each.get("key", ""), each.get("operator")
         values = f"({','.join(sorted(each.get('values') or []))})"
         texts = {"In": f"{key} in {values}", "NotIn": f"{key} notin {values}", "Exists": key, "DoesNotExist": f"!{key}"}
         parts.append((key, texts.get(operator, key)))
-    return ",".join(text for _, text in sorted(parts)) or "<none>"
+    return ",".join(text for _, text in sorted(parts)) or empty
 
 
 @final
@@ -80,6 +106,18 @@ class Description:
         """Add a line for each value, the first with the name; ``<none>`` without one."""
         for index, value in enumerate(values or ["<none>"]):
             self.line(0, f"{'  ' * level}{name}:\t{value}" if index == 0 else f"\t{value}")
+
+    def optional(self, name: str, value: object, level: int = 0) -> None:
+        """Add a line of a name and a value, if there is one."""
+        if value is not None:
+            self.field(name, sprint(value), level)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], level: int = 1) -> None:
+        """Add rows below the names of their columns."""
+        self.line(level, "\t".join(columns))
+        self.line(level, "\t".join("-" * len(column) for column in columns))
+        for row in rows:
+            self.line(level, "\t".join("" if cell is None else str(cell) for cell in row))
 
     def labels(self, name: str, labels: object, level: int = 0) -> None:
         """Add labels in order."""
@@ -119,7 +157,7 @@ class Description:
         self._flush()
         self.line(0, "Events:")
         self.line(1, "Type\tReason\tAge\tFrom\tMessage")
-        self.line(1, "----\t------\t----\t----\t-------")
+        self.line(1, "----\t------\t----\t----\t-------")  # the age has four dashes in kubectl, too
         for event in sorted(events, key=event_time):
             source = at(event, "source", "component") or event.get("reportingComponent") or ""
             message = str(event.get("message") or "").strip()
@@ -133,15 +171,34 @@ class Description:
         if not conditions:
             return
         self.line(0, "Conditions:")
-        self.line(1, "Type\tStatus\tReason")
-        self.line(1, "----\t------\t------")
-        for each in conditions:
-            self.line(1, f"{each.get('type')} \t{each.get('status')}\t{each.get('reason') or ''}")
+        rows = [(f"{each.get('type')} ", each.get("status"), each.get("reason")) for each in conditions]
+        self.table(("Type", "Status", "Reason"), rows)
+
+    def dated_conditions(self, conditions: object) -> None:
+        """Add conditions with the time of their last change; nothing without any."""
+        if not isinstance(conditions, list) or not conditions:
+            return
+        self.line(0, "Conditions:")
+        rows = [
+            (
+                each.get("type"),
+                each.get("status"),
+                rfc1123(each.get("lastTransitionTime")),
+                each.get("reason"),
+                each.get("message"),
+            )
+            for each in conditions
+        ]
+        self.table(("Type", "Status", "LastTransitionTime", "Reason", "Message"), rows)
 
     def render(self) -> str:
         """Return the text."""
         self._flush()
         return self._done
+
+    def lines(self) -> list[str]:
+        """Return the lines that are not aligned yet, for a part of another description."""
+        return self._text.splitlines()
 
     def _flush(self) -> None:
         lines = [line.split("\t") for line in self._text.split("\n")]
