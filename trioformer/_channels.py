@@ -53,7 +53,7 @@ class ChannelSocket:
 
     Attributes:
         protocol: What was negotiated, :data:`V4` or :data:`V5`, or another one with the same messages.
-        close_text: What the peer has given as the reason of its end; empty if there is none.
+        close_text: What the peer has given as the reason of its end; empty if it has given no reason.
     """
 
     def __init__(self, stream: trio.abc.Stream, protocol: str, *, is_client: bool) -> None:

@@ -100,7 +100,7 @@ COMMANDS: Final = (
 
 
 def find_command(words: list[str]) -> tuple[Command | None, int]:
-    """Return the command that the words begin with, and how many they are; a group of commands alone is none."""
+    """Return the command that the words begin with, and how many they are; None for a group of commands alone."""
     for count in (2, 1):
         name = " ".join(words[:count])
         for command in COMMANDS:

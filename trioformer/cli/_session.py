@@ -67,7 +67,7 @@ class Session:
         """The server and the credentials.
 
         Raises:
-            ConfigError: There are none, or they are not valid.
+            ConfigError: Nothing is configured, or it is not valid.
         """
         if self._config is None:
             from ..kubeconfig import load_config  # noqa: PLC0415  # `version --client` needs none
@@ -159,7 +159,7 @@ def parse_duration(text: str, flag: str) -> float:
     """Return the seconds of a duration such as ``1m30s``, as Go writes them; a number alone is seconds.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a duration.
     """
     import re  # noqa: PLC0415  # not every command has a duration
 

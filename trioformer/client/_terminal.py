@@ -73,7 +73,7 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
 
 
 def terminal_size(*fds: int) -> TerminalSize | None:
-    """Return the size of the first of these file descriptors that is a terminal; None if there is none."""
+    """Return the size of the first of these file descriptors that is a terminal; None without a terminal."""
     for fd in fds:
         try:
             size = os.get_terminal_size(fd)

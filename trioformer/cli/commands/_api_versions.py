@@ -12,7 +12,7 @@ __all__ = ["add_flags", "run"]
 
 
 def add_flags(parser: Parser) -> None:
-    """Add no flag; there is none."""
+    """This command has no flags of its own."""
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:

@@ -30,7 +30,7 @@ _HIDDEN: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def at(obj: object, *path: str) -> Any:
-    """Return the value at a path of nested objects; None where there is none."""
+    """Return the value at a path of nested objects; None if the path does not exist."""
     for name in path:
         if not isinstance(obj, Mapping):
             return None
