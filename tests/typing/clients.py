@@ -13,6 +13,8 @@ from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config
 from trioformer.client import (
     Api,
     CompletedCommand,
+    CopyProgress,
+    CopyResult,
     Health,
     HealthCheck,
     LogLine,
@@ -25,6 +27,8 @@ from trioformer.client import (
     RawResponse,
     TerminalSize,
     WatchEvent,
+    copy_from_pod,
+    copy_to_pod,
     interact,
     run_in_pod,
 )
@@ -214,6 +218,12 @@ async def processes(client: Client) -> None:
     assert_type(done, CompletedCommand)
     assert_type(done.stdout, bytes)
     assert_type(done.text, str)
+
+    def on_progress(progress: CopyProgress) -> None:
+        assert_type(progress.total_bytes, int | None)
+
+    assert_type(await copy_to_pod(pods, "web-0", Path("site"), "/srv", on_progress=on_progress), CopyResult)
+    assert_type(await copy_from_pod(pods, "web-0", "/srv", "site", container="main"), CopyResult)
     client.api(Node).exec("node-1", ["ls"])  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have processes
 
 

@@ -21,6 +21,7 @@
   lines are new after a broken connection; ``_log_requests.py``: the query, and what has become of a container
 - ``_processes.py``: :class:`PodProcess`, a process in a container; ``_websocket.py``: how its connection is opened;
   ``_run_in_pod.py``: :func:`run_in_pod`; ``_terminal.py``: :func:`interact`, with the terminal of this program
+- ``_copy/``: :func:`copy_to_pod` and :func:`copy_from_pod`
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
@@ -55,6 +56,11 @@ from ._watch import WatchStream as WatchStream
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources
+    from ._copy import CopyProgress as CopyProgress
+    from ._copy import CopyResult as CopyResult
+    from ._copy import SkippedFile as SkippedFile
+    from ._copy import copy_from_pod as copy_from_pod
+    from ._copy import copy_to_pod as copy_to_pod
     from ._log_lines import LogLine as LogLine
     from ._log_requests import LogTime as LogTime
     from ._logs import LogLines as LogLines
@@ -77,6 +83,8 @@ if TYPE_CHECKING:
 _LATER: Final = {
     "ApiResources": "_api_resources",
     "CompletedCommand": "_run_in_pod",
+    "CopyProgress": "_copy",
+    "CopyResult": "_copy",
     "Health": "_raw",
     "HealthCheck": "_raw",
     "LogLine": "_log_lines",
@@ -90,7 +98,10 @@ _LATER: Final = {
     "RawResponse": "_raw",
     "RawStream": "_raw",
     "RequestBody": "_raw",
+    "SkippedFile": "_copy",
     "TerminalSize": "_processes",
+    "copy_from_pod": "_copy",
+    "copy_to_pod": "_copy",
     "interact": "_terminal",
     "run_in_pod": "_run_in_pod",
 }
@@ -101,6 +112,8 @@ __all__ = [
     "ApiResources",
     "Client",
     "CompletedCommand",
+    "CopyProgress",
+    "CopyResult",
     "FieldSelectorLike",
     "FieldValidation",
     "Health",
@@ -123,12 +136,15 @@ __all__ = [
     "RawResponse",
     "RawStream",
     "RequestBody",
+    "SkippedFile",
     "TerminalSize",
     "Undecodable",
     "UndecodableHandler",
     "VersionInfo",
     "WatchEvent",
     "WatchStream",
+    "copy_from_pod",
+    "copy_to_pod",
     "interact",
     "open_client",
     "retry_on_conflict",

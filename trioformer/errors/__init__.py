@@ -15,6 +15,7 @@
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
     │   └── ProxyError                  the proxy gave no connection: the server has not received the request
     ├── CommandFailedError              a command in a container has ended with another exit code than 0
+    ├── CopyFailedError                 files were not copied to or from a container: tar failed, or its archive is bad
     ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
@@ -64,6 +65,7 @@ from ._base import CommandFailedError as CommandFailedError
 from ._base import ConfigError as ConfigError
 from ._base import ConfigProblem as ConfigProblem
 from ._base import ConnectionFailedError as ConnectionFailedError
+from ._base import CopyFailedError as CopyFailedError
 from ._base import CRDInstallError as CRDInstallError
 from ._base import DecodeError as DecodeError
 from ._base import ExecPluginError as ExecPluginError
@@ -123,6 +125,7 @@ __all__ = [
     "ConfigProblem",
     "ConflictError",
     "ConnectionFailedError",
+    "CopyFailedError",
     "DecodeError",
     "ExecPluginError",
     "ExpiredError",

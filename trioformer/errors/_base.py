@@ -14,6 +14,7 @@ __all__ = [
     "ConfigError",
     "ConfigProblem",
     "ConnectionFailedError",
+    "CopyFailedError",
     "DecodeError",
     "ExecPluginError",
     "LimitExceededError",
@@ -189,6 +190,13 @@ class CommandFailedError(TrioformerError):
         self.exit_code = exit_code
         self.stdout = stdout
         self.stderr = stderr
+
+
+class CopyFailedError(TrioformerError):
+    """Files were not copied to or from a container.
+
+    tar has failed or is missing, its archive is not acceptable, or a local file cannot be read or written.
+    """
 
 
 class ListenError(TrioformerError, OSError):

@@ -1,0 +1,161 @@
+"""The process in the container that makes or reads an archive, and the thread that works with it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar, final
+
+import trio
+
+from ..._text import one_line
+from ..._util import raise_ungrouped
+from ...errors import CopyFailedError, StatusError
+from .._processes import PodProcess, ProcessOutput
+
+T = TypeVar("T")
+
+_KEPT: Final = 4_096
+"""Bytes of the standard error that are kept; the text of an error has the end of them."""
+_SHOWN: Final = 500
+_NOT_FOUND: Final = ("executable file not found", "no such file or directory", "not found")
+
+
+@final
+class StandardError:
+    """Collects what a process writes to its standard error, and keeps the end of it."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._on_end: Callable[[], object] | None = None
+        self.has_ended = trio.Event()
+
+    @property
+    def text(self) -> str:
+        """The end of what was written, on one line."""
+        return one_line(bytes(self._data[-_SHOWN:]).decode(errors="replace"))
+
+    def call_at_end(self, function: Callable[[], object]) -> None:
+        """Call a function when the process has ended."""
+        if self.has_ended.is_set():
+            function()
+        self._on_end = function
+
+    async def collect(self, stream: ProcessOutput) -> None:
+        """Collect until the process has ended, or the connection to it."""
+        try:
+            async for data in stream:
+                self._data += data
+                del self._data[:-_KEPT]
+        except trio.BrokenResourceError:
+            pass  # wait() of the process raises why
+        self.has_ended.set()
+        if self._on_end is not None:
+            self._on_end()
+
+
+async def run_beside(process: PodProcess, function: Callable[[StandardError], Awaitable[T]]) -> T:
+    """Call a function while the standard error of a process is collected, and raise its errors as they are."""
+    errors = StandardError()
+    assert process.stderr is not None
+    result: T | None = None
+    error: Exception | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(errors.collect, process.stderr)
+            try:
+                result = await function(errors)
+            except Exception as exc:  # noqa: BLE001  # raised below
+                error = exc
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        await raise_ungrouped(group)
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]  # there is no error
+
+
+async def check_end(process: PodProcess, errors: StandardError, where: str, needs: str) -> None:
+    """Wait until the process has ended, and check that it has succeeded.
+
+    Raises:
+        CopyFailedError: It has failed, or was not executed.
+        ConnectionFailedError: The connection ended before it did.
+    """
+    cause: StatusError | None = None
+    try:
+        code = await process.wait()
+        problem = f"tar has failed with exit code {code}" if code else ""
+        is_missing = code in (126, 127)
+    except StatusError as exc:
+        cause = exc
+        problem = f"tar has failed: {exc.status_message}"
+        is_missing = any(each in exc.status_message for each in _NOT_FOUND)
+    if not problem:
+        return
+    await errors.has_ended.wait()
+    if errors.text:
+        problem = f"{problem}: {errors.text}"
+    if is_missing:
+        problem = f"{problem}; copying needs {needs} in the container"
+    raise CopyFailedError(f"{where}: {problem}") from cause
+
+
+@final
+class CallFailed(Exception):  # noqa: N818  # it only carries the error
+    """What a thread has called in trio's thread has failed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def call(function: Callable[..., Awaitable[T]], *args: object) -> T:
+    """Call a function in trio's thread, from another one.
+
+    Raises:
+        CallFailed: It has failed.  So what is raised by the network is never taken for an error of a file.
+    """
+    try:
+        return trio.from_thread.run(function, *args)
+    except Exception as exc:
+        raise CallFailed(exc) from exc
+
+
+async def run_in_thread(function: Callable[[], T]) -> T:
+    """Run a function in a thread that is not one of trio's limited ones, since it waits for the network.
+
+    Cancellation: the function notices at its next :func:`call`; it is awaited.
+    """
+    return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Return the directory of a path in a container, and the name in it, both safe to be arguments.
+
+    The name is ``"."`` if the path has none, as ``/`` or ``..``.
+    """
+    stripped = path.rstrip("/") or "/"
+    directory, name = posixpath.split(stripped)
+    if name in ("", ".", ".."):
+        return safe_argument(stripped), "."
+    return safe_argument(directory or "."), name
+
+
+def safe_argument(path: str) -> str:
+    """Return a path that no program takes for a flag."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def check_path(what: str, path: object) -> str:
+    """Check a path in a container.
+
+    Raises:
+        TypeError: It is not text.
+        ValueError: It is empty, or contains a NUL.
+    """
+    if not isinstance(path, str):
+        raise TypeError(f"the {what} in the container must be text, not {type(path).__name__}")
+    if not path or "\0" in path:
+        raise ValueError(f"the {what} in the container must be a path, not {path!r}")
+    return path
