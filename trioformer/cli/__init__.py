@@ -5,6 +5,8 @@
 - ``_arguments.py``: a parser that accepts flags as kubectl does, and the flags that all commands have
 - ``_session.py``: :class:`Session`, what a command works with: its output, the configuration, the client
 - ``_resources.py``: the resources that arguments name, such as ``deploy/web`` or ``pods,services``
+- ``_manifests.py``: the files of ``-f``; ``_merging.py``: what an object becomes when its manifest has changed
+- ``_dry_run.py``: ``--dry-run``, and what commands print that change objects
 - ``_failures.py``: errors in kubectl's words
 - ``printing/``: tables, YAML, JSON, names, JSONPath and custom columns
 

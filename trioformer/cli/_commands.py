@@ -39,6 +39,8 @@ class Command:
     """What it does, for the list of the commands."""
     usage: str = ""
     """Its arguments, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
+    error_code: int = 1
+    """The exit code of errors that have no other one."""
 
     def load(self) -> CommandModule:
         """Import its module."""
@@ -53,6 +55,12 @@ COMMANDS: Final = (
         "(TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
     ),
     Command("describe", "_describe", "Show details of a specific resource", "(TYPE [NAME] | TYPE/NAME) [flags]"),
+    Command("apply", "_apply", "Apply a configuration to a resource by file name or stdin", "-f FILENAME [flags]"),
+    Command("create", "_create", "Create a resource from a file or from stdin", "-f FILENAME [flags]"),
+    Command("delete", "_delete", "Delete resources", "([-f FILENAME] | TYPE [(NAME | -l label | --all)]) [flags]"),
+    Command(
+        "diff", "_diff", "Diff the live version against a would-be applied version", "-f FILENAME [flags]", error_code=2
+    ),
     Command("watch", "_watch", "Show a live table of an informer's cache, with its health", "TYPE [flags]"),
     Command("events", "_events", "List events", "[(-o|--output=)json|yaml|...] [--for TYPE/NAME] [--watch]"),
     Command("explain", "_explain", "Get documentation for a resource", "TYPE[.fieldSpec] [--recursive]"),
@@ -77,6 +85,10 @@ COMMANDS: Final = (
     Command("scale", "_scale", "Set a new size for a deployment, and the like", "--replicas=COUNT (TYPE NAME)"),
     Command("rollout status", "_rollout_status", "Show the status of the rollout", "(TYPE NAME | TYPE/NAME)"),
     Command("rollout restart", "_rollout_restart", "Restart a resource", "(TYPE [NAME] | TYPE/NAME ...)"),
+    Command("label", "_label", "Update the labels on a resource", "(-f FILENAME | TYPE NAME) KEY=VALUE ... KEY-"),
+    Command(
+        "annotate", "_label", "Update the annotations on a resource", "(-f FILENAME | TYPE NAME) KEY=VALUE ... KEY-"
+    ),
     Command("api-resources", "_api_resources", "Print the supported API resources on the server", "[flags]"),
     Command(
         "api-versions",

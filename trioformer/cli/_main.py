@@ -75,7 +75,7 @@ async def run_command(
     except UsageError as exc:
         return _report_usage(exc, command, err)
     except (TrioformerError, CommandError, BaseExceptionGroup) as exc:
-        return _report(exc, session)
+        return _report(exc, session, command)
     if session.warnings and flags.warnings_as_errors:
         many = "warnings" if session.warnings > 1 else "warning"
         session.note(f"error: {session.warnings} {many} received")
@@ -83,14 +83,14 @@ async def run_command(
     return code
 
 
-def _report(error: BaseException, session: Session) -> int:
+def _report(error: BaseException, session: Session, command: Command) -> int:
     lines: list[str] = []
-    code = 1
+    code = command.error_code
     for each in failures_in(error):
         if not isinstance(each, TrioformerError | CommandError):
             raise error
         lines.append(describe_failure(each, session.server))
-        code = each.code if isinstance(each, CommandError) else code
+        code = each.code if isinstance(each, CommandError) and each.code != 1 else code
     for line in dict.fromkeys(lines):
         session.note(line)
     return code
@@ -100,7 +100,7 @@ def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:
     err.write(f"error: {error}\n")
     name = f"{PROGRAM} {command.name}"
     err.write(f"See '{name} --help' for usage.\n" if error.is_flag else f"See '{name} -h' for help and examples\n")
-    return 1
+    return command.error_code
 
 
 def _wants_help(arguments: Sequence[str]) -> bool:

@@ -11,8 +11,10 @@ import attrs
 from ...errors import NotFoundError, TrioformerError
 from .._arguments import Parser
 from .._failures import CommandError
+from .._manifests import add_file_flags, has_files
 from .._resources import Target, add_selector_flags, select
 from .._session import Session
+from ._chosen import choose_from_files
 from ._describe_kinds import DESCRIBERS, describe_fields
 from ._describe_related import request_events, request_related
 from ._describe_text import at
@@ -27,6 +29,7 @@ __all__ = ["add_flags", "run"]
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``describe``."""
     add_selector_flags(parser)
+    add_file_flags(parser, "that name the resources to describe")
     parser.add_switch(
         "--show-events", help="Display events related to the described objects; by default of one object."
     )
@@ -36,7 +39,7 @@ def add_flags(parser: Parser) -> None:
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``describe``."""
-    if not flags.arguments:
+    if not flags.arguments and not has_files(flags):
         raise CommandError(
             'You must specify the type of resource to describe. Use "trioformer api-resources" for a complete list of '
             "supported resources."
@@ -46,7 +49,8 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     errors: list[Exception] = []
     async with session.open_client() as client:
         namespace = None if flags.all_namespaces else session.namespace
-        selection = await select(
+        selection = await choose_from_files(session, flags, client)
+        selection = selection or await select(
             client,
             flags.arguments,
             namespace=namespace,

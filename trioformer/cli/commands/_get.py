@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import NotFoundError, TrioformerError
 from .._arguments import Parser, add_output_flags
 from .._failures import CommandError, UsageError
+from .._manifests import add_file_flags, has_files
 from .._resources import TABLES, Selection, Target, add_selector_flags, select
 from .._session import Session
 from ..printing import Printer, ServerTable, TableWriter, make_printer
+from ._chosen import choose_from_files
 from ._requests import as_table, items_of, options_for, query_of, request_pages
 from ._sorting import sort_by
 
@@ -26,6 +28,7 @@ def add_flags(parser: Parser) -> None:
     """Add the flags of ``get``."""
     add_selector_flags(parser)
     add_output_flags(parser)
+    add_file_flags(parser, "that name the resources to get")
     parser.add_switch("-w", "--watch", help="After listing/getting the requested object, watch for changes.")
     parser.add_switch("--watch-only", help="Watch for changes to the requested object(s), without listing first.")
     parser.add_switch("--output-watch-events", help="Output watch event objects when --watch or --watch-only is used.")
@@ -49,7 +52,8 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         show_managed_fields=flags.show_managed_fields,
     )
     async with session.open_client() as client:
-        selection = await select(
+        selection = await choose_from_files(session, flags, client)
+        selection = selection or await select(
             client,
             flags.arguments,
             namespace=None if flags.all_namespaces else session.namespace,
@@ -71,7 +75,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
 
 
 def _check(session: Session, flags: argparse.Namespace) -> None:
-    if not flags.arguments:
+    if not flags.arguments and not has_files(flags):
         session.note(
             'You must specify the type of resource to get. Use "trioformer api-resources" for a complete list of '
             "supported resources.\n"
