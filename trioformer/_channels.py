@@ -2,6 +2,7 @@
 
 Every message is binary, and its first byte is the number of a channel.
 In ``v5.channel.k8s.io`` a message on channel 255 closes the channel that it names; in v4 no channel can be closed.
+In ``SPDY/3.1+portforward.k8s.io`` messages have no channel: together they are the bytes of SPDY (``_spdy.py``).
 
 wsproto makes and parses the frames; the handshake is the caller's: on the client's side it is a request as every other.
 
@@ -61,6 +62,7 @@ class ChannelSocket:
         self.close_text: str = ""
         self._stream = stream
         self._is_client = is_client
+        self._has_channels = not protocol.startswith("SPDY/")
         self._frames = Connection(ConnectionType.CLIENT if is_client else ConnectionType.SERVER)
         self._pieces: deque[tuple[int, bytes]] = deque()
         """What has been received, and not yet returned: what one read of the stream has had."""
@@ -83,8 +85,15 @@ class ChannelSocket:
         """Whether :meth:`close_channel` is possible."""
         return self.protocol == V5
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived that was not received; of a stream that cannot tell, False."""
+        return bool(self._pieces or self._has_peer_closed or getattr(self._stream, "is_readable", False))
+
     async def send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
         """Send bytes on a channel; what other tasks send is between messages.  Without any, nothing is sent.
+
+        Where messages have no channels, it is ignored, and 0 for what is received.
 
         Raises:
             trio.BrokenResourceError: The connection has ended, or an earlier call was cancelled.
@@ -98,7 +107,8 @@ class ChannelSocket:
         while rest:
             async with self._sending:
                 self._check_sending()
-                await self._send_event(Message(data=bytes((channel,)) + rest[:_PIECE]))
+                prefix = bytes((channel,)) if self._has_channels else b""
+                await self._send_event(Message(data=prefix + rest[:_PIECE]))
             rest = rest[_PIECE:]
 
     async def close_channel(self, channel: int) -> None:
@@ -247,6 +257,9 @@ class ChannelSocket:
 
     def _take(self, data: bytes, *, is_end: bool) -> None:
         channel = self._channel
+        if not self._has_channels:
+            self._pieces.append((0, data))
+            return
         if channel is None:
             if not data:
                 if is_end:

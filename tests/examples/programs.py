@@ -19,6 +19,7 @@ ENDS_BY_ITSELF = {
     "first_controller/step_2_index_pods.py",
     "indexes.py",
     "many_namespaces.py",
+    "port_forward.py",
     "run_in_pods.py",
     "transforms.py",
     "wait_for.py",

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, assert_type
 
+import httpx
 import trio
 
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
@@ -21,7 +22,10 @@ from trioformer.client import (
     LogLines,
     ObjectList,
     PatchType,
+    PodConnection,
     PodProcess,
+    PortForward,
+    PortForwardStatistics,
     ProcessInput,
     ProcessOutput,
     RawResponse,
@@ -47,7 +51,7 @@ from trioformer.models import KubernetesObject, PartialObjectMetadata, Unstructu
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import TokenRequest
 from trioformer.models.autoscaling_v1 import Scale
-from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, ServiceAccount
+from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, ServiceAccount
 from trioformer.models.policy_v1 import Eviction
 from trioformer.transport import (
     Limits,
@@ -225,6 +229,19 @@ async def processes(client: Client) -> None:
     assert_type(await copy_to_pod(pods, "web-0", Path("site"), "/srv", on_progress=on_progress), CopyResult)
     assert_type(await copy_from_pod(pods, "web-0", "/srv", "site", container="main"), CopyResult)
     client.api(Node).exec("node-1", ["ls"])  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have processes
+
+
+async def ports(client: Client) -> None:
+    services = client.api(Service, namespace="default")
+    async with services.port_forward("web", "http", address=["127.0.0.1", "::1"], on_error=print) as forward:
+        assert_type(forward, PortForward)
+        assert_type(forward.port, int)
+        assert_type(forward.url, str)
+        assert_type(forward.statistics(), PortForwardStatistics)
+    async with client.api(Pod).connect_port("web-0", 80, namespace="default") as stream:
+        assert_type(stream, PodConnection)
+        assert_type(await stream.receive_some(), bytes)
+    assert_type(services.port_transport("web", 80), httpx.AsyncBaseTransport)
 
 
 async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:

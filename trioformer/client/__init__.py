@@ -22,6 +22,8 @@
 - ``_processes.py``: :class:`PodProcess`, a process in a container; ``_websocket.py``: how its connection is opened;
   ``_run_in_pod.py``: :func:`run_in_pod`; ``_terminal.py``: :func:`interact`, with the terminal of this program
 - ``_copy/``: :func:`copy_to_pod` and :func:`copy_from_pod`
+- ``_port_forward.py``: :class:`PortForward`, a local port that is forwarded to a pod; ``_port_streams.py``:
+  :class:`PodConnection`, a connection to a pod; ``_port_targets.py``: which pod; ``_port_transport.py``: for httpx
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
@@ -64,6 +66,11 @@ if TYPE_CHECKING:
     from ._log_lines import LogLine as LogLine
     from ._log_requests import LogTime as LogTime
     from ._logs import LogLines as LogLines
+    from ._port_forward import AcceptHandler as AcceptHandler
+    from ._port_forward import ConnectionErrorHandler as ConnectionErrorHandler
+    from ._port_forward import PortForward as PortForward
+    from ._port_forward import PortForwardStatistics as PortForwardStatistics
+    from ._port_streams import PodConnection as PodConnection
     from ._processes import PodProcess as PodProcess
     from ._processes import ProcessInput as ProcessInput
     from ._processes import ProcessOutput as ProcessOutput
@@ -81,8 +88,10 @@ if TYPE_CHECKING:
 
 # Imported when they are used first: most programs do not.
 _LATER: Final = {
+    "AcceptHandler": "_port_forward",
     "ApiResources": "_api_resources",
     "CompletedCommand": "_run_in_pod",
+    "ConnectionErrorHandler": "_port_forward",
     "CopyProgress": "_copy",
     "CopyResult": "_copy",
     "Health": "_raw",
@@ -90,7 +99,10 @@ _LATER: Final = {
     "LogLine": "_log_lines",
     "LogLines": "_logs",
     "LogTime": "_log_requests",
+    "PodConnection": "_port_streams",
     "PodProcess": "_processes",
+    "PortForward": "_port_forward",
+    "PortForwardStatistics": "_port_forward",
     "ProcessInput": "_processes",
     "ProcessOutput": "_processes",
     "QueryParams": "_raw",
@@ -108,10 +120,12 @@ _LATER: Final = {
 
 __all__ = [
     "PAGE_SIZE",
+    "AcceptHandler",
     "Api",
     "ApiResources",
     "Client",
     "CompletedCommand",
+    "ConnectionErrorHandler",
     "CopyProgress",
     "CopyResult",
     "FieldSelectorLike",
@@ -127,7 +141,10 @@ __all__ = [
     "ObjectName",
     "OwnSubresource",
     "PatchType",
+    "PodConnection",
     "PodProcess",
+    "PortForward",
+    "PortForwardStatistics",
     "ProcessInput",
     "ProcessOutput",
     "PropagationPolicy",

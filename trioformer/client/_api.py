@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 
 from .._util import opened_by
 from ..models import KubernetesObject
+from ..models._internal import scan_whole
 from ._api_changes import ApiChanges
 from ._api_requests import suggests_arguments
 from ._api_subresources import ApiSubresources
@@ -15,7 +16,14 @@ from ._paths import ObjectName
 from ._responses import server_version_in
 
 if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
     from ..models.core_v1 import Pod
+    from ._port_forward import AcceptHandler, ConnectionErrorHandler, PortForward
+    from ._port_streams import PodConnection
+    from ._port_targets import PortSource
     from ._processes import PodProcess, TerminalSize
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -204,3 +212,157 @@ class Api(ApiChanges[T], ApiSubresources[T]):
             terminal_size=terminal_size,
         ) as process:
             yield process
+
+    # --- ports of pods ---
+
+    @suggests_arguments
+    @opened_by("port", "async with api.port_forward(name, port) as forward:")
+    async def port_forward(
+        self,
+        name: str | ObjectName,
+        port: int | str,
+        *,
+        namespace: str | None = None,
+        local_port: int = 0,
+        address: str | Sequence[str] = "127.0.0.1",
+        max_connections: int = 1_000,
+        on_error: ConnectionErrorHandler | None = None,
+        on_accept: AcceptHandler | None = None,
+    ) -> AsyncGenerator[PortForward, None]:
+        """Forward a local port to a port of a pod (``kubectl port-forward``).
+
+        Yields a :class:`PortForward`, for any program on this machine::
+
+            async with services.port_forward("web", 80) as forward:
+                await open_tcp_stream("127.0.0.1", forward.port)
+
+        This is a method of the APIs of pods, Services, Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and
+        ReplicationControllers.  Of their pods, one that runs is chosen, a ready one first, and another one when it is
+        gone.  The port of a Service is that of the Service, as for kubectl, and that of others the one of the pod.
+
+        It needs the permission to ``create`` and to ``get`` ``pods/portforward`` and to ``get`` pods; for other kinds
+        also to ``get`` these, and to ``list`` pods.
+
+        Args:
+            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            port: The port, or its name.
+            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            local_port: The local port; 0 for any that is free.
+            address: The IP addresses to listen on, one or several; ``localhost`` is 127.0.0.1, and ::1 if there is one.
+                Everybody who can connect to them can connect to the pod.
+            max_connections: How many connections are forwarded at a time; others wait.
+            on_error: Called with why a connection was not forwarded, or was broken off; None to log a warning.
+            on_accept: Called with the address of a program that connects.
+
+        Raises:
+            NotFoundError: There is no object of this name.
+            PortForwardError: No pod runs, or there is no such port.
+            ListenError: The local port cannot be listened on.
+            TypeError: The kind has no ports.
+
+        Error handling:
+            What a connection fails with ends this connection only, so that the program sees a reset.
+            When the pod closes a connection, it is closed; what a handler raises leaves the block in an
+            ``ExceptionGroup``.
+
+        Cancellation:
+            Closes the port and all connections, as does the end of the block.
+
+        Ownership:
+            The block has a nursery with a task for each connection; what the block raises is not wrapped.
+        """
+        from . import _port_forward  # noqa: PLC0415  # imported by who forwards ports
+
+        source = self._port_source("port_forward", name, port, namespace)
+        async with _port_forward.open_port_forward(
+            source,
+            local_port=local_port,
+            address=address,
+            max_connections=max_connections,
+            on_error=on_error,
+            on_accept=on_accept,
+        ) as forward:
+            yield forward
+
+    @suggests_arguments
+    @opened_by("connection", "async with api.connect_port(name, port) as stream:")
+    async def connect_port(
+        self, name: str | ObjectName, port: int | str, *, namespace: str | None = None
+    ) -> AsyncGenerator[PodConnection, None]:
+        r"""Open one connection to a port of a pod, as a stream of trio; nothing listens on this machine.
+
+        Yields a :class:`PodConnection`::
+
+            async with pods.connect_port("redis-0", 6379) as stream:
+                await stream.send_all(b"PING\r\n")
+                assert await stream.receive_some() == b"+PONG\r\n"
+
+        Args:
+            name: As for :meth:`port_forward`.
+            port: As for :meth:`port_forward`.
+            namespace: As for :meth:`port_forward`.
+
+        Raises:
+            NotFoundError: There is no object of this name.
+            BadRequestError: The pod has no node yet, or has ended.
+            PortForwardError: No pod runs, there is no such port, or the node has refused.
+                That nothing listens on the port is an error of the stream.
+            ForbiddenError: The permission is missing.
+            UnexpectedResponseError: The server, or a proxy before it, has no WebSockets; or it is older than
+                Kubernetes 1.31, or its feature gate ``PortForwardWebsockets`` is off.
+            ConnectionFailedError: No response arrived.
+
+        Cancellation:
+            Closes the connection, as does the end of the block.
+
+        Ownership:
+            No task is started, so exceptions of the block are not wrapped.
+        """
+        stream = await self._port_source("connect_port", name, port, namespace).connect()
+        try:
+            yield stream
+        finally:
+            await stream.aclose()
+
+    @suggests_arguments
+    def port_transport(
+        self,
+        name: str | ObjectName,
+        port: int | str,
+        *,
+        namespace: str | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> httpx.AsyncBaseTransport:
+        """Return a transport of httpx whose connections go to a port of a pod; sends no request.
+
+        ::
+
+            async with httpx.AsyncClient(transport=pods.port_transport("web-0", 8080)) as http:
+                response = await http.get("http://web-0/healthz")
+
+        The host and port of a URL are not connected to: they are the ``Host`` of the request, and the name that the
+        certificate must have.
+        Connections are kept for other requests for five seconds; nothing listens on this machine.
+        Errors are those of httpx; the cause of an ``httpx.ConnectError`` is what :meth:`connect_port` raises.
+
+        Args:
+            name: As for :meth:`port_forward`.
+            port: As for :meth:`port_forward`.
+            namespace: As for :meth:`port_forward`.
+            tls: The settings for ``https``; None for those of httpx.
+        """
+        from ._port_transport import PortTransport  # noqa: PLC0415  # imported by who sends requests to pods
+
+        return PortTransport(self._port_source("port_transport", name, port, namespace), tls)
+
+    def _port_source(self, method: str, name: str | ObjectName, port: int | str, namespace: str | None) -> PortSource:
+        from ..models.core_v1 import Pod  # noqa: PLC0415
+        from . import _port_targets  # noqa: PLC0415  # imported by who connects to ports of pods
+
+        _port_targets.check_resource(method, str(self.resource))
+        name, namespace = self._locate(name, namespace)
+        number = _port_targets.check_port(port)
+        where = self._paths.operation(f"forward port {number} of", name=name, namespace=namespace)
+        self._paths.object(name, namespace=namespace)  # checks both
+        pods = Api[Pod]._create(self._transport, Pod, namespace or self.namespace, scan_whole)
+        return _port_targets.PortSource(self, pods, name, number, where)

@@ -16,6 +16,7 @@
     │   └── ProxyError                  the proxy gave no connection: the server has not received the request
     ├── CommandFailedError              a command in a container has ended with another exit code than 0
     ├── CopyFailedError                 files were not copied to or from a container: tar failed, or its archive is bad
+    ├── PortForwardError                no pod runs, there is no such port, or nothing in the pod listens on it
     ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
@@ -71,6 +72,7 @@ from ._base import DecodeError as DecodeError
 from ._base import ExecPluginError as ExecPluginError
 from ._base import LimitExceededError as LimitExceededError
 from ._base import ListenError as ListenError
+from ._base import PortForwardError as PortForwardError
 from ._base import ProxyError as ProxyError
 from ._base import SchemaError as SchemaError
 from ._base import SelectorError as SelectorError
@@ -147,6 +149,7 @@ __all__ = [
     "NotFoundError",
     "NotInCacheError",
     "NotSynced",
+    "PortForwardError",
     "ProxyError",
     "QuarantinedError",
     "RequestTooLargeError",

@@ -19,6 +19,7 @@ __all__ = [
     "ExecPluginError",
     "LimitExceededError",
     "ListenError",
+    "PortForwardError",
     "ProxyError",
     "SchemaError",
     "SelectorError",
@@ -209,6 +210,10 @@ class ListenError(TrioformerError, OSError):
     def __reduce__(self) -> tuple[Callable[..., TrioformerError], tuple[type[TrioformerError], str, dict[str, object]]]:
         rebuild, (cls, message, state) = super().__reduce__()
         return rebuild, (cls, message, {**state, "errno": self.errno})  # which is not in __dict__
+
+
+class PortForwardError(TrioformerError):
+    """A port cannot be forwarded: no pod runs, there is no such port, or nothing in the pod listens on it."""
 
 
 class LimitExceededError(TrioformerError):

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ._server import APIServer as APIServer
     from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
+    from ._serving._scripted_connections import ConnectionHandler as ConnectionHandler
+    from ._serving._scripted_connections import ScriptedConnection as ScriptedConnection
     from ._serving._scripted_processes import ProcessHandler as ProcessHandler
     from ._serving._scripted_processes import ScriptedInput as ScriptedInput
     from ._serving._scripted_processes import ScriptedOutput as ScriptedOutput
@@ -50,10 +52,12 @@ if TYPE_CHECKING:
 __all__ = [
     "APIServer",
     "APIServerStatistics",
+    "ConnectionHandler",
     "ControlPlane",
     "ControlPlaneError",
     "ProcessHandler",
     "RequestRecord",
+    "ScriptedConnection",
     "ScriptedInput",
     "ScriptedOutput",
     "ScriptedPod",
@@ -68,10 +72,12 @@ __all__ = [
 _MODULES = {
     "APIServer": "_server",
     "APIServerStatistics": "_server",
+    "ConnectionHandler": "_serving._scripted_connections",
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
     "ProcessHandler": "_serving._scripted_processes",
     "RequestRecord": "_serving._requests",
+    "ScriptedConnection": "_serving._scripted_connections",
     "ScriptedInput": "_serving._scripted_processes",
     "ScriptedOutput": "_serving._scripted_processes",
     "ScriptedPod": "_scripted_pods",

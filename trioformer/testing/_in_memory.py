@@ -51,6 +51,12 @@ class PipeStream(trio.abc.Stream):
         one, other = (trio.open_memory_channel[bytes](MAX_BUFFERED_CHUNKS) for _ in range(2))
         return cls(one[0], other[1]), cls(other[0], one[1])
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived, or the peer has closed the connection."""
+        buffer = self._from_peer.statistics()
+        return bool(self._rest or buffer.current_buffer_used or not buffer.open_send_channels)
+
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes; blocks while the peer does not receive."""
         if data:

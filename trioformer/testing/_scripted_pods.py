@@ -13,6 +13,7 @@ import attrs
 
 from ._convert import as_status_errors
 from ._serving._pod_scripts import STATUSES, PodScripts, containers_of
+from ._serving._scripted_connections import ConnectionHandler
 from ._serving._scripted_processes import ProcessHandler, ProcessScripts, ScriptedCommand
 from ._serving._watching import WatchEnd
 from ._storage._clock import timestamp
@@ -136,6 +137,30 @@ class ScriptedPod:
             container: The container; None for all.
         """
         self._processes().on_attach[container or ""] = handler
+
+    def on_connect(self, port: int, handler: ConnectionHandler) -> None:
+        """Let a function play the pod's side of each connection that a client opens to a port by port-forward.
+
+        ::
+
+            async def echo(connection: ScriptedConnection) -> None:
+                async for data in connection:
+                    await connection.send_all(data)
+
+            web.on_connect(8080, echo)
+
+        It runs in a task of the server's for each connection, and is cancelled when the client disconnects.
+        The connection is closed when it returns; what it raises is raised by :meth:`APIServer.run`, but for the
+        connection's own errors.
+        Connections to other ports are refused.
+
+        Args:
+            port: The port.
+            handler: Plays a :class:`ScriptedConnection`.
+        """
+        with as_status_errors(f"script pod {self.name}"):
+            pod = self._scripts.pod(self.namespace, self.name)
+        self._scripts.connections[pod["metadata"]["uid"]][port] = handler
 
     def _processes(self) -> ProcessScripts:
         with as_status_errors(f"script pod {self.name}"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 from ._byte_stream import ByteStream as ByteStream
 from ._byte_stream import encoding_of as encoding_of
 from ._connection import Transport as Transport
@@ -25,3 +28,9 @@ from ._response import Response as Response
 from ._response import request_id_in as request_id_in
 from ._upgrade import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog
+
+if TYPE_CHECKING:
+    from ._httpcore_errors import to_httpx as to_httpx
+else:
+    # It imports httpcore, which most programs need only when they send the first request.
+    __getattr__, _ = _names_on_demand(globals(), {"to_httpx": "_httpcore_errors"})

@@ -32,6 +32,11 @@ class UpgradedStream(trio.abc.Stream):
         """What has arrived together with the head of the response."""
         self._stream.switch_protocols()
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived, perhaps the end of the connection."""
+        return bool(self._first or self._connection.is_closed or self._stream.get_extra_info("is_readable"))
+
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes.
 

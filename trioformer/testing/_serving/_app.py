@@ -29,6 +29,7 @@ from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
 from ._pod_processes import UPGRADE, ProcessRequest, accept
+from ._port_forwards import PortForwardRequest
 from ._requests import RequestRecord, read_request
 from ._resources import ResourceRequest, Resources, Result
 from ._responses import Response, error_response
@@ -91,7 +92,7 @@ class Application:
             accepted = headers.get("accept", "")
             request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
             result, served = self._handle(request, headers.get("host", ""))
-            if isinstance(result, ProcessRequest):
+            if isinstance(result, ProcessRequest | PortForwardRequest):
                 socket = await accept(result, headers, (scope.get("extensions") or {}).get(UPGRADE))
                 try:
                     await result.run(socket)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 from urllib.parse import parse_qsl
 
 import attrs
@@ -177,7 +177,16 @@ def _failure(problem: str) -> JSONObject:
     return {"metadata": {}, **made}
 
 
-async def accept(request: ProcessRequest, headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
+class UpgradeRequest(Protocol):
+    """A request that is to become a WebSocket."""
+
+    @property
+    def protocols(self) -> Sequence[str]:
+        """What it can be spoken in."""
+        ...
+
+
+async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
     """Switch to WebSockets.
 
     Raises:

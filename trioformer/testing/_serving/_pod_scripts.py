@@ -17,6 +17,7 @@ from .._storage._kinds import ServedKind
 from .._storage._registry import Registry, decoded
 from .._storage._storage import JSONObject
 from .._storage._tracking import Writer
+from ._scripted_connections import ConnectionHandler
 from ._scripted_processes import ProcessScripts
 from ._watching import Watches
 
@@ -104,6 +105,10 @@ class PodScripts:
     logs: defaultdict[LogKey, ContainerLog] = attrs.field(init=False, factory=lambda: defaultdict(ContainerLog))
     processes: defaultdict[str, ProcessScripts] = attrs.field(init=False, factory=lambda: defaultdict(ProcessScripts))
     """What is executed in containers, by the uid of the pod."""
+    connections: defaultdict[str, dict[int, ConnectionHandler]] = attrs.field(
+        init=False, factory=lambda: defaultdict(dict)
+    )
+    """What listens on the ports of pods, by the uid of the pod."""
 
     @property
     def served(self) -> ServedKind:

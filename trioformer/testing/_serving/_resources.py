@@ -28,12 +28,13 @@ from ._listing import ListOptions, list_page, minimum_revision
 from ._logs import LogStream, request_log
 from ._pod_processes import ProcessRequest
 from ._pod_scripts import PodScripts
+from ._port_forwards import PortForwardRequest
 from ._rendering import Rendering
 from ._requests import RequestRecord
 from ._responses import Response, json_response
 from ._watching import Watch, WatchSettings
 
-Result: TypeAlias = Response | Watch | LogStream | ProcessRequest
+Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
 """What a request is answered with."""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
@@ -156,6 +157,8 @@ class Resources:
             return request_log(self._scripts, record), served
         if served.resource == "pods" and record.subresource in ("exec", "attach") and record.verb in ("get", "create"):
             return ProcessRequest.parse(self._scripts, record, request.query), served
+        if served.resource == "pods" and record.subresource == "portforward" and record.verb in ("get", "create"):
+            return PortForwardRequest.parse(self._scripts, record), served
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.subresource is not None and record.subresource not in served.info.subresources:

@@ -1,0 +1,345 @@
+"""Connections to ports of pods: streams, ends and errors, in memory and on a socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
+
+from tests.client.test_processes import CancelAt
+from trioformer._channels import ChannelSocket
+from trioformer._spdy import TUNNEL, SpdyFrames
+from trioformer.client import Api, Client, PodConnection, open_client
+from trioformer.client._port_streams import _END_PATIENCE
+from trioformer.errors import (
+    BadRequestError,
+    ConnectionFailedError,
+    NotFoundError,
+    PortForwardError,
+    UnexpectedResponseError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer, ScriptedConnection, ScriptedPod, serve_http
+
+POD = {"metadata": {"name": "web-0"}, "spec": {"nodeName": "node-1", "containers": [{"name": "main"}]}}
+MIB = 1024 * 1024
+both = pytest.mark.parametrize("is_socket", [False, True], ids=["memory", "socket"])
+
+
+@pytest.fixture
+def web(api_server: APIServer) -> ScriptedPod:
+    api_server.create(from_dict(Pod, POD))
+    return api_server.script_pod("web-0")
+
+
+@pytest.fixture
+def pods(client: Client) -> Api[Pod]:
+    return client.api(Pod, namespace="default")
+
+
+@asynccontextmanager
+async def either(is_socket: bool, server: APIServer, in_memory: Api[Pod]) -> AsyncIterator[Api[Pod]]:
+    if not is_socket:
+        yield in_memory
+        return
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(serve_http, server)
+        async with open_client(ClusterConfig(server=url)) as client:
+            yield client.api(Pod, namespace="default")
+        nursery.cancel_scope.cancel()
+
+
+async def echo(connection: ScriptedConnection) -> None:
+    async for data in connection:
+        await connection.send_all(data)
+    await connection.send_all(b"end")
+
+
+@both
+async def test_each_side_ends_what_it_sends(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    web.on_connect(7, echo)
+    data = bytes(range(256)) * 4096
+    received = bytearray()
+
+    async def send(stream: PodConnection) -> None:
+        await stream.send_all(data)
+        await stream.send_eof()
+        await stream.send_eof()  # nothing happens
+        with pytest.raises(trio.ClosedResourceError, match="send_eof"):
+            await stream.send_all(b"x")
+
+    async with either(is_socket, api_server, pods) as api, api.connect_port("web-0", 7) as stream:
+        assert (stream.pod, stream.port) == ("web-0", 7)
+        assert repr(stream) == "<PodConnection to port 7 of web-0: open>"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send, stream)
+            async for piece in stream:
+                received += piece
+        assert received == data + b"end"
+        assert await stream.receive_some() == b""
+    with pytest.raises(trio.ClosedResourceError):
+        await stream.receive_some()
+    with pytest.raises(trio.ClosedResourceError):
+        await stream.send_eof()
+    assert repr(stream) == "<PodConnection to port 7 of web-0: closed>"
+
+
+async def test_parts_of_what_has_arrived_can_be_received(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.on_connect(7, echo)
+    async with pods.connect_port("web-0", 7) as stream:
+        await stream.send_all(b"")
+        await stream.send_all(b"hello")
+        await stream.wait_send_all_might_not_block()
+        assert [await stream.receive_some(2) for _ in range(3)] == [b"he", b"ll", b"o"]
+        with pytest.raises(ValueError, match="max_bytes"):
+            await stream.receive_some(0)
+
+
+async def test_one_task_sends_and_one_receives(
+    web: ScriptedPod, pods: Api[Pod], nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    async def wait(connection: ScriptedConnection) -> None:
+        await trio.sleep(10)
+
+    web.on_connect(7, wait)
+    async with pods.connect_port("web-0", 7) as stream:
+        nursery.start_soon(stream.receive_some)
+        nursery.start_soon(stream.send_all, bytes(64 * MIB))
+        await wait_all_tasks_blocked()
+        with pytest.raises(trio.BusyResourceError, match="receiving"):
+            await stream.receive_some()
+        with pytest.raises(trio.BusyResourceError, match="sending"):
+            await stream.send_all(b"x")
+        nursery.cancel_scope.cancel()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+async def test_a_pod_that_does_not_read_blocks_who_sends(
+    web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    received = bytearray()
+
+    async def read_late(connection: ScriptedConnection) -> None:
+        await trio.sleep(5)
+        async for data in connection:
+            received.extend(data)
+
+    web.on_connect(7, read_late)
+    async with pods.connect_port("web-0", 7) as stream:
+        await stream.send_all(bytes(8 * MIB))
+        assert trio.current_time() >= 5
+        await stream.send_eof()
+        assert await stream.receive_some() == b""
+    assert len(received) == 8 * MIB
+
+
+@both
+async def test_the_error_of_the_node_is_that_of_the_stream(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    async def fail(connection: ScriptedConnection) -> None:
+        await connection.send_all(b"half")
+        connection.fail("read: connection reset by peer")
+
+    web.on_connect(7, fail)
+    uid = api_server.get(Pod, "web-0").uid
+    where = "forward port {} of pods/web-0 in namespace default: error forwarding port {} to pod web-0, uid " + uid
+    async with either(is_socket, api_server, pods) as api:
+        async with api.connect_port("web-0", 7) as stream:
+            assert await stream.receive_some() == b"half"
+            with pytest.raises(trio.BrokenResourceError) as raised:
+                await stream.receive_some()
+            assert str(raised.value) == where.format(7, 7) + ": read: connection reset by peer"
+            assert isinstance(raised.value.__cause__, PortForwardError)
+            with pytest.raises(trio.BrokenResourceError, match="has ended"):
+                await stream.send_all(b"x")
+        async with api.connect_port("web-0", 8) as stream:
+            with pytest.raises(
+                trio.BrokenResourceError, match=r"dial tcp4 127\.0\.0\.1:8: connect: connection refused"
+            ):
+                await stream.receive_some()
+
+
+@both
+async def test_a_connection_that_breaks_is_no_end(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    async def break_off(connection: ScriptedConnection) -> None:
+        await connection.send_all(b"half")
+        await connection.disconnect()
+
+    web.on_connect(7, break_off)
+    async with either(is_socket, api_server, pods) as api, api.connect_port("web-0", 7) as stream:
+        assert await stream.receive_some() == b"half"
+        with pytest.raises(trio.BrokenResourceError, match="the connection to the node has ended") as raised:
+            await stream.receive_some()
+        assert isinstance(raised.value.__cause__, ConnectionFailedError)
+
+
+async def test_what_cannot_be_connected_to_is_an_error(web: ScriptedPod, client: Client, api_server: APIServer) -> None:
+    pods = client.api(Pod, "default")
+    with pytest.raises(NotFoundError, match='pods "none" not found'):
+        async with pods.connect_port("none", 7):
+            pass
+    api_server.create(from_dict(Pod, {**POD, "metadata": {"name": "new"}, "spec": {"containers": [{"name": "main"}]}}))
+    with pytest.raises(BadRequestError, match="pod new does not have a host assigned"):
+        async with pods.connect_port("new", 7):
+            pass
+    with pytest.raises(TypeError, match=r"connect_port\(\) is for pods, services, and what runs pods"):
+        async with client.api(ConfigMap, "default").connect_port("x", 7):
+            pass
+    for port, problem in ((0, "between 1 and 65535"), ("70000", "between 1"), ("", "not be empty")):
+        with pytest.raises(ValueError, match=problem):
+            async with pods.connect_port("web-0", port):
+                pass
+    with pytest.raises(TypeError, match="a port must be a number, or the name of one"):
+        async with pods.connect_port("web-0", 1.5):  # type: ignore[arg-type]  # the mistake
+            pass
+
+
+async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.on_connect(7, echo)
+    with pytest.raises(KeyError):
+        async with pods.connect_port("web-0", 7):
+            raise KeyError
+
+
+@both
+async def test_the_end_of_the_block_ends_the_connection_of_the_pod(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
+    ended = trio.Event()
+
+    async def wait(connection: ScriptedConnection) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    web.on_connect(7, wait)
+    async with either(is_socket, api_server, pods) as api:
+        async with api.connect_port("web-0", 7):
+            pass
+        await ended.wait()
+
+
+async def test_a_cancellation_at_any_moment_leaves_nothing(
+    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
+) -> None:
+    playing = 0
+
+    async def play(connection: ScriptedConnection) -> None:
+        nonlocal playing
+        playing += 1
+        try:
+            await echo(connection)
+        finally:
+            playing -= 1
+
+    web.on_connect(7, play)
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    ticks = 0
+    while True:
+        ticks += 1
+        with trio.CancelScope() as scope:
+            instrument = CancelAt(scope, ticks)
+            trio.lowlevel.add_instrument(instrument)
+            try:
+                async with pods.connect_port("web-0", 7) as stream:
+                    await stream.send_all(bytes(100_000))
+                    await stream.send_eof()
+                    assert len(b"".join([data async for data in stream])) == 100_003
+            finally:
+                trio.lowlevel.remove_instrument(instrument)
+        await wait_all_tasks_blocked()
+        assert (playing, trio.lowlevel.current_statistics().tasks_living) == (0, tasks)
+        if not scope.cancelled_caught:
+            break
+    assert ticks > 10
+
+
+# --- what no node sends ---
+
+
+@asynccontextmanager
+async def scripted() -> AsyncIterator[tuple[PodConnection, ChannelSocket, SpdyFrames]]:
+    """Yield a connection, and its peer."""
+    one, other = memory_stream_pair()
+    socket = ChannelSocket(one, TUNNEL, is_client=True)
+    peer, frames = ChannelSocket(other, TUNNEL, is_client=False), SpdyFrames(is_client=False)
+    connection = PodConnection._create("web-0", 7, socket, "forward", "the server")
+    await peer.send(0, frames.accept(1) + frames.accept(3))
+    await connection.open()
+    yield connection, peer, frames
+    await socket.aclose()
+    await peer.aclose()
+
+
+async def test_a_ping_has_a_response() -> None:
+    ping = bytes.fromhex("80030006 00000004 00000002")
+    async with scripted() as (connection, peer, frames):
+        await peer.receive_batch()
+        await peer.send(0, ping + frames.data(3, b"x"))
+        assert await connection.receive_some() == b"x"
+        assert await peer.receive_batch() == [(0, ping)]
+
+
+@pytest.mark.parametrize("end", ["bytes", "text", "close"])
+async def test_what_is_not_spdy_breaks_the_connection(end: str) -> None:
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.data(3, b"x") + (bytes.fromhex("ffff0000 00000000") if end == "bytes" else b""))
+        if end == "close":
+            await peer.aclose()
+        elif end == "text":
+            await peer._stream.send_all(b"\x81\x01x")
+        assert await connection.receive_some() == b"x"
+        expected = {"bytes": "not SPDY/3.1", "text": "a message of text", "close": "connection to the node has ended"}
+        with pytest.raises(trio.BrokenResourceError, match=expected[end]) as raised:
+            await connection.receive_some()
+        assert isinstance(raised.value.__cause__, ConnectionFailedError)
+
+
+async def test_an_error_may_follow_the_end_of_the_data(autojump_clock: MockClock) -> None:
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.data(3, b"", is_end=True) + frames.data(1, b"no\nroute"))
+        await peer.send(0, frames.data(1, b"", is_end=True))
+        with pytest.raises(trio.BrokenResourceError, match=r"^forward: no.*route$"):
+            await connection.receive_some()
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.data(3, b"x", is_end=True))
+        began_at = trio.current_time()
+        assert [data async for data in connection] == [b"x"]  # the node has nothing to say
+        assert trio.current_time() == began_at + _END_PATIENCE
+
+
+async def test_a_reset_without_a_reason_is_an_error() -> None:
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.reset(3) + frames.reset(1))
+        with pytest.raises(trio.BrokenResourceError, match="the node has reset the connection"):
+            await connection.receive_some()
+
+
+async def test_a_node_may_refuse_the_streams() -> None:
+    one, other = memory_stream_pair()
+    socket = ChannelSocket(one, TUNNEL, is_client=True)
+    peer, frames = ChannelSocket(other, TUNNEL, is_client=False), SpdyFrames(is_client=False)
+    connection = PodConnection._create("web-0", 7, socket, "forward", "the server")
+    await peer.send(0, frames.reset(1) + frames.reset(3))
+    with pytest.raises(PortForwardError, match="reset the connection"):
+        await connection.open()
+
+
+async def test_a_server_without_spdy_is_named(
+    web: ScriptedPod, pods: Api[Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trioformer.client._port_streams.TUNNEL", "SPDY/9+portforward.k8s.io")
+    with pytest.raises((UnexpectedResponseError, BadRequestError), match="SPDY/9"):
+        async with pods.connect_port("web-0", 7):
+            pass

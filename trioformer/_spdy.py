@@ -1,0 +1,218 @@
+"""The frames of SPDY/3.1, as far as port-forward needs them; for both sides, without input and output.
+
+Kubernetes forwards ports in WebSockets that tunnel SPDY (KEP-4006): each connection is two streams, one for its data
+and one for an error.
+Unlike the older subprotocol ``v4.channel.k8s.io``, a side can say that it sends nothing more, and still receive.
+
+There is no flow control: no peer in Kubernetes does it, and so the connection below decides who may send.
+
+Source: "SPDY Protocol - Draft 3.1" of Chromium, and moby/spdystream, which both client-go and kubelets use.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias, final
+
+TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
+"""The subprotocol of the WebSocket."""
+MAX_CONTROL: Final = 64 * 1024
+"""The largest frame that carries no data, and the largest headers."""
+CANCEL: Final = 5
+"""The status of a stream that is reset because nobody needs it any more."""
+
+_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
+_FIN: Final = 1
+_CONTROL: Final = 0x8003
+"""The first two bytes of a control frame, with the version."""
+_MASK: Final = 0x7FFFFFFF
+
+
+def _dictionary() -> bytes:
+    words = """options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges
+        age allow authorization cache-control connection content-base content-encoding content-language content-length
+        content-location content-md5 content-range content-type date etag expect expires from host if-match
+        if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma
+        proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade
+        user-agent vary via warning www-authenticate method get status 200_OK version HTTP/1.1 url public set-cookie
+        keep-alive origin"""
+    encoded = [word.replace("_", " ").encode() for word in words.split()]
+    rest = (
+        b"100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+        b"203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"
+        b"403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+        b"Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+        b"chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,"
+        b"text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+    )
+    return b"".join(len(word).to_bytes(4, "big") + word for word in encoded) + rest
+
+
+DICTIONARY: Final = _dictionary()
+"""What headers are compressed with (2.6.10.1)."""
+
+
+class StreamOpened(NamedTuple):
+    """The peer has opened a stream."""
+
+    stream: int
+    headers: dict[str, str]
+
+
+class StreamAccepted(NamedTuple):
+    """The peer has accepted a stream; only then it takes data."""
+
+    stream: int
+
+
+class StreamData(NamedTuple):
+    """Data of a stream, perhaps none."""
+
+    stream: int
+    data: bytes
+    is_end: bool
+    """Whether nothing more follows."""
+
+
+class StreamReset(NamedTuple):
+    """The peer has ended a stream in both directions."""
+
+    stream: int
+
+
+class Pinged(NamedTuple):
+    """The peer waits for a response."""
+
+    frame: bytes
+    """The response."""
+
+
+class WentAway(NamedTuple):
+    """The peer accepts no more streams."""
+
+
+SpdyEvent: TypeAlias = StreamOpened | StreamAccepted | StreamData | StreamReset | Pinged | WentAway
+
+
+class SpdyError(Exception):
+    """What has arrived is not SPDY."""
+
+
+@final
+class SpdyFrames:
+    """Makes frames, and parses those of the peer, which may be cut anywhere."""
+
+    __slots__ = ("_buffer", "_compressor", "_data", "_decompressor", "_is_client")
+
+    def __init__(self, *, is_client: bool) -> None:
+        self._is_client = is_client
+        self._compressor = zlib.compressobj(zdict=DICTIONARY)
+        self._decompressor = zlib.decompressobj(zdict=DICTIONARY)
+        self._buffer = bytearray()
+        self._data: tuple[int, int, bool] | None = None
+        """The data frame that is being received: its stream, how many bytes are missing, and whether it is the last."""
+
+    # --- sending ---
+
+    def open(self, stream: int, headers: Mapping[str, str]) -> bytes:
+        """Return the frame that opens a stream."""
+        return _control(_SYN_STREAM, struct.pack("!IIH", stream, 0, 0) + self._compress(headers))
+
+    def accept(self, stream: int) -> bytes:
+        """Return the frame that accepts a stream."""
+        return _control(_SYN_REPLY, struct.pack("!I", stream) + self._compress({}))
+
+    def data(self, stream: int, data: bytes | bytearray | memoryview, *, is_end: bool = False) -> bytes:
+        """Return a frame of less than 16 MiB of data."""
+        return b"".join((struct.pack("!II", stream, is_end << 24 | len(data)), data))
+
+    def reset(self, stream: int) -> bytes:
+        """Return the frame that ends a stream in both directions."""
+        return _control(_RST_STREAM, struct.pack("!II", stream, CANCEL))
+
+    def _compress(self, headers: Mapping[str, str]) -> bytes:
+        parts = [struct.pack("!I", len(headers))]
+        for name, value in headers.items():
+            for each in (name.lower().encode(), value.encode()):
+                parts += (struct.pack("!I", len(each)), each)
+        return self._compressor.compress(b"".join(parts)) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+
+    # --- receiving ---
+
+    def receive(self, data: bytes) -> Iterator[SpdyEvent]:
+        """Yield what bytes of the peer mean, together with those before them; iterate to the end, or to an error.
+
+        Raises:
+            SpdyError: They are not SPDY, or exceed a limit.
+        """
+        buffer = self._buffer
+        buffer += data
+        position = 0
+        while True:
+            if self._data is not None:
+                stream, missing, is_end = self._data
+                piece = bytes(buffer[position : position + missing])
+                if not piece and missing:
+                    break
+                position += len(piece)
+                missing -= len(piece)
+                self._data = (stream, missing, is_end) if missing else None
+                yield StreamData(stream, piece, is_end and not missing)
+                continue
+            if len(buffer) - position < 8:
+                break
+            word, rest = struct.unpack_from("!II", buffer, position)
+            flags, length = rest >> 24, rest & 0xFFFFFF
+            if not word >> 31:
+                position += 8
+                self._data = (word, length, bool(flags & _FIN))
+                continue
+            if word >> 16 != _CONTROL or length > MAX_CONTROL:
+                raise SpdyError("what has arrived is not SPDY/3.1")
+            if len(buffer) - position < 8 + length:
+                break
+            frame = bytes(buffer[position : position + 8 + length])
+            position += 8 + length
+            yield from self._control_events(word & 0xFFFF, flags, frame)
+        del buffer[:position]
+
+    def _control_events(self, kind: int, flags: int, frame: bytes) -> list[SpdyEvent]:
+        body = frame[8:]
+        if kind in (_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING) and len(body) < 4:
+            raise SpdyError("a frame of SPDY is too short")
+        if kind == _PING:
+            # Clients number their pings with odd numbers; another one is the peer's.
+            return [Pinged(frame)] if (body[3] & 1) != self._is_client else []
+        stream = int.from_bytes(body[:4], "big") & _MASK
+        if kind == _SYN_STREAM:
+            opened: list[SpdyEvent] = [StreamOpened(stream, self._decompress(body[10:]))]
+        elif kind == _SYN_REPLY:
+            opened = [StreamAccepted(stream)]
+        else:
+            return [StreamReset(stream)] if kind == _RST_STREAM else [WentAway()] if kind == _GOAWAY else []
+        if flags & _FIN:
+            opened.append(StreamData(stream, b"", True))
+        return opened
+
+    def _decompress(self, block: bytes) -> dict[str, str]:
+        try:
+            text = self._decompressor.decompress(block, MAX_CONTROL)
+        except zlib.error as exc:
+            raise SpdyError(f"the headers of a SPDY stream cannot be decompressed: {exc}") from exc
+        if self._decompressor.unconsumed_tail:
+            raise SpdyError(f"the headers of a SPDY stream are longer than {MAX_CONTROL} bytes")
+        words: list[str] = []
+        position = 4
+        while position < len(text):
+            length = int.from_bytes(text[position : position + 4], "big")
+            position += 4 + length
+            if position > len(text):
+                raise SpdyError("the headers of a SPDY stream are cut off")
+            words.append(text[position - length : position].decode("utf-8", "replace"))
+        return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def _control(kind: int, body: bytes) -> bytes:
+    return struct.pack("!HHI", _CONTROL, kind, len(body)) + body
