@@ -8,6 +8,8 @@
 - ``_manifests.py``: the files of ``-f``; ``_merging.py``: what an object becomes when its manifest has changed
 - ``_dry_run.py``: ``--dry-run``, and what commands print that change objects
 - ``_failures.py``: errors in kubectl's words
+- ``_values.py``: durations and numbers, as Go reads them
+- ``_complete.py``: what shells complete words to; ``_complete_names.py`` asks the cluster
 - ``printing/``: tables, YAML, JSON, names, JSONPath and custom columns
 
 A command is a module with ``add_flags(parser)`` and ``async def run(session, flags)``, which returns the exit code or

@@ -105,6 +105,7 @@ COMMANDS: Final = (
     Command("config view", "_config_view", "Display merged kubeconfig settings or a specified kubeconfig file"),
     Command("config current-context", "_config_current_context", "Display the current-context"),
     Command("config get-contexts", "_config_get_contexts", "Describe one or many contexts", "[NAME]"),
+    Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
     Command("doctor", "_doctor", "Check what connects this machine with the cluster, a line for each check"),
     Command("version", "_version", "Print the client and server version information"),
 )

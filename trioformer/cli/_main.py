@@ -52,6 +52,10 @@ async def run_command(
     """
     out = cast("TextIO", sys.stdout) if out is None else out
     err = cast("TextIO", sys.stderr) if err is None else err
+    if list(arguments[:1]) == ["__complete"]:
+        from ._complete import complete  # noqa: PLC0415  # only for shells
+
+        return await complete(arguments[1:], out, os.environ if environ is None else environ, opener)
     before, words, rest = split_command(list(arguments))
     command, count = find_command(words)
     if command is None:

@@ -1,0 +1,172 @@
+"""What words are completed to, and what the shell does besides."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.support.cli import opener_of
+from trioformer.cli._commands import COMMANDS
+from trioformer.cli._main import run_command
+from trioformer.models import ObjectMeta, from_dict
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
+from trioformer.testing import APIServer
+
+BREAKS = " \t\n\"'><=;|&(:"
+"""``COMP_WORDBREAKS`` of bash."""
+
+
+@pytest.fixture
+def server(api_server: APIServer) -> APIServer:
+    """Create a few objects."""
+    api_server.create(Namespace(metadata=ObjectMeta(name="shop")))
+    for name in ("web-1", "web-2", "db-0"):
+        spec = {"initContainers": [{"name": "setup"}], "containers": [{"name": "main"}, {"name": "side"}]}
+        api_server.create(from_dict(Pod, {"metadata": {"name": name, "namespace": "default"}, "spec": spec}))
+    selector = {"matchLabels": {"app": "web"}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main"}]}}
+    web = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": selector, "template": template}}
+    api_server.create(from_dict(Deployment, web))
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="settings", namespace="shop")))
+    return api_server
+
+
+async def complete(server: APIServer, *arguments: str, environ: dict[str, str] | None = None) -> list[str]:
+    """Return what the shell does besides, and the candidates."""
+    out, err = io.StringIO(), io.StringIO()
+    code = await run_command(["__complete", *arguments], out, err, environ or {}, opener_of(server.http_transport()))
+    assert (code, err.getvalue()) == (0, "")
+    return out.getvalue().split("\n")[:-1]
+
+
+async def complete_line(server: APIServer, line: str) -> list[str]:
+    return await complete(
+        server, "bash", BREAKS, line.replace("trioformer", f"trioformer -s {server.config.server}", 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("trioformer api-", ["", "api-resources", "api-versions"]),
+        ("trioformer roll", ["", "rollout"]),
+        ("trioformer rollout ", ["", "status", "restart"]),
+        ("trioformer help auth w", ["", "whoami"]),
+        ("trioformer nonsense ", [""]),
+        ("A=1 B=2 trioformer api-r", ["", "api-resources"]),
+        ("trioformer get --all-n", ["", "--all-namespaces"]),
+        ("trioformer get --label", ["", "--label-columns"]),
+        ("trioformer get deployments.", [""]),
+        ("trioformer get deploy", ["", "deployments"]),
+        ("trioformer get pods,deploy", ["", "pods,deployments"]),
+        ("trioformer get pods ", ["", "db-0", "web-1", "web-2"]),
+        ("trioformer get po w", ["", "web-1", "web-2"]),
+        ("trioformer get 'po' 'w", ["", "web-1", "web-2"]),
+        ('trioformer get "po" w', ["", "web-1", "web-2"]),
+        ("trioformer get pods web-1 w", ["", "web-2"]),
+        ("trioformer get pods -o yaml w", ["", "web-1", "web-2"]),
+        ("trioformer get pod/w", ["", "pod/web-1", "pod/web-2"]),
+        ("trioformer get pod/web-1 pod/w", ["", "pod/web-2"]),
+        ("trioformer get pod/web-1 deploy", ["nospace", "deployments/"]),
+        ("trioformer -n shop get cm ", ["", "settings"]),
+        ("trioformer -nshop get cm ", ["", "settings"]),
+        ("trioformer get cm --namespace=shop ", ["", "settings"]),
+        ("trioformer get cm ", [""]),
+        ("trioformer get -n sh", ["", "shop"]),
+        ("trioformer get -An sh", ["", "shop"]),
+        ("trioformer --namespace sh", ["", "shop"]),
+        ("trioformer get --namespace=sh", ["", "shop"]),
+        ("trioformer get pods -o js", ["nospace", "json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]),
+        ("trioformer get pods -o=w", [""]),
+        ("trioformer scale -o w", [""]),
+        ("trioformer get none ", [""]),
+        ("trioformer get pods --no-such-flag w", [""]),
+        ("trioformer get --kubeconfig /et", ["files"]),
+        ("trioformer logs w", ["", "web-1", "web-2"]),
+        ("trioformer logs d", ["nospace", "db-0", "daemonsets/", "deployments/"]),
+        ("trioformer logs deploy/", ["", "deploy/web"]),
+        ("trioformer logs web-1 ", ["", "main", "side", "setup"]),
+        ("trioformer logs -f web-1 -c s", ["", "side", "setup"]),
+        ("trioformer logs web-1 main ", [""]),
+        ("trioformer exec pod/web-1 -c m", ["", "main"]),
+        ("trioformer exec -c m", [""]),
+        ("trioformer exec web-1 ", [""]),
+        ("trioformer exec web-1 -- ca", ["files"]),
+        ("trioformer wait pod/w", ["", "pod/web-1", "pod/web-2"]),
+        ("trioformer wait pods --for=con", ["nospace", "condition="]),
+        ("trioformer wait pods --for=jsonpath={.a}=", [""]),
+        ("trioformer scale d", ["", "deployment"]),
+        ("trioformer scale deployment w", ["", "web"]),
+        ("trioformer scale deployment/", ["", "deployment/web"]),
+        ("trioformer scale deploy/web st", ["nospace", "statefulset/"]),
+        ("trioformer scale deploy/web --dry-run=s", ["", "server"]),
+        ("trioformer rollout restart st", ["", "statefulset"]),
+        ("trioformer describe pods d", ["", "db-0"]),
+        ("trioformer explain confi", ["", "configmaps"]),
+        ("trioformer top pod d", ["", "db-0"]),
+        ("trioformer auth can-i li", ["", "list"]),
+        ("trioformer auth can-i list configm", ["", "configmaps"]),
+        ("trioformer completion ", ["", "bash", "zsh"]),
+        ("trioformer version ", [""]),
+    ],
+)
+async def test_words_are_completed(server: APIServer, line: str, found: list[str]) -> None:
+    assert await complete_line(server, line) == found
+
+
+async def test_every_command_is_offered(server: APIServer) -> None:
+    found = await complete_line(server, "trioformer ")
+    assert found[1:] == list(dict.fromkeys(each.name.split()[0] for each in COMMANDS))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+async def test_the_flags_and_arguments_of_each_command_are_completed(server: APIServer, command: object) -> None:
+    name = command.name  # type: ignore[attr-defined]  # a Command; pytest does not say so
+    assert "--namespace" in await complete_line(server, f"trioformer {name} --")
+    assert (await complete_line(server, f"trioformer {name} "))[0] in ("", "nospace", "files")
+
+
+async def test_names_of_the_kubeconfig_are_completed(server: APIServer, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("clusters: [{name: c1}]\ncontexts: [{name: a1}, {name: b1}]\nusers: [{name: u1}]\n")
+    environ = {"KUBECONFIG": str(config)}
+    for flag, found in (("context", ["a1", "b1"]), ("cluster", ["c1"]), ("user", ["u1"])):
+        assert await complete(server, "zsh", f"--{flag}", "", environ=environ) == ["", *found]
+    assert await complete(server, "zsh", "config", "get-contexts", "a", environ=environ) == ["", "a1"]
+    config.write_text("[")
+    assert await complete(server, "zsh", "--context", "", environ=environ) == [""]
+
+
+async def test_zsh_gets_descriptions_and_whole_words(server: APIServer) -> None:
+    arguments = ["--server", server.config.server]
+    assert await complete(server, "zsh", *arguments, "get", "configm") == ["", "configmaps\tConfigMap"]
+    assert await complete(server, "zsh", *arguments, "get", "--namespace=sh") == ["", "--namespace=shop"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["fish"], ["bash", "x"], ["bash", "", ""]])
+async def test_what_no_script_asks_is_not_answered(server: APIServer, arguments: list[str]) -> None:
+    out = io.StringIO()
+    assert await run_command(["__complete", *arguments], out, io.StringIO(), {}) == 1
+    assert out.getvalue() == ""
+
+
+async def test_a_cluster_that_does_not_respond_has_no_names(autojump_clock: MockClock) -> None:
+    async def never(_: httpx.Request) -> httpx.Response:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    out, err = io.StringIO(), io.StringIO()
+    opener = opener_of(httpx.MockTransport(never))
+    line = "trioformer -s http://cluster.example get pods "
+    assert await run_command(["__complete", "bash", BREAKS, line], out, err, {}, opener) == 0
+    assert (out.getvalue(), err.getvalue()) == ("\n", "")
+
+
+async def test_without_a_configuration_there_are_no_names(server: APIServer) -> None:
+    assert await complete(server, "bash", BREAKS, "trioformer get pods ") == [""]

@@ -1,0 +1,283 @@
+"""What a word on the command line may be completed to; the scripts of ``completion`` ask for it.
+
+The shell runs ``trioformer __complete SHELL …`` at each Tab.
+The first line of the output is what the shell does besides: ``files`` to complete names of files, ``nospace`` to add no
+space, or nothing; each other line is a candidate, with a tab and a description where the shell can show it.
+Whatever goes wrong, there are no candidates: an error would be printed into the line that is being edited.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Final, TextIO, TypeAlias, final
+
+import attrs
+import trio
+
+from ..errors import TrioformerError
+from ._arguments import Parser, add_common_flags, parse, split_command
+from ._commands import COMMANDS, Command, commands_of, find_command
+from ._failures import CommandError, UsageError
+from ._session import Session
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from . import _complete_names
+
+__all__ = ["COMPLETE", "complete"]
+
+COMPLETE: Final = "__complete"
+"""The hidden command."""
+_PATIENCE: Final = 5.0
+"""Seconds after which a cluster that does not respond has no names."""
+_ASSIGNMENT: Final = re.compile(r"\w+=.*", re.DOTALL)
+
+Candidates: TypeAlias = Mapping[str, str]
+"""The candidates, each with a description, which may be empty."""
+
+
+@final
+@attrs.frozen
+class _Result:
+    candidates: Candidates = attrs.field(factory=dict)
+    takes_files: bool = False
+
+
+_FILES: Final = _Result(takes_files=True)
+_NOTHING: Final = _Result()
+
+_FILE_FLAGS: Final = frozenset(
+    {"filename", "kubeconfig", "certificate_authority", "client_certificate", "client_key", "kustomize", "cache_dir"}
+)
+_OBJECT_FORMATS: Final = ("json", "yaml", "name", "jsonpath=", "jsonpath-as-json=", "jsonpath-file=")
+_TABLE_FORMATS: Final = ("wide", "custom-columns=", "custom-columns-file=")
+_VALUES: Final[Mapping[str, Sequence[str]]] = {
+    "conditions": ("condition=", "create", "delete", "jsonpath="),
+    "dry_run": ("client", "none", "server"),
+    "cascade": ("background", "foreground", "orphan"),
+    "types": ("Normal", "Warning"),
+    "verbosity": tuple(map(str, range(10))),
+}
+"""The values of flags, by their names in a program."""
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_SHELLS: Final = ("bash", "zsh")
+
+
+async def complete(
+    arguments: Sequence[str],
+    out: TextIO,
+    environ: Mapping[str, str],
+    opener: Callable[..., AbstractAsyncContextManager[Client]] | None,
+) -> int:
+    """Print the candidates for the last word of a line.
+
+    Args:
+        arguments: ``bash``, the characters at which bash breaks words, and the line; or ``zsh`` and the words.
+        out: Where they are printed.
+        environ: The environment variables.
+        opener: Opens a client instead of ``open_client()``.
+    """
+    shell, *rest = arguments or [""]
+    if shell == "bash" and len(rest) == 2:
+        breaks, line = rest
+        words = _words_of(line)
+    else:
+        breaks, words = "", rest if shell == "zsh" else []
+    if not words:
+        return 1
+    result = _NOTHING
+    with trio.move_on_after(_PATIENCE):
+        try:
+            result = await _result(words, environ, opener)
+        except (TrioformerError, CommandError, UsageError, BaseExceptionGroup):
+            result = _NOTHING
+    last = words[-1]
+    found = {text: about for text, about in result.candidates.items() if text.startswith(last)}
+    # bash takes what follows "=" or ":" for a word of its own, and replaces only that.
+    cut = max((last.rfind(each) + 1 for each in breaks if each in "=:"), default=0)
+    has_space = not any(text.endswith(("=", "/", ":")) for text in found)
+    print("files" if result.takes_files else "" if has_space else "nospace", file=out)
+    for text, about in found.items():
+        print(f"{text}\t{about}" if about and shell == "zsh" else text[cut:], file=out)
+    return 0
+
+
+def _words_of(line: str) -> list[str]:
+    """Split a line as a shell does, and return the words after the program; the last one may be empty."""
+    for closing in ("", "'", '"'):  # the last word may be open
+        try:
+            words = shlex.split(f"{line}{closing}")
+        except ValueError:
+            continue
+        if not closing and (not line or (line[-1].isspace() and not line.endswith("\\ "))):
+            words.append("")
+        while words and _ASSIGNMENT.fullmatch(words[0]):
+            del words[0]
+        return words[1:]
+    return []
+
+
+async def _result(
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    opener: Callable[..., AbstractAsyncContextManager[Client]] | None,
+) -> _Result:
+    *given, last = words
+    if "--" in given:
+        return _FILES
+    before, names, rest = split_command(given)
+    if names[:1] == ["help"]:
+        return _Result(_next_words(names[1:]))
+    command, count = find_command(names)
+    if command is None and not rest:
+        parser = _parser(None)
+        if (flag := _open_flag(parser, given)) is None and not last.startswith("-"):
+            return _Result(_next_words(names))
+        given = before
+    elif command is None:
+        return _NOTHING
+    else:
+        parser = _parser(command)
+        flag = _open_flag(parser, given)
+        given = [*before, *names[count:], *rest]
+    name, equals, _ = last.partition("=")
+    prefix = ""
+    if flag is None and last.startswith("--") and equals and name in parser._option_string_actions:
+        flag, prefix, last = parser._option_string_actions[name].dest, f"{name}=", last.removeprefix(f"{name}=")
+    elif flag is not None:
+        given = given[:-1]
+    elif last.startswith("-"):
+        return _Result(_flags(parser))
+    try:
+        flags = parse(parser, given)
+    except UsageError:
+        return _NOTHING
+    flags.last = last
+    asking = _Asking(command, flags, Session(flags, io.StringIO(), io.StringIO(), environ, opener))
+    result = await (asking.argument() if flag is None else asking.value(flag))
+    return _Result({f"{prefix}{text}": about for text, about in result.candidates.items()}, result.takes_files)
+
+
+def _parser(command: Command | None) -> Parser:
+    parser = Parser("trioformer")
+    add_common_flags(parser)
+    if command is not None:
+        command.load().add_flags(parser)
+    return parser
+
+
+def _open_flag(parser: Parser, given: Sequence[str]) -> str | None:
+    """Return the flag whose value comes next, by its name in a program; None for none."""
+    last = given[-1] if given else ""
+    known = parser._option_string_actions
+    if last.startswith("--"):
+        action = known.get(last)
+        return None if action is None or last in parser.switches or action.nargs == "?" else action.dest
+    if last.startswith("-"):
+        for index, letter in enumerate(last[1:], 2):
+            action = known.get(f"-{letter}")
+            if action is None:
+                return None
+            if f"-{letter}" not in parser.switches:
+                return action.dest if index == len(last) else None
+    return None
+
+
+def _next_words(names: Sequence[str]) -> Candidates:
+    """Return the commands, or those of a group."""
+    if names:
+        return {each.name.split()[1]: each.summary for each in commands_of(names[0])} if len(names) == 1 else {}
+    found: dict[str, str] = {}
+    for command in COMMANDS:
+        word = command.name.split()[0]
+        is_group = word != command.name
+        found.setdefault(word, ", ".join(each.name for each in commands_of(word)) if is_group else command.summary)
+    return found
+
+
+def _flags(parser: Parser) -> Candidates:
+    actions = parser._actions
+    return {
+        name: (action.help or "") if action.help != argparse.SUPPRESS else ""
+        for action in sorted(actions, key=lambda each: each.dest)
+        for name in action.option_strings
+        if name.startswith("--")
+    }
+
+
+@final
+@attrs.frozen
+class _Asking:
+    """A line up to the word that is completed."""
+
+    _command: Command | None
+    _flags: argparse.Namespace
+    _session: Session
+
+    async def value(self, flag: str) -> _Result:
+        """Return the candidates for the value of a flag."""
+        if flag in _FILE_FLAGS:
+            return _FILES
+        if flag in _VALUES:
+            return _Result(dict.fromkeys(_VALUES[flag], ""))
+        if flag == "output":
+            has_tables = self._command is not None and self._command.name in ("get", "events", "watch", "api-resources")
+            return _Result(dict.fromkeys((*_TABLE_FORMATS, *_OBJECT_FORMATS) if has_tables else _OBJECT_FORMATS, ""))
+        from . import _complete_names as names  # noqa: PLC0415  # commands and flags need no cluster
+
+        if flag in ("context", "cluster", "user"):
+            return _Result(names.config_names(self._session, f"{flag}s"))
+        if flag == "namespace":
+            return await self._ask(names.namespaces)
+        if flag == "container":
+            return await self._ask(names.containers)
+        return _NOTHING
+
+    async def argument(self) -> _Result:
+        """Return the candidates for an argument."""
+        given = self._flags.arguments
+        name = self._command.name if self._command is not None else ""
+        if name in ("apply", "create", "diff"):
+            return _NOTHING
+        if name == "completion":
+            return _Result(dict.fromkeys(_SHELLS, "")) if not given else _NOTHING
+        if name == "auth can-i" and not given:
+            return _Result(dict.fromkeys(_VERBS, ""))
+        from . import _complete_names as names  # noqa: PLC0415  # as above
+
+        if name == "config get-contexts":
+            return _Result(names.config_names(self._session, "contexts"))
+        asks = {
+            "annotate": names.kinds_and_objects,
+            "attach": names.pods,
+            "auth can-i": names.kinds,
+            "delete": names.kinds_and_objects,
+            "describe": names.kinds_and_objects,
+            "exec": names.pods,
+            "explain": names.kinds,
+            "get": names.kinds_and_objects,
+            "label": names.kinds_and_objects,
+            "logs": names.pods if not given else names.containers,
+            "port-forward": names.pods,
+            "top node": names.objects_of("nodes"),
+            "top pod": names.objects_of("pods"),
+            "wait": names.kinds_and_objects,
+            "watch": names.kinds,
+        }
+        most = {"attach": 1, "exec": 1, "explain": 1, "logs": 2, "port-forward": 1, "watch": 1, "auth can-i": 2}
+        if name == "cp":
+            return _Result((await self._ask(names.pods_to_copy)).candidates, takes_files=True)
+        if name == "scale" or name.startswith("rollout "):
+            return await self._ask(names.rollout_kinds(name))
+        if name not in asks or len(given) >= most.get(name, len(given) + 1):
+            return _NOTHING
+        return await self._ask(asks[name])
+
+    async def _ask(self, ask: _complete_names.Ask) -> _Result:
+        async with self._session.open_client() as client:
+            return _Result(await ask(client, self._session, self._flags))

@@ -1,0 +1,132 @@
+"""Names of a cluster, to which words on the command line are completed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ._kubeconfig import read_kubeconfig
+from ._resources import Target, find_resource
+from ._session import Session
+
+if TYPE_CHECKING:
+    from ..client import Client
+
+__all__ = [
+    "Ask",
+    "config_names",
+    "containers",
+    "kinds",
+    "kinds_and_objects",
+    "namespaces",
+    "objects_of",
+    "pods",
+    "pods_to_copy",
+    "rollout_kinds",
+]
+
+Candidates: TypeAlias = Mapping[str, str]
+Ask: TypeAlias = Callable[["Client", Session, argparse.Namespace], Awaitable[Candidates]]
+"""Asks the server, given the flags and arguments before the word."""
+
+_WITH_PODS: Final = ("daemonsets", "deployments", "jobs", "replicasets", "services", "statefulsets")
+_SCALED: Final = ("deployment", "replicaset", "replicationcontroller", "statefulset")
+_ROLLED_OUT: Final = ("daemonset", "deployment", "statefulset")
+_MOST: Final = 1000
+"""Names that are listed at most: nobody reads more."""
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+
+
+def config_names(session: Session, section: str) -> Candidates:
+    """Return the names of a section of the kubeconfig, such as its contexts."""
+    return {str(each["name"]): "" for each in read_kubeconfig(session)[section] or []}
+
+
+async def namespaces(client: Client, _: Session, __: argparse.Namespace) -> Candidates:
+    """Return the namespaces."""
+    return dict.fromkeys(await _names(client, "namespaces", None), "")
+
+
+async def containers(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
+    """Return the containers of the pod that is the first argument."""
+    name = flags.arguments[0].removeprefix("pod/").removeprefix("pods/") if flags.arguments else ""
+    if not name or "/" in name:
+        return {}
+    target = Target(find_resource(await client.api_resources(), "pods"), session.namespace, name)
+    pod: Any = (await client.request("GET", target.path())).json()
+    fields = ("containers", "initContainers", "ephemeralContainers")
+    return {
+        str(each["name"]): str(each.get("image") or "") for field in fields for each in pod["spec"].get(field) or []
+    }
+
+
+async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candidates:
+    """Return the kinds that can be read, by their plurals; the last of several after commas."""
+    found: dict[str, str] = {}
+    head, comma, _tail = flags.last.rpartition(",")
+    for info in (await client.api_resources()).preferred:
+        if "get" in info.verbs:
+            name = f"{info.plural}.{info.group}" if info.plural in found and info.group else info.plural
+            found[name] = info.kind
+    return {f"{head}{comma}{name}": kind for name, kind in sorted(found.items())}
+
+
+async def kinds_and_objects(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
+    """Return the kinds, and after one of them its objects; ``TYPE/`` as well."""
+    given = flags.arguments
+    kind, slash, _ = flags.last.partition("/")
+    if slash:
+        return {f"{kind}/{name}": "" for name in await _names(client, kind, session) if f"{kind}/{name}" not in given}
+    if not given:
+        return await kinds(client, session, flags)
+    if "/" in given[0]:
+        return {f"{kind}/": about for kind, about in (await kinds(client, session, flags)).items()}
+    return {name: "" for name in await _names(client, given[0], session) if name not in given[1:]}
+
+
+def objects_of(kind: str) -> Ask:
+    """Return what asks for the objects of a kind, for a first argument."""
+
+    async def ask(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
+        return {} if flags.arguments else dict.fromkeys(await _names(client, kind, session), "")
+
+    return ask
+
+
+async def pods(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
+    """Return the pods, and the kinds of objects that have pods."""
+    kind, slash, _ = flags.last.partition("/")
+    if slash:
+        return {f"{kind}/{name}": "" for name in await _names(client, kind, session)}
+    found = dict.fromkeys(await _names(client, "pods", session), "")
+    return found | {f"{each}/": "" for each in _WITH_PODS}
+
+
+async def pods_to_copy(client: Client, session: Session, _: argparse.Namespace) -> Candidates:
+    """Return the pods, as ``cp`` names them."""
+    return {f"{name}:": "" for name in await _names(client, "pods", session)}
+
+
+def rollout_kinds(command: str) -> Ask:
+    """Return what asks for the kinds of ``scale`` and ``rollout``, and for their objects."""
+    few = _SCALED if command == "scale" else _ROLLED_OUT
+
+    async def ask(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
+        given = flags.arguments
+        if "/" not in flags.last and (not given or "/" in given[0]):
+            return dict.fromkeys([f"{each}/" for each in few] if given else few, "")
+        return await kinds_and_objects(client, session, flags)
+
+    return ask
+
+
+async def _names(client: Client, kind: str, session: Session | None) -> list[str]:
+    """Return the names of the objects of a kind in the namespace of a session."""
+    resource = find_resource(await client.api_resources(), kind)
+    namespace = session.namespace if session is not None and resource.namespaced else None
+    response = await client.request(
+        "GET", Target(resource, namespace).path(), params={"limit": str(_MOST)}, accept=_METADATA
+    )
+    listed: Any = response.json()
+    return [str(each["metadata"]["name"]) for each in listed.get("items") or []]
