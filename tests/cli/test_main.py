@@ -45,10 +45,24 @@ async def test_an_unknown_command_is_an_error_with_a_suggestion() -> None:
     assert result.err == 'error: unknown command "gett" for "trioformer"\n\nDid you mean this?\n\tget\n'
 
 
-async def test_a_group_of_commands_alone_lists_them() -> None:
-    result = await run_alone("auth")
-    assert result.code == 0
-    assert "auth can-i" in result.out
+async def test_a_group_of_commands_lists_them() -> None:
+    alone, helped = await run_alone("auth"), await run_alone("auth", "--help")
+    assert "auth can-i" in alone.err
+    assert (helped.code, helped.out) == (0, alone.err)
+    assert (alone.code, alone.out) == (1, "")  # kubectl's, too: a command is missing
+
+
+async def test_an_unknown_command_of_a_group_is_an_error() -> None:
+    result = await run_alone("auth", "foo", "bar")
+    hint = "See 'trioformer auth -h' for help and examples"
+    assert (result.code, result.err) == (1, f'error: unknown command "foo bar"\n{hint}\n')
+
+
+async def test_flags_without_a_command_are_checked_before_help_is_shown() -> None:
+    assert (await run_alone("-n", "default")).out.startswith("trioformer talks to a Kubernetes cluster")
+    result = await run_alone("-x")
+    assert result.code == 1
+    assert result.err == "error: unknown shorthand flag: 'x' in -x\nSee 'trioformer --help' for usage.\n"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +75,14 @@ async def test_a_group_of_commands_alone_lists_them() -> None:
         (
             ["get", "pods", "--watch=maybe"],
             'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+        ),
+        (
+            ["get", "pods", "-w=maybe"],
+            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+        ),
+        (
+            ["get", "pods", "--chunk-size=x"],
+            'invalid argument "x" for "--chunk-size" flag: strconv.ParseInt: parsing "x": invalid syntax',
         ),
     ],
 )

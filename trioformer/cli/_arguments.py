@@ -173,12 +173,7 @@ def _sort(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
             if name not in known:
                 raise UsageError(f"unknown flag: {name}", is_flag=True)
             if name in parser.switches:
-                if equals and value not in (*_TRUE, *_FALSE):
-                    problem = f'strconv.ParseBool: parsing "{value}": invalid syntax'
-                    raise UsageError(
-                        f'invalid argument "{value}" for "{_both(parser, name)}" flag: {problem}', is_flag=True
-                    )
-                options.append(f"{_OFF}{name}" if value in _FALSE else name)
+                options.append(_switch(parser, name, value) if equals else name)
             elif equals:
                 options.append(argument)
             elif known[name].nargs == "?":
@@ -188,6 +183,14 @@ def _sort(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
         else:
             _sort_short(parser, argument, rest, options)
     return options, words
+
+
+def _switch(parser: Parser, name: str, value: str) -> str:
+    """Return the option for ``--watch=true`` or ``-w=false``."""
+    if value not in (*_TRUE, *_FALSE):
+        problem = f'strconv.ParseBool: parsing "{value}": invalid syntax'
+        raise UsageError(f'invalid argument "{value}" for "{_both(parser, name)}" flag: {problem}', is_flag=True)
+    return f"{_OFF}{name}" if value in _FALSE else name
 
 
 def _sort_short(parser: Parser, argument: str, rest: Any, options: list[str]) -> None:
@@ -200,6 +203,9 @@ def _sort_short(parser: Parser, argument: str, rest: Any, options: list[str]) ->
             raise UsageError(f"unknown shorthand flag: '{letters[0]}' in {argument}", is_flag=True)
         letters = letters[1:]
         if name in parser.switches:
+            if letters.startswith("="):
+                options.append(_switch(parser, name, letters[1:]))
+                return
             options.append(name)
             continue
         whole = next(each for each in known[name].option_strings if each.startswith("--"))

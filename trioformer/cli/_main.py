@@ -59,7 +59,7 @@ async def run_command(
     before, words, rest = split_command(list(arguments))
     command, count = find_command(words)
     if command is None:
-        return _without_command(words, out, err, wants_help=_wants_help([*before, *words, *rest]))
+        return _without_command(words, [*before, *rest], out, err)
     parser = Parser(f"{PROGRAM} {command.name}")
     add_common_flags(parser)
     module = command.load()
@@ -107,23 +107,34 @@ def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:
     return command.error_code
 
 
-def _wants_help(arguments: Sequence[str]) -> bool:
-    return not arguments or any(each in ("-h", "--help", "help") for each in arguments)
-
-
-def _without_command(words: list[str], out: TextIO, err: TextIO, *, wants_help: bool) -> int:
+def _without_command(words: list[str], given: list[str], out: TextIO, err: TextIO) -> int:
+    wants_help = any(each in ("-h", "--help", "help") for each in [*words, *given])
     words = [word for word in words if word != "help"]
     if wants_help and words and (command := find_command(words)[0]) is not None:
         parser = Parser(f"{PROGRAM} {command.name}")
         command.load().add_flags(parser)
         _print_help(command, parser, out)
         return 0
+    if not words and not wants_help:
+        parser = Parser(PROGRAM)
+        add_common_flags(parser)
+        try:
+            parse(parser, given)
+        except UsageError as exc:
+            err.write(f"error: {exc}\nSee '{PROGRAM} --help' for usage.\n")
+            return 1
     group = commands_of(words[0]) if words else []
     if group and (wants_help or len(words) == 1):
-        out.write(f"Usage:\n  {PROGRAM} {words[0]} COMMAND\n\nAvailable Commands:\n{_listed(group)}")
-        return 0
+        text = f"Usage:\n  {PROGRAM} {words[0]} COMMAND\n\nAvailable Commands:\n{_listed(group)}"
+        (out if wants_help else err).write(text)
+        return 0 if wants_help else 1
+    if group:
+        err.write(
+            f"error: unknown command \"{' '.join(words[1:])}\"\nSee '{PROGRAM} {words[0]} -h' for help and examples\n"
+        )
+        return 1
     if words:
-        err.write(f'error: unknown command "{" ".join(words[:2]) if group else words[0]}" for "{PROGRAM}"\n')
+        err.write(f'error: unknown command "{words[0]}" for "{PROGRAM}"\n')
         if similar := _similar(words):
             err.write(f"\nDid you mean this?\n\t{similar}\n")
         return 1
@@ -145,9 +156,7 @@ def _similar(words: list[str]) -> str:
     import difflib  # noqa: PLC0415  # only after a mistake
 
     names = [each.name for each in COMMANDS]
-    found = difflib.get_close_matches(words[0], names, n=1) or difflib.get_close_matches(
-        " ".join(words[:2]), names, n=1
-    )
+    found = difflib.get_close_matches(words[0], names, n=1)
     return found[0] if found else ""
 
 

@@ -95,7 +95,13 @@ class Session:
         """Open a client of the cluster; its block ends with an error after ``--request-timeout``."""
         from ..client import open_client  # noqa: PLC0415  # `version --client` needs none
 
-        timeout = parse_duration(self.flags.request_timeout or "0", "--request-timeout")
+        try:
+            timeout = parse_duration(self.flags.request_timeout or "0", "--request-timeout")
+        except UsageError as exc:
+            raise CommandError(
+                "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
+                "corresponding time unit (e.g. 1s | 2m | 3h)"
+            ) from exc
         with trio.CancelScope() as scope:
             if timeout:
                 scope.deadline = trio.current_time() + timeout

@@ -13,8 +13,8 @@ import yaml
 
 from tests.support.cli import opener_of, run, run_alone
 from trioformer.cli._main import run_command
-from trioformer.models import ObjectMeta, from_dict
-from trioformer.models.core_v1 import ConfigMap, Event
+from trioformer.models import ObjectMeta, ResourceInfo, from_dict
+from trioformer.models.core_v1 import ConfigMap, Event, Node
 from trioformer.testing import APIServer
 
 KUBECONFIG = """
@@ -150,6 +150,67 @@ async def test_without_events_there_is_a_note(api_server: APIServer) -> None:
 async def test_usage_needs_a_server_with_metrics(api_server: APIServer) -> None:
     result = await run(api_server, "top", "pods")
     assert (result.code, result.err) == (1, "error: Metrics API not available\n")
+
+
+def serve_metrics(server: APIServer) -> None:
+    group = {"group": "metrics.k8s.io", "version": "v1beta1"}
+    server.register(ResourceInfo(**group, kind="NodeMetrics", plural="nodes", namespaced=False))
+    server.register(ResourceInfo(**group, kind="PodMetrics", plural="pods", namespaced=True))
+    head = {"apiVersion": "metrics.k8s.io/v1beta1"}
+    usage = {"cpu": "1234567890n", "memory": "2000000Ki"}
+    server.create({**head, "kind": "NodeMetrics", "metadata": {"name": "node-1"}, "usage": usage})
+    for name, cpu in (("a", "1500u"), ("b", "250m")):
+        containers = [
+            {"name": "main", "usage": {"cpu": cpu, "memory": "64Mi"}},
+            {"name": "side", "usage": {"cpu": "1m", "memory": "1500Ki"}},
+        ]
+        metadata = {"name": name, "namespace": "default"}
+        server.create({**head, "kind": "PodMetrics", "metadata": metadata, "containers": containers})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        (["pods"], ["NAME CPU(cores) MEMORY(bytes)", "a 3m 65Mi", "b 251m 65Mi"]),
+        (["pods", "--sort-by=cpu", "--no-headers"], ["b 251m 65Mi", "a 3m 65Mi"]),
+        (["pod", "a", "--containers", "--no-headers"], ["a main 2m 64Mi", "a side 1m 1Mi"]),
+        (
+            ["pods", "-A", "--sum", "--no-headers"],
+            [
+                "default a 3m 65Mi",
+                "default b 251m 65Mi",
+                "________ ________",
+                "254m 130Mi",
+            ],
+        ),
+        (["node"], ["NAME CPU(cores) CPU(%) MEMORY(bytes) MEMORY(%)", "node-1 1235m 30% 1953Mi 11%"]),
+    ],
+    ids=" ".join,
+)
+async def test_usage_is_what_the_metrics_say(api_server: APIServer, arguments: list[str], rows: list[str]) -> None:
+    serve_metrics(api_server)
+    node = {"metadata": {"name": "node-1"}, "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}}}
+    api_server.create(from_dict(Node, node))
+    result = await run(api_server, "top", *arguments)
+    assert (result.code, result.err) == (0, "")
+    assert [" ".join(line.split()) for line in result.out.splitlines()] == rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["pod", "none"], 'Error from server (NotFound): pods.metrics.k8s.io "none" not found\n'),
+        (["node", "a", "b"], "error: node [NAME | -l label]\nSee 'trioformer top node -h' for help and examples\n"),
+        (["pod", "a", "-l", "x=y"], "error: only one of NAME or selector can be provided\n"),
+        (["node", "a", "-l", "x=y"], "error: only one of NAME or --selector can be provided\n"),
+        (["pod", "--sort-by=x"], "error: --sort-by accepts only cpu or memory\n"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+async def test_usage_that_cannot_be_shown_is_an_error(api_server: APIServer, arguments: list[str], error: str) -> None:
+    serve_metrics(api_server)
+    result = await run(api_server, "top", *arguments)
+    assert (result.code, result.err) == (1, error)
 
 
 async def test_the_doctor_has_a_line_for_each_check(api_server: APIServer) -> None:

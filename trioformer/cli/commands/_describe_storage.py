@@ -19,6 +19,7 @@ _MODES: Final = {
     "ReadWriteOncePod": "RWOP",
 }
 _LONGEST: Final = 140
+_INDENT: Final = "    "
 _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -115,7 +116,7 @@ def _csi(source: Mapping[str, Any]) -> list[str]:
     texts = [f"{key}={attributes[key]}" for key in sorted(attributes)] or ["<none>"]
     texts = [text[:_LONGEST] + "..." if len(text) > _LONGEST else text for text in texts]
     # kubectl indents the values, too.
-    return [*lines, f"VolumeAttributes:\t    {texts[0]}", *(f"    \t    {text}" for text in texts[1:])]
+    return [*lines, f"VolumeAttributes:\t{_INDENT}{texts[0]}", *(f"{_INDENT}\t{_INDENT}{text}" for text in texts[1:])]
 
 
 def _ephemeral(source: Mapping[str, Any]) -> list[str]:
@@ -124,7 +125,12 @@ def _ephemeral(source: Mapping[str, Any]) -> list[str]:
         return lines
     text = Description()
     _claim_fields(text, template, is_whole=False)
-    return [*lines, *text.lines()]
+    for line in text.lines():
+        name, tab, value = line.partition("\t")
+        # kubectl indents the values of several lines, too.
+        is_list = name in ("Labels:", "Annotations:", "")
+        lines.append(f"{name or _INDENT}\t{_INDENT}{value}" if is_list else f"{name}{tab}{value}")
+    return lines
 
 
 _SOURCES: Final[Mapping[str, Callable[[Mapping[str, Any]], list[str]]]] = {

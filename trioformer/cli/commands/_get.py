@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import NotFoundError, TrioformerError
@@ -91,7 +92,8 @@ def _check(session: Session, flags: argparse.Namespace) -> None:
     if not flags.chunk_size.isdigit():
         raise UsageError(
             f'invalid argument "{flags.chunk_size}" for "--chunk-size" flag: strconv.ParseInt: parsing '
-            f'"{flags.chunk_size}": invalid syntax'
+            f'"{flags.chunk_size}": invalid syntax',
+            is_flag=True,
         )
 
 
@@ -105,6 +107,8 @@ async def _get_raw(session: Session, flags: argparse.Namespace) -> int | None:
     if flags.output:
         raise CommandError("--raw and --output are mutually exclusive")
     path, _, query = flags.raw.partition("?")
+    if not path.startswith("/"):
+        raise CommandError(f"--raw must be a valid URL path: parse {json.dumps(path)}: invalid URI for request")
     from urllib.parse import parse_qs  # noqa: PLC0415  # only here
 
     params: dict[str, list[str]] = parse_qs(query, keep_blank_values=True)

@@ -38,13 +38,14 @@ def add_flags(parser: Parser) -> None:
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``top node`` or ``top pod``."""
     if len(flags.arguments) > 1:
-        raise UsageError(f"unexpected arguments: [{' '.join(flags.arguments[1:])}]")
+        raise UsageError(f"{flags.command.removeprefix('top ')} [NAME | -l label]")
     if flags.sort_by not in ("", "cpu", "memory"):
         raise CommandError("--sort-by accepts only cpu or memory")
     name = flags.arguments[0] if flags.arguments else ""
     check_name(name)
     if name and flags.selector:
-        raise CommandError("only one of NAME or --selector can be provided")
+        flag = "--selector" if flags.command == "top node" else "selector"
+        raise CommandError(f"only one of NAME or {flag} can be provided")
     async with session.open_client() as client:
         version = await _version(client)
         if flags.command == "top node":
