@@ -248,7 +248,7 @@ async def test_what_cannot_be_forwarded_is_an_error_at_once(
         async with pods.port_forward("none", 7):
             pass
     web.end()
-    with pytest.raises(PortForwardError, match="the pod is not running, its status is Succeeded"):
+    with pytest.raises(PortForwardError, match=r"pod is not running\. Current status=Succeeded"):
         async with pods.port_forward("web-0", 7):
             pass
     with pytest.raises(TypeError, match="this is the API of configmaps"):
@@ -271,8 +271,8 @@ async def test_a_port_that_is_taken_is_an_error(web: ScriptedPod, pods: Api[Pod]
 
 def test_addresses_are_those_of_kubectl() -> None:
     assert check_addresses("127.0.0.1") == {"127.0.0.1": False}
-    assert check_addresses("localhost") == {"127.0.0.1": False, "::1": True}
-    assert check_addresses(["::1", "localhost"]) == {"::1": False, "127.0.0.1": False}
+    assert check_addresses("localhost") == {"127.0.0.1": True, "::1": True}
+    assert check_addresses(["::1", "localhost"]) == {"::1": False, "127.0.0.1": True}
     for wrong in ("example.com", [], ["", "::1"]):
         with pytest.raises(ValueError, match="address"):
             check_addresses(wrong)
@@ -284,10 +284,28 @@ async def test_both_addresses_of_localhost_have_one_port(web: ScriptedPod, pods:
     web.on_connect(7, echo)
     async with pods.port_forward("web-0", 7, address="localhost") as forward:
         assert {port for _, port in forward.addresses} == {forward.port}
+        assert forward.addresses[0][0] == "127.0.0.1"
         for host, port in forward.addresses:
             async with await trio.open_tcp_stream(host, port) as stream:
                 await stream.send_eof()
                 assert await stream.receive_some() == b"end"
+
+
+async def test_one_address_of_localhost_is_enough(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async with pods.port_forward("web-0", 7) as taken:
+        try:
+            async with pods.port_forward("web-0", 7, local_port=taken.port, address="localhost") as forward:
+                assert forward.addresses == (("::1", taken.port),)
+                assert forward.url == f"http://[::1]:{taken.port}"
+        except ListenError:  # this machine has no IPv6
+            assert not socket.has_dualstack_ipv6()
+
+
+async def test_the_local_port_may_be_the_same_as_in_the_pod(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async with pods.port_forward("web-0", 7) as forward:
+        free = forward.port
+    async with pods.port_forward("web-0", free, local_port=None) as forward:
+        assert (forward.port, forward.pod_port) == (free, free)
 
 
 async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:

@@ -223,7 +223,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         port: int | str,
         *,
         namespace: str | None = None,
-        local_port: int = 0,
+        local_port: int | None = 0,
         address: str | Sequence[str] = "127.0.0.1",
         max_connections: int = 1_000,
         on_error: ConnectionErrorHandler | None = None,
@@ -247,8 +247,8 @@ class Api(ApiChanges[T], ApiSubresources[T]):
             name: The name of the object; or what has one: a request of a controller, or the object itself.
             port: The port, or its name.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
-            local_port: The local port; 0 for any that is free.
-            address: The IP addresses to listen on, one or several; ``localhost`` is 127.0.0.1, and ::1 if there is one.
+            local_port: The local port; 0 for any that is free, None for the same number as ``port`` has.
+            address: The IP addresses to listen on, one or several; ``localhost`` is 127.0.0.1 and ::1, or one of them.
                 Everybody who can connect to them can connect to the pod.
             max_connections: How many connections are forwarded at a time; others wait.
             on_error: Called with why a connection was not forwarded, or was broken off; None to log a warning.
@@ -349,7 +349,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
             name: As for :meth:`port_forward`.
             port: As for :meth:`port_forward`.
             namespace: As for :meth:`port_forward`.
-            tls: The settings for ``https``; None for those of httpx.
+            tls: The settings for ``https``; None for those of httpcore, which trust the authorities of certifi.
         """
         from ._port_transport import PortTransport  # noqa: PLC0415  # imported by who sends requests to pods
 

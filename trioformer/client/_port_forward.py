@@ -227,7 +227,7 @@ def _reset(local: trio.SocketStream) -> None:
 
 
 def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
-    """Return the addresses to listen on, and whether there need not be one.
+    """Return the addresses to listen on, and whether another one is enough.
 
     Raises:
         TypeError: They are not texts.
@@ -238,7 +238,7 @@ def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
         if not isinstance(each, str):
             raise TypeError(f"an address must be a text such as '127.0.0.1', not {describe(each)}")
         if each == "localhost":
-            found |= {"127.0.0.1": False, "::1": found.get("::1", True)}
+            found = {"127.0.0.1": True, "::1": True} | found
             continue
         try:
             found[str(ipaddress.ip_address(each))] = False
@@ -257,12 +257,14 @@ async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[
         ListenError: One of them cannot be listened on.
     """
     listeners: list[trio.SocketListener] = []
+    left = len(addresses)
     try:
         for address, is_optional in addresses.items():
+            left -= 1
             try:
                 [listener] = await trio.open_tcp_listeners(port, host=address)
             except OSError as exc:
-                if is_optional:
+                if is_optional and (left or listeners):
                     continue
                 first = next(iter(exc.__cause__.exceptions)) if isinstance(exc.__cause__, ExceptionGroup) else exc
                 problem = getattr(first, "strerror", None) or str(first)
@@ -282,19 +284,19 @@ async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[
 async def open_port_forward(
     source: PortSource,
     *,
-    local_port: int,
+    local_port: int | None,
     address: str | Sequence[str],
     max_connections: int,
     on_error: ConnectionErrorHandler | None,
     on_accept: AcceptHandler | None,
 ) -> AsyncGenerator[PortForward, None]:
     """Open a local port; :meth:`Api.port_forward` describes it."""
-    if not 0 <= local_port <= 65_535:
+    if local_port is not None and not 0 <= local_port <= 65_535:
         raise ValueError(f"a local port must be between 0 and 65535, not {local_port}")
     addresses = check_addresses(address)
     limiter = trio.CapacityLimiter(max_connections)
     target = await source.find()
-    listeners = await _listen(addresses, local_port, source.where)
+    listeners = await _listen(addresses, target.asked if local_port is None else local_port, source.where)
     try:
         names = tuple((str(host), int(port)) for host, port, *_ in (each.socket.getsockname() for each in listeners))
         forward = PortForward._create(names, source, target, on_error, on_accept)

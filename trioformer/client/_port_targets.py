@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._api_reads import ApiReads
 
 _SERVICES: Final = "services"
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _FORWARDABLE: Final = (
     "pods",
     _SERVICES,
@@ -44,6 +45,8 @@ class PortTarget:
     """The name of the pod."""
     port: int
     """The port."""
+    asked: int
+    """The number of the port that was asked for: for a Service its own one."""
 
 
 @final
@@ -77,7 +80,7 @@ class PortSource:
         It raises what :meth:`find` and :func:`~._port_streams.connect` raise.
         """
         if target is None and self.is_pod and isinstance(self.port, int):
-            target = PortTarget(self.name, self.port)  # the node says whether there is one
+            target = PortTarget(self.name, self.port, self.port)  # the node says whether there is one
         target = target or await self.find()
         path = self.pods._paths.object(target.pod, subresource="portforward")
         return await connect(self.pods._transport, path, where=self.where, pod=target.pod, port=target.port)
@@ -127,16 +130,19 @@ async def find_target(api: ApiReads[Any], pods: ApiReads[Pod], name: str, port: 
     """
     if str(api.resource) == "pods":
         pod = _members(await pods.get(name))
-        phase = (pod.get("status") or {}).get("phase")
-        if phase != "Running":
-            raise PortForwardError(f"{where}: the pod is not running, its status is {phase or 'unknown'}")
-        return PortTarget(name, _port_of_pod(pod, port, where))
-    obj = _members(await api.get(name, namespace=pods.namespace))
-    pod = await _choose(pods, obj, where)
-    found = (
-        _port_of_service(obj, pod, port, where) if str(api.resource) == _SERVICES else _port_of_pod(pod, port, where)
-    )
-    return PortTarget(str(pod["metadata"]["name"]), found)
+        asked = found = _port_of_pod(pod, port, where)
+    else:
+        obj = _members(await api.get(name, namespace=pods.namespace))
+        pod = await _choose(pods, obj, where)
+        if str(api.resource) == _SERVICES:
+            asked, found = _port_of_service(obj, pod, port, where)
+        else:
+            asked = found = _port_of_pod(pod, port, where)
+    phase = (pod.get("status") or {}).get("phase")
+    if phase != "Running":
+        problem = f"unable to forward port because pod is not running. Current status={phase or 'Unknown'}"
+        raise PortForwardError(f"{where}: {problem}")
+    return PortTarget(str(pod["metadata"]["name"]), found, asked)
 
 
 def _members(obj: KubernetesObject) -> dict[str, Any]:
@@ -151,11 +157,9 @@ async def _choose(pods: ApiReads[Pod], obj: Mapping[str, Any], where: str) -> di
     is_plain = obj.get("kind") in ("Service", "ReplicationController")
     labels = _selector_text({"matchLabels": selector} if is_plain else selector)
     listed = [_members(pod) for pod in await pods.list(label_selector=labels)]
-    running = [pod for pod in listed if (pod.get("status") or {}).get("phase") == "Running"]
-    if not running:
-        count = f"none of its {len(listed)} pods runs" if listed else f"there is no pod with the labels {labels}"
-        raise PortForwardError(f"{where}: {count}")
-    return max(running, key=_rank)
+    if not listed:
+        raise PortForwardError(f"{where}: there is no pod with the labels {labels}")
+    return max(listed, key=_rank)
 
 
 def _selector_text(selector: Mapping[str, Any]) -> str:
@@ -168,7 +172,7 @@ def _selector_text(selector: Mapping[str, Any]) -> str:
 
 
 def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
-    """Compare as kubectl's ``ActivePods``; among pods that run."""
+    """Compare as kubectl's ``ActivePods``."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     ready = [each for each in status.get("conditions") or () if each.get("type") == "Ready"]
     is_ready = any(each.get("status") == "True" for each in ready)
@@ -177,7 +181,8 @@ def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
     restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
     created = metadata.get("creationTimestamp") or "9"
     has_node = bool((pod.get("spec") or {}).get("nodeName"))
-    return has_node, is_ready, not deleted, deleted or "", _Earlier(since), -restarts, _Earlier(created)
+    phase = _PHASES.get(str(status.get("phase")), 0)
+    return has_node, phase, is_ready, not deleted, deleted or "", _Earlier(since), -restarts, _Earlier(created)
 
 
 @final
@@ -199,37 +204,44 @@ def _ports_in(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _port_of_pod(pod: Mapping[str, Any], port: int | str, where: str) -> int:
     ports = _ports_in(pod)
-    number = port if isinstance(port, int) else _named(ports, port, "containerPort", "the pod", where)
+    number = port if isinstance(port, int) else _named(ports, port, "containerPort", _pod(pod), where)
     _check_protocol([each for each in ports if each.get("containerPort") == number], port, where)
     return number
 
 
-def _port_of_service(service: Mapping[str, Any], pod: Mapping[str, Any], port: int | str, where: str) -> int:
+def _port_of_service(
+    service: Mapping[str, Any], pod: Mapping[str, Any], port: int | str, where: str
+) -> tuple[int, int]:
+    """Return the port of a Service, and that of its pod."""
+    name = service["metadata"]["name"]
     ports: list[dict[str, Any]] = (service.get("spec") or {}).get("ports") or []
-    number = port if isinstance(port, int) else _named(ports, port, "port", "the service", where)
+    number = port if isinstance(port, int) else _named(ports, port, "port", f"Service '{name}'", where)
     found = [each for each in ports if each.get("port") == number]
     if not found:
-        raise PortForwardError(f"{where}: the service does not have a port {number}, only {_listed(ports, 'port')}")
+        numbers = ", ".join(str(each.get("port")) for each in ports) or "no ports"
+        raise PortForwardError(f"{where}: Service {name} does not have a service port {number}; it has {numbers}")
     _check_protocol(found, port, where)
     if service["spec"].get("clusterIP") == "None":
-        return number  # its name resolves to the pods themselves
+        return number, number  # its name resolves to the pods themselves
     target = found[0].get("targetPort") or number
-    return target if isinstance(target, int) else _named(_ports_in(pod), target, "containerPort", "the pod", where)
+    if isinstance(target, str):
+        target = _named(_ports_in(pod), target, "containerPort", _pod(pod), where)
+    return number, target
 
 
 def _named(ports: list[dict[str, Any]], name: str, field: str, owner: str, where: str) -> int:
     for each in ports:
         if each.get("name") == name:
             return int(each[field])
-    names = ", ".join(str(each["name"]) for each in ports if each.get("name")) or "none"
-    raise PortForwardError(f"{where}: {owner} does not have a port with the name {name!r}; the names are: {names}")
+    names = ", ".join(str(each["name"]) for each in ports if each.get("name")) or "no named ports"
+    raise PortForwardError(f"{where}: {owner} does not have a named port '{name}'; it has {names}")
 
 
-def _listed(ports: list[dict[str, Any]], field: str) -> str:
-    return ", ".join(str(each.get(field)) for each in ports) or "none"
+def _pod(pod: Mapping[str, Any]) -> str:
+    return f"Pod '{pod['metadata']['name']}'"
 
 
 def _check_protocol(found: list[dict[str, Any]], port: int | str, where: str) -> None:
     protocols = {each.get("protocol") or "TCP" for each in found}
     if found and protocols == {"UDP"}:
-        raise PortForwardError(f"{where}: port {port} is of UDP, which is not supported")
+        raise PortForwardError(f"{where}: UDP protocol is not supported for {port}")

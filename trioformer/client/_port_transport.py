@@ -116,7 +116,7 @@ class PortTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, source: PortSource, tls: ssl.SSLContext | None) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(),
+            ssl_context=tls,
             network_backend=_Network(source),
             keepalive_expiry=_KEEP_PERIOD,
         )
