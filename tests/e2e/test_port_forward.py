@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -253,3 +254,27 @@ async def test_an_api_server_that_dies_breaks_connections_and_not_the_port(clust
             await cluster.start_api_server()
             async with await trio.open_tcp_stream("127.0.0.1", forward.port) as stream:
                 await exchange(stream, b"again")
+
+
+async def test_the_command_line_prints_what_kubectl_prints(cluster: ControlPlane, port: int, assets: Path) -> None:
+    found = []
+    async with opened("real", cluster, port) as (_, flags):
+        for program in ([sys.executable, "-m", "trioformer"], [str(assets / "kubectl")]):
+            command = [*program, *flags, "port-forward", "svc/one", ":web"]
+            async with trio.open_nursery() as nursery:
+                process: trio.Process = await nursery.start(
+                    partial(trio.run_process, command, stdout=subprocess.PIPE, check=False)
+                )
+                assert process.stdout is not None
+                printed = b""
+                with trio.fail_after(30):
+                    while printed.count(b"-> 8080\n") < 2:
+                        printed += await process.stdout.receive_some()
+                    local = printed.split()[2].rpartition(b":")[2]
+                    async with await trio.open_tcp_stream("127.0.0.1", int(local)) as stream:
+                        await exchange(stream, b"hello")
+                    while not printed.endswith(b"Handling connection for %s\n" % local):
+                        printed += await process.stdout.receive_some()
+                found.append(printed.replace(local, b"PORT"))
+                nursery.cancel_scope.cancel()
+    assert found[0] == found[1]

@@ -63,6 +63,12 @@ COMMANDS: Final = (
     ),
     Command("watch", "_watch", "Show a live table of an informer's cache, with its health", "TYPE [flags]"),
     Command("events", "_events", "List events", "[(-o|--output=)json|yaml|...] [--for TYPE/NAME] [--watch]"),
+    Command(
+        "port-forward",
+        "_port_forward",
+        "Forward one or more local ports to a pod",
+        "TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N]",
+    ),
     Command("explain", "_explain", "Get documentation for a resource", "TYPE[.fieldSpec] [--recursive]"),
     Command("top node", "_top", "Display resource usage of nodes", "[NAME | -l label]"),
     Command("top pod", "_top", "Display resource usage of pods", "[NAME | -l label]"),

@@ -1,0 +1,187 @@
+"""``port-forward``: local ports that are forwarded to a pod (kubectl ``pkg/cmd/portforward``).
+
+kubectl ends when one connection fails, or its connection to the pod; here both end only with the pod itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final, final
+
+import attrs
+import trio
+
+from ...errors import ListenError, NotFoundError, PortForwardError, TrioformerError
+from ...models import KubernetesObject, unstructured_kind
+from .._arguments import Parser
+from .._failures import CommandError, UsageError
+from .._resources import Target, select
+from .._session import Session
+
+if TYPE_CHECKING:
+    from ...client import Api, PortForward
+
+__all__ = ["add_flags", "run"]
+
+_FORWARDABLE: Final = {
+    "": ("pods", "services", "replicationcontrollers"),
+    "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
+    "batch": ("jobs",),
+}
+"""The resources with ports, by their group."""
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags of ``port-forward``."""
+    parser.add_argument(
+        "--address",
+        action="append",
+        default=[],
+        help="Addresses to listen on (comma separated). Only accepts IP addresses or localhost as a value; localhost "
+        "is both 127.0.0.1 and ::1, of which one is enough.",
+    )
+    parser.add_argument(
+        "--pod-running-timeout", default="1m0s", help="Accepted and ignored: a pod must run, or it is an error."
+    )
+
+
+async def run(session: Session, flags: argparse.Namespace) -> int | None:
+    """Run ``port-forward``."""
+    arguments = flags.arguments + (flags.after_dashes or [])
+    if len(arguments) < 2:
+        raise UsageError("TYPE/NAME and list of ports are required for port-forward")
+    addresses = _addresses(flags.address)
+    ports = [_Port.parse(each) for each in arguments[1:]]
+    named = arguments[0]
+    async with session.open_client() as client, AsyncExitStack() as stack:
+        words = [named] if "/" in named else ["pods", named]
+        target = (await select(client, words, namespace=session.namespace)).targets[0]
+        _check_kind(target)
+        api: Api[KubernetesObject] = client.api(unstructured_kind(target.resource), target.namespace)
+        lost = trio.Event()
+        has_any = False
+        for port in ports:
+            opened = _Forwarding(session, port, target.resource.kind == "Pod", lost)
+            try:
+                forward = await stack.enter_async_context(
+                    api.port_forward(
+                        target.name,
+                        port.remote,
+                        local_port=port.local,
+                        address=addresses,
+                        on_accept=opened.report_connection,
+                        on_error=opened.report_error,
+                    )
+                )
+            except ListenError as exc:
+                session.note(f"Unable to listen on port {port.local or port.remote}: {_text(exc)}")
+                continue
+            except PortForwardError as exc:
+                raise CommandError(_text(exc)) from exc
+            opened.forward = forward
+            has_any = True
+            for host, number in forward.addresses:
+                shown = f"[{host}]" if ":" in host else host
+                session.print(f"Forwarding from {shown}:{number} -> {forward.pod_port}")
+            session.out.flush()
+        if not has_any:
+            raise CommandError(f"unable to listen on any of the requested ports: {[str(each) for each in ports]}")
+        await lost.wait()
+    raise CommandError("lost connection to pod")
+
+
+@final
+@attrs.define(eq=False)
+class _Forwarding:
+    """Reports what happens to the connections of a port."""
+
+    _session: Session
+    _port: _Port
+    _is_pod: bool
+    _lost: trio.Event
+    """Set when the pod is gone."""
+    forward: PortForward | None = None
+
+    def report_connection(self, _: str) -> None:
+        """Report that a program has connected."""
+        if self.forward is not None:
+            self._session.print(f"Handling connection for {self.forward.port}")
+            self._session.out.flush()
+
+    def report_error(self, error: TrioformerError) -> None:
+        """Report that a connection was not forwarded."""
+        if self.forward is not None:
+            ports = f"{self.forward.port} -> {self.forward.pod_port}"
+            self._session.note(f"an error occurred forwarding {ports}: {_text(error)}")
+        if self._is_pod and isinstance(error, NotFoundError):
+            self._lost.set()
+
+
+@final
+@attrs.frozen
+class _Port:
+    """What is forwarded where."""
+
+    local: int | None
+    """The local port; 0 for any, None for the number of the remote one."""
+    remote: str
+    """The port of the pod or the Service, or its name."""
+
+    @classmethod
+    def parse(cls, text: str) -> _Port:
+        """Read ``5000``, ``8888:5000``, ``:5000`` or ``8443:https``.
+
+        Raises:
+            CommandError: It is wrong.
+        """
+        local, colon, remote = text.partition(":")
+        if ":" in remote:
+            raise CommandError(f"invalid port format '{text}'")
+        remote = remote if colon else local
+        if not remote:
+            raise CommandError("remote port cannot be empty")
+        if remote.isascii() and remote.isdecimal() and _number("remote", remote) == 0:
+            raise CommandError("remote port must be > 0")
+        if not colon:
+            return cls(None, remote)
+        return cls(_number("local", local) if local else 0, remote)
+
+    def __str__(self) -> str:
+        return self.remote if self.local is None else f"{self.local}:{self.remote}"
+
+
+def _number(which: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        problem = "invalid syntax"
+    elif int(text) > 65_535:
+        problem = "value out of range"
+    else:
+        return int(text)
+    raise CommandError(f"error parsing {which} port '{text}': strconv.ParseUint: parsing \"{text}\": {problem}")
+
+
+def _addresses(given: list[str]) -> list[str]:
+    addresses = [each for text in given for each in text.split(",")] or ["localhost"]
+    for each in addresses:
+        try:
+            if each != "localhost":
+                ipaddress.ip_address(each)
+        except ValueError:
+            raise CommandError(f"{each} is not a valid IP") from None
+    return sorted(addresses)
+
+
+def _check_kind(target: Target) -> None:
+    resource = target.resource
+    if resource.plural not in _FORWARDABLE.get(resource.group, ()):
+        name = f"*{resource.version}.{resource.kind}"
+        raise CommandError(f"cannot attach to {name}: selector for {name} not implemented")
+
+
+def _text(error: TrioformerError) -> str:
+    """Return what has gone wrong, without the operation, which the user knows."""
+    if isinstance(error, PortForwardError | ListenError):
+        return str(error).partition(": ")[2]
+    return str(error)
