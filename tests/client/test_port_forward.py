@@ -16,7 +16,6 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.client.test_port_streams import POD, both, echo, either
-from tests.client.test_processes import CancelAt
 from trioformer.client import Api, Client, PortForwardStatistics
 from trioformer.client._port_forward import check_addresses
 from trioformer.errors import ListenError, NotFoundError, PortForwardError
@@ -324,8 +323,24 @@ async def test_the_end_of_the_block_ends_connections(web: ScriptedPod, pods: Api
         assert await stream.receive_some() == b""
 
 
+class CancelAtStep(trio.abc.Instrument):
+    """Cancels a scope before the n-th step of any task."""
+
+    def __init__(self, scope: trio.CancelScope, steps: int) -> None:
+        self._scope = scope
+        self._left = steps
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._scope.cancel()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc")
-async def test_a_cancellation_at_any_moment_leaves_nothing(web: ScriptedPod, pods: Api[Pod]) -> None:
+@both
+async def test_a_cancellation_at_any_moment_leaves_nothing(
+    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+) -> None:
     playing = 0
 
     async def play(connection: ScriptedConnection) -> None:
@@ -337,24 +352,31 @@ async def test_a_cancellation_at_any_moment_leaves_nothing(web: ScriptedPod, pod
             playing -= 1
 
     web.on_connect(7, play)
-    tasks, before = trio.lowlevel.current_statistics().tasks_living, sockets()
-    ticks = 0
-    while True:
-        ticks += 1
-        with trio.CancelScope() as scope:
-            instrument = CancelAt(scope, ticks)
-            trio.lowlevel.add_instrument(instrument)
-            try:
-                async with pods.port_forward("web-0", 7) as forward, await open_local(forward.port) as stream:
-                    await stream.send_all(bytes(100_000))
-                    await stream.send_eof()
-                    received = b"".join([data async for data in stream])
-                    assert len(received) == 100_003
-            finally:
-                trio.lowlevel.remove_instrument(instrument)
-        await wait_all_tasks_blocked()
-        assert (playing, trio.lowlevel.current_statistics().tasks_living) == (0, tasks)
-        if not scope.cancelled_caught:
-            break
-    assert sockets() <= before
-    assert ticks > 10
+    errors: list[Exception] = []
+    async with either(is_socket, api_server, pods) as api:
+        await api.get("web-0")
+        await wait_all_tasks_blocked(0.01)
+        tasks, before = trio.lowlevel.current_statistics().tasks_living, sockets()
+        steps = 0
+        while True:
+            steps += 1
+            with trio.CancelScope() as scope:
+                instrument = CancelAtStep(scope, steps)
+                trio.lowlevel.add_instrument(instrument)
+                try:
+                    async with (
+                        api.port_forward("web-0", 7, on_error=errors.append) as forward,
+                        await open_local(forward.port) as stream,
+                    ):
+                        await stream.send_all(bytes(50_000))
+                        await stream.send_eof()
+                        assert len(b"".join([data async for data in stream])) == 50_003
+                finally:
+                    trio.lowlevel.remove_instrument(instrument)
+            while playing or trio.lowlevel.current_statistics().tasks_living > tasks:
+                await wait_all_tasks_blocked(0.001)
+            if not scope.cancelled_caught:
+                break
+        assert sockets() <= before
+    assert errors == []
+    assert steps > 30
