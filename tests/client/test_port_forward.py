@@ -203,6 +203,21 @@ async def test_what_was_received_before_an_error_is_delivered(web: ScriptedPod, 
             await stream.receive_some()
 
 
+async def test_a_program_that_is_gone_at_once_is_no_error(web: ScriptedPod, pods: Api[Pod]) -> None:
+    clients: list[str] = []
+    errors: list[Exception] = []
+    web.on_connect(7, echo)
+    async with pods.port_forward("web-0", 7, on_accept=clients.append, on_error=errors.append) as forward:
+        gone = socket.create_connection(("127.0.0.1", forward.port))
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        gone.close()  # before it is accepted
+        async with await open_local(forward.port) as stream:
+            await stream.send_eof()
+            assert await stream.receive_some() == b"end"
+        assert sorted(clients) == ["", "127.0.0.1"]
+    assert errors == []
+
+
 async def test_a_pod_that_closes_first_does_not_reset_the_program(web: ScriptedPod, pods: Api[Pod]) -> None:
     async def refuse(connection: ScriptedConnection) -> None:
         await connection.receive_some()

@@ -44,7 +44,7 @@ logger = logging.getLogger("trioformer.client")
 ConnectionErrorHandler: TypeAlias = Callable[[TrioformerError], None]
 """Called with why a connection was not forwarded, or was broken off."""
 AcceptHandler: TypeAlias = Callable[[str], None]
-"""Called with the address of the program that has connected, such as ``127.0.0.1``."""
+"""Called with the address of the program that has connected, such as ``127.0.0.1``; empty if it has gone already."""
 
 
 @final
@@ -132,7 +132,7 @@ class PortForward(metaclass=NoPublicConstructor):
         self._open += 1
         try:
             if self._on_accept is not None:
-                self._on_accept(str(local.socket.getpeername()[0]))
+                self._on_accept(_address_of(local))
             async with limiter:
                 await self._copy(local)
         except TrioformerError as exc:
@@ -218,6 +218,14 @@ async def _linger(local: trio.SocketStream) -> None:
         await local.send_eof()
         while await local.receive_some(_RECEIVE_SIZE):
             pass
+
+
+def _address_of(local: trio.SocketStream) -> str:
+    """Return the address of a program; empty if it has reset the connection already."""
+    try:
+        return str(local.socket.getpeername()[0])
+    except OSError:
+        return ""
 
 
 def _reset(local: trio.SocketStream) -> None:
