@@ -235,6 +235,17 @@ auth can-i list pods -q --as=jane
 auth can-i --list
 auth whoami
 auth whoami -o yaml
+cp
+cp one
+cp one two
+cp one two three
+cp solo:x solo:y
+cp one :two
+cp one a/b/c:d
+cp one solo:
+cp nope solo:x
+cp nope solo:x --retries=x
+cp nope solo:x --nope
 """.strip().splitlines()
 """Arguments, as in a shell, whose output depends on what the server sends."""
 

@@ -83,6 +83,12 @@ COMMANDS: Final = (
     ),
     Command("attach", "_attach", "Attach to a running container", "(POD | TYPE/NAME) [-c CONTAINER]"),
     Command(
+        "cp",
+        "_cp",
+        "Copy files and directories to and from containers",
+        "([NAMESPACE/]POD:PATH PATH | PATH [NAMESPACE/]POD:PATH)",
+    ),
+    Command(
         "wait",
         "_wait",
         "Wait for a specific condition on one or many resources",

@@ -207,7 +207,7 @@ def test_random_damage_never_leaves_the_target(here: Path) -> None:
         [directory("data"), file("data/a" * 30), link("data/l", "a"), directory("data/d", 0o500), file("data/d/f"), END]
     )
     failed = 0
-    for index in range(500):
+    for index in range(200):
         damaged = bytearray(archive)
         for _ in range(pick.randrange(1, 4)):
             damaged[pick.randrange(len(damaged))] = pick.randrange(256)
@@ -221,7 +221,7 @@ def test_random_damage_never_leaves_the_target(here: Path) -> None:
             unpacker.close()
         assert {each.split("/")[0] for each in describe_tree(here)} <= {str(index)}
         shutil.rmtree(here / str(index), ignore_errors=True)
-    assert 100 < failed < 500
+    assert 40 < failed < 200
 
 
 async def test_no_setuid_is_copied_and_no_owner(copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:

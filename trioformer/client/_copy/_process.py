@@ -89,7 +89,7 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
         is_missing = code in (126, 127)
     except StatusError as exc:
         cause = exc
-        problem = f"tar has failed: {exc.status_message}"
+        problem = f"tar has failed: {one_line(exc.status_message, longest=_SHOWN)}"
         is_missing = any(each in exc.status_message for each in _NOT_FOUND)
     if not problem:
         return

@@ -1,0 +1,135 @@
+"""``cp``: copies files and directories to and from containers (kubectl ``pkg/cmd/cp``)."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import posixpath
+from typing import TYPE_CHECKING, final
+
+import attrs
+import trio
+
+from ...errors import ConnectionFailedError, StatusError
+from ...models import to_dict
+from ...models.core_v1 import Pod
+from .._arguments import Parser
+from .._failures import CommandError
+from .._session import Session
+from .._values import int_value
+from ._pods import choose_container, has_ended
+
+if TYPE_CHECKING:
+    from ...client import Api, Client, CopyResult
+
+__all__ = ["add_flags", "run"]
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags of ``cp``."""
+    parser.add_argument("-c", "--container", default="", help="Container name; by default as for exec.")
+    parser.add_switch(
+        "--no-preserve",
+        help="The copied file/directory's ownership and permissions will not be preserved in the container",
+    )
+    parser.add_argument(
+        "--retries",
+        default="0",
+        help="How many times to begin again a copy from a container whose connection breaks; negative for ever.",
+    )
+
+
+@final
+@attrs.frozen
+class _Place:
+    """A file here, or in a pod."""
+
+    path: str
+    pod: str = ""
+    namespace: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> _Place:
+        before, colon, path = text.partition(":")
+        parts = before.split("/")
+        if not colon:
+            return cls(_without_slash(text))
+        if not before or len(parts) > 2:
+            raise CommandError("filespec must match the canonical format: [[namespace/]pod:]file/path")
+        return cls(_without_slash(path), parts[-1], parts[0] if len(parts) == 2 else "")
+
+
+def _without_slash(path: str) -> str:
+    return path.rstrip("/") or path[:1]
+
+
+async def run(session: Session, flags: argparse.Namespace) -> int | None:
+    """Run ``cp``."""
+    if len(flags.arguments) != 2:
+        raise CommandError("source and destination are required")
+    source, target = (_Place.parse(each) for each in flags.arguments)
+    if source.pod and target.pod:
+        raise CommandError("one of src or dest must be a local file specification")
+    if not source.path or not target.path:
+        raise CommandError("filepath can not be empty")
+    if not (source.pod or target.pod):
+        raise CommandError("one of src or dest must be a remote file specification")
+    retries = int_value(flags.retries, "--retries")
+    if target.pod and not await trio.Path(source.path).exists():
+        raise CommandError(f"{source.path} doesn't exist in local filesystem")
+    async with session.open_client() as client:
+        container, pods = await _find(client, session, source if source.pod else target, flags.container)
+        if source.pod:
+            result = await _copy_from(pods, source, target, container, math.inf if retries < 0 else retries)
+        else:
+            result = await _copy_to(pods, source, target, container, is_preserved=not flags.no_preserve)
+    for each in result.skipped:
+        session.note(f"warning: skipping {each.path}: {each.reason}")
+    if more := result.skipped_count - len(result.skipped):
+        session.note(f"warning: skipping {more} more")
+    return None
+
+
+async def _find(client: Client, session: Session, place: _Place, container: str) -> tuple[str, Api[Pod]]:
+    """Return the container that is meant, and the API of its pod."""
+    pods = client.api(Pod, namespace=place.namespace or session.namespace)
+    pod = to_dict(await pods.get(place.pod))
+    if phase := has_ended(pod):
+        raise CommandError(f"cannot exec into a container in a completed pod; current phase is {phase}")
+    return choose_container(pod, container, session.note)["name"], pods
+
+
+async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str, retries: float) -> CopyResult:
+    from ...client import copy_from_pod  # noqa: PLC0415  # beside the client
+
+    await trio.Path(target.path).parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        try:
+            return await copy_from_pod(pods, source.pod, source.path, target.path, container=container)
+        except ConnectionFailedError as exc:
+            if retries <= 0 or exc.refused:
+                raise
+            retries -= 1
+            await pods.wait_to_retry(trio.current_time())
+
+
+async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: str, *, is_preserved: bool) -> CopyResult:
+    from ...client import copy_to_pod, run_in_pod  # noqa: PLC0415  # beside the client
+
+    path = target.path
+    try:
+        checked = await run_in_pod(pods, target.pod, ["test", "-d", path], container=container, check=False)
+        is_directory = checked.exit_code == 0
+    except StatusError:
+        is_directory = False  # copying shows why
+    if is_directory:
+        path = posixpath.join(path, "")
+    return await copy_to_pod(
+        pods,
+        target.pod,
+        source.path,
+        path,
+        container=container,
+        preserve_owner=is_preserved,
+        preserve_mode=is_preserved,
+    )
