@@ -219,7 +219,7 @@ def test_random_damage_never_leaves_the_target(here: Path) -> None:
             failed += 1
         finally:
             unpacker.close()
-        assert {each.split("/")[0] for each in describe_tree(here)} <= {str(index)}
+        assert {each.name for each in here.iterdir()} <= {str(index)}
         shutil.rmtree(here / str(index), ignore_errors=True)
     assert 40 < failed < 200
 
