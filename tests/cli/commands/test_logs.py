@@ -243,6 +243,24 @@ async def test_a_followed_container_may_not_have_started_yet(api_server: APIServ
         pod.end()
 
 
+async def test_a_container_that_does_not_start_is_not_waited_for_longer_than_asked(
+    api_server: APIServer, autojump_clock: MockClock
+) -> None:
+    waiting = {"state": {"waiting": {"reason": "ImagePullBackOff"}}, "restartCount": 0, "ready": False}
+    statuses = [{"name": "main", "image": "x", "imageID": "", **waiting}]
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": "default"}}
+    spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
+    api_server.create({**head, "spec": spec, "status": {"phase": "Pending", "containerStatuses": statuses}})
+    api_server.script_pod("one")
+    began = trio.current_time()
+    result = await run(api_server, "logs", "-f", "one")
+    assert result.err.splitlines() == [
+        'container "main" in pod "one" is waiting to start: ImagePullBackOff',
+        "error: timed out waiting for the condition",
+    ]
+    assert trio.current_time() == began + 20
+
+
 async def test_a_pod_that_never_comes_is_not_waited_for_longer_than_asked(
     api_server: APIServer, autojump_clock: MockClock
 ) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
+import attrs
+import httpx
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.support.cli import Result, run
+from tests.support.cli import Result, opener_of, run
+from trioformer.cli._main import run_command
 from trioformer.models.apps_v1 import Deployment
 from trioformer.testing import APIServer
 
@@ -137,3 +142,28 @@ async def test_the_wait_ends_at_its_deadline(server: APIServer, autojump_clock: 
     result = await run(server, "scale", "deploy/web", "--replicas=3", "--timeout=1m")
     assert (result.code, result.err) == (1, 'error: timed out waiting for "web" to be synced\n')
     assert trio.current_time() == began + 60
+
+
+@attrs.frozen
+class Interference(httpx.AsyncBaseTransport):
+    """Lets another client change the object right before it is written."""
+
+    server: APIServer
+    transport: httpx.AsyncBaseTransport
+    times: list[int]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "PUT" and self.times:
+            value = str(self.times.pop())
+            self.server.patch(Deployment, "web", {"metadata": {"annotations": {"changed": value}}})
+        return await self.transport.handle_async_request(request)
+
+
+@pytest.mark.parametrize(("times", "code"), [(9, 0), (10, 1)])
+async def test_an_object_that_changes_at_the_same_time_is_read_again(server: APIServer, times: int, code: int) -> None:
+    transport = Interference(server, server.http_transport(), list(range(times)))
+    out, err = io.StringIO(), io.StringIO()
+    arguments = ["-s", server.config.server, "scale", "deploy/web", "--replicas=3", "--current-replicas=2"]
+    assert await run_command(arguments, out, err, {}, opener_of(transport)) == code
+    assert replicas(server) == (2 if code else 3)
+    assert err.getvalue().startswith("Error from server (Conflict): " if code else "")

@@ -9,7 +9,7 @@ from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
 from .._values import duration_value
-from ._interactive import add_process_flags, connect, has_terminal
+from ._interactive import add_process_flags, connect, has_terminal, refused_as_by_kubectl
 from ._pods import choose_container, container_of, find_pod, has_ended
 
 __all__ = ["add_flags", "run"]
@@ -52,10 +52,11 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
                 "and sensitive information passed through the command prompt.\n"
                 "If you don't see a command prompt, try pressing enter."
             )
-        async with client.api(Pod, metadata["namespace"]).attach(
-            metadata["name"], container=name, stdin=flags.stdin, tty=tty
-        ) as process:
-            code = await connect(session, process)
+        with refused_as_by_kubectl():
+            async with client.api(Pod, metadata["namespace"]).attach(
+                metadata["name"], container=name, stdin=flags.stdin, tty=tty
+            ) as process:
+                code = await connect(session, process)
     if code:
         raise CommandError(f"command terminated with exit code {code}", code=code, is_bare=True)
     if tty and not flags.quiet:

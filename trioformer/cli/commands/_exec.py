@@ -9,7 +9,7 @@ from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
 from .._values import duration_value
-from ._interactive import add_process_flags, connect, has_terminal
+from ._interactive import add_process_flags, connect, has_terminal, refused_as_by_kubectl
 from ._pods import choose_container, find_container, find_pod, has_ended
 
 __all__ = ["add_flags", "run"]
@@ -42,10 +42,11 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             container = choose_container(pod, "", None if flags.quiet else session.note)
         metadata = pod["metadata"]
         tty = has_terminal(session, stdin=flags.stdin, tty=flags.tty, quiet=flags.quiet)
-        async with client.api(Pod, metadata["namespace"]).exec(
-            metadata["name"], command, container=container["name"], stdin=flags.stdin, tty=tty
-        ) as process:
-            code = await connect(session, process)
+        with refused_as_by_kubectl():
+            async with client.api(Pod, metadata["namespace"]).exec(
+                metadata["name"], command, container=container["name"], stdin=flags.stdin, tty=tty
+            ) as process:
+                code = await connect(session, process)
     if code:
         raise CommandError(f"command terminated with exit code {code}", code=code, is_bare=True)
     return None

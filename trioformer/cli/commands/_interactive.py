@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ...client import interact
-from ...errors import ConnectionFailedError, StatusError
+from ...errors import BadRequestError, ConnectionFailedError, StatusError
 from .._arguments import Parser
 from .._failures import CommandError
 from .._session import Session
@@ -16,7 +18,7 @@ from .._session import Session
 if TYPE_CHECKING:
     from ...client import PodProcess
 
-__all__ = ["add_process_flags", "connect", "has_terminal"]
+__all__ = ["add_process_flags", "connect", "has_terminal", "refused_as_by_kubectl"]
 
 _STDIN: Final = 0
 
@@ -46,6 +48,19 @@ def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bo
     if not is_terminal and not quiet:
         session.note("Unable to use a TTY - input is not a terminal or the right kind of file")
     return is_terminal
+
+
+@contextmanager
+def refused_as_by_kubectl() -> Iterator[None]:
+    """Word the refusal of a process as kubectl does: its client takes the response for the end of a connection.
+
+    Raises:
+        CommandError: The server has refused the request, such as for a pod without a node.
+    """
+    try:
+        yield
+    except BadRequestError as exc:
+        raise CommandError(f"unable to upgrade connection: {exc.status_message}") from exc
 
 
 async def connect(session: Session, process: PodProcess) -> int:

@@ -6,6 +6,7 @@ What is followed goes on after a broken connection, without losing or repeating 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -36,6 +37,8 @@ _USAGE: Final = (
 )
 _OF_SELECTED: Final = 10
 """Lines of each container when pods are selected by their labels."""
+_STATUS_DELAY: Final = 1.0
+"""Seconds after which a log is requested again that the node refuses, although the container runs by its status."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -246,30 +249,27 @@ async def _print_all(session: Session, client: Client, source: _Source, options:
     params = {**options.params, "container": source.container}
     try:
         async with client.stream("GET", source.pod.path("log"), params=params, endless=True) as stream:
-            if not options.has_prefix:
-                async for data in stream:
-                    session.write(data)
-                return
-            async for line in _lines(stream):
-                session.write(source.prefix + line)
+            async for data in _prefixed(stream, source.prefix) if options.has_prefix else stream:
+                session.write(data)
     except TrioformerError as exc:
         _ignore(exc, session, options)
 
 
-async def _lines(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _prefixed(stream: AsyncIterator[bytes], prefix: bytes) -> AsyncIterator[bytes]:
+    """Yield whole lines, each with a prefix."""
     rest = b""
     async for data in stream:
         *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
+        yield b"".join(prefix + line + b"\n" for line in lines)
     if rest:
-        yield rest
+        yield prefix + rest
 
 
 async def _follow(session: Session, client: Client, source: _Source, options: _Options) -> None:
     pods = client.api(Pod, source.pod.namespace)
     prefix = source.prefix if options.has_prefix else b""
     is_first, begins = True, True
+    deadline = math.inf
     while True:
         try:
             async with pods.follow_logs(
@@ -294,10 +294,14 @@ async def _follow(session: Session, client: Client, source: _Source, options: _O
             if not is_first or options.ignores_errors or not _is_waiting(exc):
                 _ignore(exc, session, options)
                 return
-            session.note(str(getattr(exc, "status_message", "")))
+            if deadline == math.inf:
+                deadline = trio.current_time() + options.patience
+                session.note(str(getattr(exc, "status_message", "")))
+            else:  # the status of the pod and its node do not agree
+                await trio.sleep(_STATUS_DELAY)
         else:
             return
-        await _wait_until_started(pods, source, options.patience)
+        await _wait_until_started(pods, source, deadline)
 
 
 def _is_waiting(error: TrioformerError) -> bool:
@@ -319,13 +323,13 @@ def _explain(session: Session, error: Exception) -> None:
             session.note(f"Warning: {describe_failure(each, session.server)}")
 
 
-async def _wait_until_started(pods: Api[Pod], source: _Source, patience: float) -> None:
+async def _wait_until_started(pods: Api[Pod], source: _Source, deadline: float) -> None:
     def has_started(pod: Pod) -> bool:
         status = pod.status
         found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
         return any(each.name == source.container and not each.state.waiting for each in found)
 
-    with trio.move_on_after(patience):
+    with trio.CancelScope(deadline=deadline):
         await wait_for(pods, source.pod.name, has_started)
         return
     raise CommandError("timed out waiting for the condition")
