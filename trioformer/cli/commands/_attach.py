@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ...models.core_v1 import Pod
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
 from .._values import duration_value
 from ._interactive import add_process_flags, connect, has_terminal, refused_as_by_kubectl
-from ._pods import choose_container, container_of, find_pod, has_ended
+from ._pods import choose_container, container_of, find_pod, has_ended, pods_api
 
 __all__ = ["add_flags", "run"]
 
@@ -53,7 +52,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
                 "If you don't see a command prompt, try pressing enter."
             )
         with refused_as_by_kubectl():
-            async with client.api(Pod, metadata["namespace"]).attach(
+            async with pods_api(client, metadata["namespace"]).attach(
                 metadata["name"], container=name, stdin=flags.stdin, tty=tty
             ) as process:
                 code = await connect(session, process)

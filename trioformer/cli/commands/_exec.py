@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ...models.core_v1 import Pod
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
 from .._values import duration_value
 from ._interactive import add_process_flags, connect, has_terminal, refused_as_by_kubectl
-from ._pods import choose_container, find_container, find_pod, has_ended
+from ._pods import choose_container, find_container, find_pod, has_ended, pods_api
 
 __all__ = ["add_flags", "run"]
 
@@ -43,7 +42,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         metadata = pod["metadata"]
         tty = has_terminal(session, stdin=flags.stdin, tty=flags.tty, quiet=flags.quiet)
         with refused_as_by_kubectl():
-            async with client.api(Pod, metadata["namespace"]).exec(
+            async with pods_api(client, metadata["namespace"]).exec(
                 metadata["name"], command, container=container["name"], stdin=flags.stdin, tty=tty
             ) as process:
                 code = await connect(session, process)

@@ -16,18 +16,17 @@ import attrs
 import trio
 
 from ...errors import BadRequestError, NotFoundError, TrioformerError
-from ...models.core_v1 import Pod
-from ...watchtools import wait_for
 from .._arguments import Parser
 from .._failures import CommandError, UsageError, describe_failure, failures_in
-from .._resources import Target, find_resource
+from .._resources import Target
 from .._session import Session
 from .._values import duration_value, int_value
-from ._pods import choose_container, container_of, pods_of, rank_for_logs, read_named
+from ._pods import PODS, choose_container, container_of, pods_of, rank_for_logs, read_named
 from ._requests import items_of, request_pages
 
 if TYPE_CHECKING:
     from ...client import Api, Client
+    from ...models.core_v1 import Pod
 
 __all__ = ["add_flags", "run"]
 
@@ -193,17 +192,16 @@ async def _sources(
         pods = await _selected(session, flags, client)
     else:
         pods = await _pods_named(session, flags, client, name, patience)
-    resource = find_resource(await client.api_resources(), "pods")
     sources: list[_Source] = []
     for pod in pods:
         metadata = pod.get("metadata") or {}
-        target = Target(resource, str(metadata.get("namespace")), str(metadata.get("name")))
+        target = Target(PODS, str(metadata.get("namespace")), str(metadata.get("name")))
         sources += [_Source(target, each) for each in _containers(session, flags, pod, container)]
     return sources
 
 
 async def _selected(session: Session, flags: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
-    where = Target(find_resource(await client.api_resources(), "pods"), session.namespace)
+    where = Target(PODS, session.namespace)
     pages = await request_pages(client, where, {"labelSelector": flags.selector}, accept="application/json")
     pods = [each for page in pages for each in items_of(page, where)]
     if not pods:
@@ -266,6 +264,8 @@ async def _prefixed(stream: AsyncIterator[bytes], prefix: bytes) -> AsyncIterato
 
 
 async def _follow(session: Session, client: Client, source: _Source, options: _Options) -> None:
+    from ...models.core_v1 import Pod  # noqa: PLC0415  # only who follows needs its fields
+
     pods = client.api(Pod, source.pod.namespace)
     prefix = source.prefix if options.has_prefix else b""
     is_first, begins = True, True
@@ -324,6 +324,8 @@ def _explain(session: Session, error: Exception) -> None:
 
 
 async def _wait_until_started(pods: Api[Pod], source: _Source, deadline: float) -> None:
+    from ...watchtools import wait_for  # noqa: PLC0415  # as above
+
     def has_started(pod: Pod) -> bool:
         status = pod.status
         found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
