@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
+import httpx
 import pytest
 import yaml
 
-from tests.support.cli import Result, run
+from tests.support.cli import Result, opener_of, run
+from trioformer.cli._main import run_command
 from trioformer.cli._merging import LAST_APPLIED
+from trioformer.cli.commands._apply_migration import unite_fields
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace
 from trioformer.testing import APIServer
@@ -107,6 +113,53 @@ async def test_an_annotation_that_is_no_json_is_an_error_and_nothing_is_changed(
     )
 
 
+@attrs.define(eq=False)
+class BusyTransport(httpx.AsyncBaseTransport):
+    """Another program changes the object before each of the first patches, or creates it before a creation."""
+
+    inner: httpx.AsyncBaseTransport
+    change: Callable[[], object]
+    times: int
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method in ("PATCH", "POST") and self.times:
+            self.times -= 1
+            self.change()
+        return await self.inner.handle_async_request(request)
+
+
+@pytest.mark.parametrize(("times", "code"), [(4, 0), (5, 1)])
+async def test_a_change_that_collides_with_another_is_made_again(
+    api_server: APIServer, file: Path, autojump_clock: object, times: int, code: int
+) -> None:
+    await apply(api_server, file, CONFIG)
+    write(file, CONFIG.replace("'2'", "'3'"))
+    count = itertools.count()
+
+    def change() -> None:
+        config = api_server.get(ConfigMap, "web", namespace="default")
+        api_server.replace(attrs.evolve(config, data={**config.data, "other": str(next(count))}))
+
+    transport = BusyTransport(api_server.http_transport(), change, times)
+    arguments = ["-s", api_server.config.server, "apply", "-f", str(file)]
+    out, err = io.StringIO(), io.StringIO()
+    assert await run_command(arguments, out, err, {}, opener_of(transport)) == code
+    expected = {"a": "1", "b": "2" if code else "3", "other": str(times - 1)}
+    assert (await stored(api_server, "cm/web"))["data"] == expected
+    assert err.getvalue().startswith('Error from server (Conflict): error when patching "web.yaml": ' if code else "")
+
+
+async def test_an_object_that_is_created_at_the_same_moment_is_changed(api_server: APIServer, file: Path) -> None:
+    write(file, CONFIG)
+    other = ConfigMap(metadata=ObjectMeta(name="web", annotations={LAST_APPLIED: "{}"}), data={"other": "1"})
+    transport = BusyTransport(api_server.http_transport(), lambda: api_server.create(other), 1)
+    arguments = ["-s", api_server.config.server, "apply", "-f", str(file)]
+    out = io.StringIO()
+    assert await run_command(arguments, out, out, {}, opener_of(transport)) == 0
+    assert out.getvalue() == "configmap/web configured\n"
+    assert (await stored(api_server, "cm/web"))["data"] == {"a": "1", "b": "2", "other": "1"}
+
+
 async def test_a_version_in_the_manifest_is_a_condition(api_server: APIServer, file: Path) -> None:
     await apply(api_server, file, CONFIG)
     old = CONFIG.replace("name: web", "name: web, resourceVersion: '1'").replace("'2'", "'3'")
@@ -164,6 +217,28 @@ async def test_the_server_applies_on_request_and_says_who_has_other_values(api_s
         '3 conflicts: conflicts with "kubectl":\n- .data.a\nconflicts with "other":\n- .data.a\n- .data.b\n'
         in result.err
     )
+
+
+async def test_what_the_client_has_applied_is_handed_over_to_the_server(api_server: APIServer, file: Path) -> None:
+    await apply(api_server, file, CONFIG)
+    assert (await apply(api_server, file, CONFIG, "--server-side")).code == 0
+    metadata = (await stored(api_server, "cm/web"))["metadata"]
+    managers = {(entry["manager"], entry["operation"]) for entry in metadata["managedFields"]}
+    assert managers == {("kubectl", "Apply"), ("kubectl-last-applied", "Apply")}
+    assert LAST_APPLIED in metadata["annotations"]
+    await apply(api_server, file, CONFIG.replace("a: '1', ", ""), "--server-side")
+    assert (await stored(api_server, "cm/web"))["data"] == {"b": "2"}
+
+
+def test_fields_of_two_managers_are_united() -> None:
+    one = {"f:a": {}, "f:b": {"f:c": {}}, "f:d": {".": {}, "f:e": {}}}
+    other = {"f:a": {"f:x": {}}, "f:b": {"f:c": {}, "f:y": {}}, "f:z": {}}
+    assert unite_fields(one, other) == {
+        "f:a": {".": {}, "f:x": {}},
+        "f:b": {"f:c": {}, "f:y": {}},
+        "f:d": {".": {}, "f:e": {}},
+        "f:z": {},
+    }
 
 
 async def test_a_rejected_object_does_not_keep_the_others(api_server: APIServer, file: Path) -> None:

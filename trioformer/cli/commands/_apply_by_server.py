@@ -9,6 +9,7 @@ from ...errors import ApplyConflictError
 from .._failures import CommandError
 from .._manifests import Document
 from .._session import Session
+from ._apply_migration import migrate
 
 if TYPE_CHECKING:
     from ...client import Client
@@ -53,6 +54,8 @@ async def apply_by_server(
         # The server writes a line for each field; the text of an error is one line.
         text = re.sub(r'(?<!:) (?=conflicts with ")| (?=- \.)', "\n", exc.status_message)
         raise CommandError(f"{text}\n{_ADVICE}") from exc
+    if "dryRun" not in params:
+        obj = await migrate(session, client, document, obj, params, send_apply)
     if obj["metadata"].get("deletionTimestamp"):
         session.note(f"Warning: Detected changes to resource {document.name} which is currently being deleted.")
     return obj
