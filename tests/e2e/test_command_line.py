@@ -5,23 +5,17 @@ Ages are made equal, and so are the names of the programs; everything else is co
 
 from __future__ import annotations
 
-import difflib
-import io
-import re
-import shlex
-import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-import attrs
 import trio
 import yaml
 
 from tests.e2e.kubectl_invocations import DIFFERENCES, OF_SERVERS, OF_THE_TOOL
+from tests.e2e.kubectl_programs import Programs, config_of, write_kubeconfig
 from tests.e2e.workloads import is_rolled_out, make_namespace
 from trioformer import open_client
-from trioformer.cli._main import run_command
 from trioformer.manifests import apply_manifests, load_manifests
 from trioformer.models import ResourceInfo, to_dict
 from trioformer.models.apps_v1 import Deployment
@@ -31,103 +25,6 @@ from trioformer.watchtools import has_condition, wait_for
 
 OBJECTS: Final = Path(__file__).parents[1] / "support" / "kubectl_objects.yaml"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
-PROGRAM: Final = re.compile(r"\b(kubectl|trioformer)\b")
-AGE: Final = re.compile(r"(?<![\w.=/])\d+[dhms](?:\d+[hms])?(?![\w/])( *)")
-ATTEMPTS: Final = 3
-"""The state of the cluster may change between the two programs, and an age may get another digit."""
-
-Printed: TypeAlias = tuple[int, str, str]
-"""The exit code, standard output and standard error."""
-
-
-@attrs.frozen
-class Programs:
-    """kubectl and the tool, with the same kubeconfig."""
-
-    kubectl: Path
-    kubeconfig: Path
-    limit: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(4))
-
-    @property
-    def environ(self) -> dict[str, str]:
-        home = str(self.kubeconfig.parent)
-        # kubectl is gone before it would have to collect garbage.
-        return {"KUBECONFIG": str(self.kubeconfig), "HOME": home, "PATH": "/usr/bin:/bin", "GOGC": "off"}
-
-    async def run_kubectl(self, arguments: list[str]) -> Printed:
-        done = await trio.run_process(
-            [str(self.kubectl), *arguments], env=self.environ, capture_stdout=True, capture_stderr=True, check=False
-        )
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    async def run_tool(self, arguments: list[str]) -> Printed:
-        out, err = io.StringIO(), io.StringIO()
-        try:
-            code = await run_command(arguments, out, err, self.environ)
-        except Exception:  # noqa: BLE001  # it is a difference like others
-            return -1, out.getvalue(), err.getvalue() + traceback.format_exc()
-        return code, out.getvalue(), err.getvalue()
-
-    async def compare(self, invocation: str) -> str:
-        """Return how the outputs differ; nothing if they are equal."""
-        arguments = shlex.split(invocation)
-        difference = ""
-        for _ in range(ATTEMPTS):
-            async with self.limit:
-                expected = await self.run_kubectl(arguments)
-                actual = await self.run_tool(arguments)
-            if invocation.startswith("events"):  # those of the same second are in any order
-                expected, actual = _in_order(expected), _in_order(actual)
-            difference = _difference(expected, actual)
-            if not difference or invocation in DIFFERENCES:
-                break
-        return difference
-
-    async def compare_all(self, invocations: Iterable[str]) -> dict[str, str]:
-        """Return the differences by invocation."""
-        await self.run_kubectl(["api-resources"])  # it keeps what it discovers in a file
-        found: dict[str, str] = {}
-
-        async def compare(invocation: str) -> None:
-            if difference := await self.compare(invocation):
-                found[invocation] = difference
-
-        with trio.fail_after(300):
-            async with trio.open_nursery() as nursery:
-                for invocation in invocations:
-                    nursery.start_soon(compare, invocation)
-        return found
-
-
-def _difference(expected: Printed, actual: Printed) -> str:
-    lines = [f"exit code {actual[0]}, not {expected[0]}"] if actual[0] != expected[0] else []
-    for theirs, ours in zip(expected[1:], actual[1:], strict=True):
-        lines += difflib.unified_diff(
-            _normal(theirs).splitlines(), _normal(ours).splitlines(), "kubectl", "trioformer", n=0, lineterm=""
-        )
-        if not lines and _normal(theirs) != _normal(ours):
-            lines.append("the ends of lines differ")
-    return "\n".join(lines)
-
-
-def _in_order(printed: Printed) -> Printed:
-    code, output, errors = printed
-    return code, "\n".join(sorted(output.splitlines())), errors
-
-
-def _normal(text: str) -> str:
-    # What follows an age keeps its column.
-    return AGE.sub(lambda found: "AGE".ljust(len(found[0])) if found[1] else "AGE", PROGRAM.sub("PROGRAM", text))
-
-
-def write_kubeconfig(path: Path, config: Mapping[str, Any], namespace: str) -> Path:
-    """Write a kubeconfig whose context is in a namespace."""
-    changed = dict(config)
-    for each in changed["contexts"]:
-        each["context"]["namespace"] = namespace
-    path.write_text(yaml.safe_dump(changed))
-    path.chmod(0o600)
-    return path
 
 
 def check(found: Mapping[str, str]) -> None:
@@ -221,13 +118,7 @@ async def test_output_on_the_embedded_server_is_that_of_kubectl(assets: Path, tm
     create_metrics(server)
     async with trio.open_nursery() as nursery:
         url = await nursery.start(serve_http, server)
-        config = {
-            "clusters": [{"name": "embedded", "cluster": {"server": url}}],
-            "users": [{"name": "me", "user": {}}],
-            "contexts": [{"name": "embedded", "context": {"cluster": "embedded", "user": "me"}}],
-            "current-context": "embedded",
-        }
-        programs = Programs(assets / "kubectl", write_kubeconfig(tmp_path / "kubeconfig", config, "default"))
+        programs = Programs(assets / "kubectl", write_kubeconfig(tmp_path / "kubeconfig", config_of(url), "default"))
         check(await programs.compare_all(OF_SERVERS))
         nursery.cancel_scope.cancel()
 
