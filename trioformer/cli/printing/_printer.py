@@ -29,6 +29,8 @@ _FORMATS: Final = (
     "yaml",
 )
 _TEMPLATES: Final = ("custom-columns", "custom-columns-file", "jsonpath", "jsonpath-as-json", "jsonpath-file")
+_EVENT: Final = {"object", "type"}
+"""The fields of an event of a watch."""
 
 
 @final
@@ -71,7 +73,7 @@ def make_printer(
         return None
     reduce = dict if show_managed_fields else _without_managed_fields
     if output == "json":
-        return Printer(lambda obj: _write(out, to_json(reduce(obj)) + "\n"), _nothing)
+        return Printer(lambda obj: _write(out, _json_text(reduce(obj)) + "\n"), _nothing)
     if output == "yaml":
         return _yaml_printer(out, reduce)
     if output == "name":
@@ -137,6 +139,12 @@ def _without_managed_fields(obj: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(metadata, Mapping) or "managedFields" not in metadata:
         return dict(obj)
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _json_text(obj: Mapping[str, Any]) -> str:
+    if set(obj) == _EVENT:  # kubectl writes it on one line, its type first
+        return f'{{"type":{to_json(obj["type"], indent=None)},"object":{to_json(obj["object"], indent=None)}}}'
+    return to_json(obj)
 
 
 def _yaml_printer(out: TextIO, reduce: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Printer:
