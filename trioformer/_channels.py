@@ -4,7 +4,8 @@ Every message is binary, and its first byte is the number of a channel.
 In ``v5.channel.k8s.io`` a message on channel 255 closes the channel that it names; in v4 no channel can be closed.
 In ``SPDY/3.1+portforward.k8s.io`` messages have no channel: together they are the bytes of SPDY (``_spdy.py``).
 
-wsproto makes and parses the frames; the handshake is the caller's: on the client's side it is a request as every other.
+wsproto makes and parses the frames, but for what a client receives most; the handshake is the caller's: on the client's
+side it is a request as every other.
 
 There is no task.
 Whoever receives also responds to pings, and a client pings a server that is silent.
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, final
 
 import trio
@@ -24,6 +27,8 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, generate_accept_token
+
+from ._websocket_frames import Piece, ReceivedMessages
 
 V4: Final = "v4.channel.k8s.io"
 V5: Final = "v5.channel.k8s.io"
@@ -40,8 +45,9 @@ _CLOSE_PATIENCE: Final = 0.5
 """Seconds that sending the close frame may take."""
 _PIECE: Final = 32 * 1024
 """Bytes of one message, as kubectl sends them."""
-_RECEIVE_SIZE: Final = 256 * 1024
+_RECEIVE_SIZE: Final = 512 * 1024
 """Bytes that are received at once; the connections of a client decrypt as many at once."""
+_CHANNEL_OF: Final = itemgetter(0)
 _FAILURES: Final = (CloseReason.PROTOCOL_ERROR, CloseReason.INVALID_FRAME_PAYLOAD_DATA, CloseReason.MESSAGE_TOO_BIG)
 
 accept_token = generate_accept_token
@@ -64,10 +70,9 @@ class ChannelSocket:
         self._is_client = is_client
         self._has_channels = not protocol.startswith("SPDY/")
         self._frames = Connection(ConnectionType.CLIENT if is_client else ConnectionType.SERVER)
-        self._pieces: deque[tuple[int, bytes]] = deque()
+        self._received = ReceivedMessages(self._frames, is_client=is_client, has_channels=self._has_channels)
+        self._pieces: deque[Piece] = deque()
         """What has been received, and not yet returned: what one read of the stream has had."""
-        self._channel: int | None = None
-        """The channel of the message that is being received; None at its beginning."""
         self._sending = trio.Lock()
         self._is_closed = self._is_receiving = self._cannot_send = False
         self._has_peer_closed = False
@@ -135,15 +140,19 @@ class ChannelSocket:
             Nothing is lost.
         """
         await self._fill()
-        return self._pieces.popleft() if self._pieces else None
+        if not self._pieces:
+            return None
+        channel, data = self._pieces.popleft()
+        return channel, bytes(data)
 
     async def receive_batch(self) -> list[tuple[int, bytes]]:
         """Receive all parts of messages that have arrived, at least one; an empty list when the peer has closed.
 
+        Those that follow each other on one channel are put together.
         It raises what :meth:`receive` raises.
         """
         await self._fill()
-        batch = list(self._pieces)
+        batch = [(channel, b"".join([data for _, data in run])) for channel, run in groupby(self._pieces, _CHANNEL_OF)]
         self._pieces.clear()
         return batch
 
@@ -165,7 +174,7 @@ class ChannelSocket:
                 if not data:
                     # Kubelets and proxies often end connections without a close frame.
                     self._has_peer_closed = True
-                    self._failure = "" if self._channel is None else "the connection has ended inside of a message"
+                    self._failure = "the connection has ended inside of a message" if self._received.is_inside else ""
                     continue
                 await self._handle(data)
         finally:
@@ -243,31 +252,17 @@ class ChannelSocket:
 
     async def _handle(self, data: bytes) -> None:
         """Take the pieces of messages out of what has arrived, and respond to control frames."""
-        self._frames.receive_data(data)
-        for event in list(self._frames.events()):  # what is wrong with a frame is a CloseConnection, too
-            if isinstance(event, BytesMessage):
-                self._take(bytes(event.data), is_end=event.frame_finished and event.message_finished)
+        for event in self._received.feed(data):  # what is wrong with a frame is a CloseConnection, too
+            if isinstance(event, tuple):
+                self._pieces.append(event)
             elif isinstance(event, Ping):
                 await self._send_control(event.response())
             elif isinstance(event, CloseConnection):
                 await self._handle_close(event)
             elif not isinstance(event, Pong):
-                self._failure = "a message of text, and not of bytes"
+                is_empty = isinstance(event, BytesMessage)
+                self._failure = "a message without a channel" if is_empty else "a message of text, and not of bytes"
                 return
-
-    def _take(self, data: bytes, *, is_end: bool) -> None:
-        channel = self._channel
-        if not self._has_channels:
-            self._pieces.append((0, data))
-            return
-        if channel is None:
-            if not data:
-                if is_end:
-                    self._failure = "a message without a channel"
-                return
-            channel, data = data[0], data[1:]
-        self._pieces.append((channel, data))
-        self._channel = None if is_end else channel
 
     async def _handle_close(self, event: CloseConnection) -> None:
         self._has_peer_closed = True

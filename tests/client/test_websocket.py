@@ -57,7 +57,7 @@ async def responding(response: bytes, *frames: bytes) -> AsyncIterator[tuple[Api
         nursery.cancel_scope.cancel()
 
 
-def switch(protocol: str = V5, *, accept: str = "TOKEN", upgrade: str = "websocket") -> bytes:
+def switch(protocol: str = V4, *, accept: str = "TOKEN", upgrade: str = "websocket") -> bytes:
     chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n" if protocol else ""
     return (
         f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: {upgrade}\r\nConnection: Upgrade\r\n"
@@ -90,8 +90,8 @@ NO_UPGRADE = (
         (refusal("400 Bad Request", b"no", "text/plain"), BadRequestError, "no"),
         (switch(accept="x"), UnexpectedResponseError, "not that of a WebSocket"),
         (switch(upgrade="SPDY/3.1"), UnexpectedResponseError, "not that of a WebSocket"),
-        (switch(""), UnexpectedResponseError, "the server speaks none of v5.channel.k8s.io and v4.channel.k8s.io"),
-        (switch("channel.k8s.io"), UnexpectedResponseError, "the server speaks only channel.k8s.io of"),
+        (switch(""), UnexpectedResponseError, "the server speaks none of v4.channel.k8s.io"),
+        (switch("channel.k8s.io"), UnexpectedResponseError, "the server speaks only channel.k8s.io of v4"),
         (b"", ConnectionFailedError, "exec in pods/web-0 in namespace default"),
     ],
 )
@@ -113,8 +113,18 @@ async def test_the_request_names_the_command_and_the_protocols() -> None:
         "GET /api/v1/namespaces/default/pods/web-0/exec?command=echo&command=a+b&command=%26%3D%25%C3%BC&command=%FF"
         "&stdout=true&stderr=true&container=main HTTP/1.1"
     )
-    assert "Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io" in headers
+    assert "Sec-WebSocket-Protocol: v4.channel.k8s.io" in headers
     assert "Sec-WebSocket-Version: 13" in headers
+
+
+async def test_version_5_is_requested_for_an_input() -> None:
+    async with (
+        responding(switch(V5), messages(b"\x03" + SUCCESS)) as (pods, heads),
+        pods.exec("web-0", ["cat"], stdin=True) as process,
+    ):
+        assert process.can_close_stdin
+        assert await process.wait() == 0
+    assert "\r\nSec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io\r\n" in heads[0].decode()
 
 
 async def test_version_4_does_all_but_ending_the_input() -> None:

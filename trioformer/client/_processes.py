@@ -2,7 +2,7 @@
 
 ::
 
-    api.exec ── GET …/exec?command=… ─▶ ChannelSocket (v5.channel.k8s.io)
+    api.exec ── GET …/exec?command=… ─▶ ChannelSocket (v5.channel.k8s.io with an input, v4 without)
       process.stdin.send_all ──── channel 0 ───▶
       process.stdout          ◀── channel 1 ───
       process.stderr          ◀── channel 2 ───   each with a buffer of 1 MiB
@@ -35,7 +35,7 @@ from ..errors._internal import details_in
 from ..models._internal import decode, dumps
 from ..transport._internal import Transport
 from ._log_requests import default_container, wants_container
-from ._websocket import open_channels
+from ._websocket import OUTPUT_PROTOCOLS, PROTOCOLS, open_channels
 
 if TYPE_CHECKING:
     from ..models.core_v1 import Pod
@@ -448,7 +448,8 @@ async def _open(
 ) -> AsyncGenerator[PodProcess, None]:
     # What the program was called with, and is no UTF-8, arrives byte for byte.
     path = f"{path}?{urlencode(query, errors='surrogateescape')}"
-    async with open_channels(transport, path, where=where) as (socket, server):
+    protocols = PROTOCOLS if flags["stdin"] else OUTPUT_PROTOCOLS  # only an input has an end that must be sent
+    async with open_channels(transport, path, where=where, protocols=protocols) as (socket, server):
         process = PodProcess._create(socket, where, server, flags["tty"])
         if flags["stdin"]:
             process.stdin = ProcessInput._create(process)

@@ -14,6 +14,8 @@ from ..transport._internal import ByteStream, Transport, request_id_in, upgrade
 from ._responses import streamed_status_error
 
 PROTOCOLS: Final = (V5, V4)
+OUTPUT_PROTOCOLS: Final = (V4,)
+"""For a process without input: kube-apiserver, or the kubelet, translates v5 to SPDY, and passes v4 on as it is."""
 _NO_WEBSOCKETS: Final = "WebSockets are refused; check the proxies and load balancers before the API server"
 
 _UPGRADE_REQUIRED: Final = 426

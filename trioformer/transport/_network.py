@@ -54,7 +54,8 @@ RESUMABLE: Final = math.inf
 httpcore passes it to each read, and nothing else of the request.
 """
 _RECEIVE_SIZE = 256 * 1024
-"""Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
+"""Bytes that one read of a socket may return, unless more are wanted: sixteen TLS records of the maximum size."""
+_RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
 
 
 class _Use(enum.Enum):
@@ -311,8 +312,8 @@ class _TLSStream(_SocketStream):
                 await self._flush()
                 return
 
-    async def _receive(self, *, resumable: bool = False) -> None:
-        data = await self._receive_some(_RECEIVE_SIZE, resumable=resumable)
+    async def _receive(self, wanted: int = 0, *, resumable: bool = False) -> None:
+        data = await self._receive_some(max(_RECEIVE_SIZE, wanted), resumable=resumable)
         if data:
             self._received.write(data)
         else:
@@ -330,29 +331,28 @@ class _TLSStream(_SocketStream):
 
     async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
         while True:
-            if pieces := self._decrypt(max_bytes):
-                await self._flush()  # a response to the peer's TLS messages, such as a key update
+            pieces = self._decrypt(max_bytes)
+            await self._flush()  # a response to the peer's TLS messages, such as a key update
+            if pieces or self._is_ended or self._received.eof:
                 return b"".join(pieces)
-            if self._is_ended or self._received.eof:
-                return b""
-            await self._flush()
-            await self._receive(resumable=resumable)
+            await self._receive(max_bytes, resumable=resumable)
 
     def _decrypt(self, max_bytes: int) -> list[bytes]:
         """Decrypt everything that has arrived, up to ``max_bytes``."""
         pieces: list[bytes] = []
-        while max_bytes > 0:
-            try:
-                piece = self._tls.read(max_bytes)
-            except ssl.SSLZeroReturnError:
-                piece = b""
-            except (ssl.SSLWantReadError, ssl.SSLEOFError):
-                break  # HTTP itself shows whether a response is complete
-            if not piece:
-                self._is_ended = True
-                break
-            pieces.append(piece)
-            max_bytes -= len(piece)
+        read, append = self._tls.read, pieces.append
+        try:
+            while max_bytes > 0:
+                size = _RECORD_SIZE if max_bytes > _RECORD_SIZE else max_bytes  # noqa: FURB136  # once for each record
+                if not (piece := read(size)):
+                    self._is_ended = True
+                    break
+                append(piece)
+                max_bytes -= len(piece)
+        except ssl.SSLZeroReturnError:
+            self._is_ended = True
+        except (ssl.SSLWantReadError, ssl.SSLEOFError):
+            pass  # HTTP itself shows whether a response is complete
         return pieces
 
     async def _write(self, data: bytes | bytearray | memoryview) -> None:
