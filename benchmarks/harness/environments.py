@@ -16,7 +16,15 @@ CACHE = REPOSITORY / ".cache" / "bench"
 SOURCE = CACHE / "source"
 
 # What a rival needs comes with it, in the newest version that it allows on the day the environment is made.
-OURS = ("trio==0.35.0", "httpx==0.28.1", "attrs==26.1.0", "cattrs==26.2.1", "msgspec==0.22.0", "PyYAML==6.0.3")
+OURS = (
+    "trio==0.35.0",
+    "httpx==0.28.1",
+    "attrs==26.1.0",
+    "cattrs==26.2.1",
+    "msgspec==0.22.0",
+    "PyYAML==6.0.3",
+    "wsproto==1.3.2",
+)
 PINNED: Mapping[str, tuple[str, ...]] = {
     "trioformer": OURS,
     "limit": OURS,

@@ -1,0 +1,32 @@
+"""trioformer: commands in a pod."""
+
+from __future__ import annotations
+
+import executing
+import trio
+
+from trioformer import open_client
+from trioformer.client import run_in_pod
+from trioformer.models.core_v1 import Pod
+
+
+async def main() -> None:
+    options, measured, received = executing.options(), executing.Measurements(), 0
+    async with open_client(kubeconfig=options.kubeconfig) as client:
+        pods = client.api(Pod, namespace=executing.NAMESPACE)
+        await run_in_pod(pods, executing.POD, executing.SHORT)
+        measured.begin()
+        for _ in range(options.times):
+            await run_in_pod(pods, executing.POD, executing.SHORT)
+        measured.end("short")
+        measured.begin()
+        async with pods.exec(executing.POD, executing.long(options.size)) as process:
+            assert process.stdout is not None
+            async for data in process.stdout:
+                received += len(data)
+        measured.end("long")
+    measured.finish(options.size, received)
+
+
+if __name__ == "__main__":
+    trio.run(main)
