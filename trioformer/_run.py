@@ -107,7 +107,7 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
     try:
         with program.signals_handled():
             code = program.exit_code_of(trio.run(program.main, async_fn, args))
-        _flush(sys.stdout)  # Python would do it at its exit, where an error cannot be caught
+        _flush_output()  # Python would do it at its exit, where an error cannot be caught
     except BaseException as error:
         failures = _reportable(error)
         if failures is None:
@@ -279,6 +279,16 @@ def _program_name() -> str:
 def _flush(stream: TextIO | None) -> None:
     if stream is not None and not stream.closed:
         stream.flush()
+
+
+def _flush_output() -> None:
+    try:
+        _flush(sys.stdout)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A second attempt may succeed: what did not fit into the buffer is lost.
+        raise TrioformerError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _is_broken(stream: TextIO | None) -> bool:

@@ -10,6 +10,7 @@
 - ``_failures.py``: errors in kubectl's words
 - ``_values.py``: durations and numbers, as Go reads them
 - ``_complete.py``: what shells complete words to; ``_complete_names.py`` asks the cluster
+- ``_streams.py``: standard input and outputs that are closed, full, or not UTF-8
 - ``printing/``: tables, YAML, JSON, names, JSONPath and custom columns
 
 A command is a module with ``add_flags(parser)`` and ``async def run(session, flags)``, which returns the exit code or

@@ -15,6 +15,7 @@ from ._arguments import Parser, add_common_flags, parse, split_command
 from ._commands import COMMANDS, Command, commands_of, find_command
 from ._failures import CommandError, UsageError, describe_failure, failures_in
 from ._session import Session
+from ._streams import Output, open_standard_streams
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -31,7 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments; None for those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    return _run.run(run_command, given)
+    open_standard_streams()
+    return _run.run(_run_and_flush, given)
+
+
+async def _run_and_flush(arguments: Sequence[str]) -> int:
+    out = cast("TextIO", Output(sys.stdout))
+    try:
+        code = await run_command(arguments, out)
+        out.flush()
+    except CommandError as exc:  # the output cannot be written
+        sys.stderr.write(f"{describe_failure(exc, '')}\n")
+        return 1
+    return code
 
 
 async def run_command(
@@ -80,6 +93,11 @@ async def run_command(
         return _report_usage(exc, command, err)
     except (TrioformerError, CommandError, BaseExceptionGroup) as exc:
         return _report(exc, session, command)
+    except ValueError:
+        if not (wrong := list(filter(_is_bytes, arguments))):
+            raise
+        session.note(f"error: an argument is not UTF-8: {os.fsencode(wrong[0])!r}")
+        return command.error_code
     if session.warnings and flags.warnings_as_errors:
         many = "warnings" if session.warnings > 1 else "warning"
         session.note(f"error: {session.warnings} {many} received")
@@ -98,6 +116,11 @@ def _report(error: BaseException, session: Session, command: Command) -> int:
     for line in dict.fromkeys(lines):
         session.note(line)
     return code
+
+
+def _is_bytes(argument: str) -> bool:
+    """Whether an argument is not UTF-8; Python makes surrogates of the bytes, and the API accepts none."""
+    return any("\udc80" <= character <= "\udcff" for character in argument)
 
 
 def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:

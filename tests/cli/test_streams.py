@@ -1,0 +1,94 @@
+"""The standard streams of the tool: pipes that nobody reads, full disks, closed streams, other encodings, signals."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support.processes import KUBECONFIG, ROOT, running, serving_in_a_thread
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer, serve_http
+
+TOOL = f"{shlex.quote(sys.executable)} -m trioformer"
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """That of an embedded server with 100 large objects."""
+    server = APIServer()
+    data = {"text": "x" * 2_000 + "日本"}
+    for number in range(100):
+        server.create(from_dict(ConfigMap, {"metadata": {"name": f"settings-{number}"}, "data": data}))
+
+    async def serve(*, task_status: trio.TaskStatus[str]) -> None:
+        await serve_http(server, task_status=task_status)
+
+    with serving_in_a_thread(serve) as url:
+        path = tmp_path_factory.mktemp("streams") / "kubeconfig"
+        path.write_text(KUBECONFIG.format(url=url))
+        yield path
+
+
+def shell(script: str, kubeconfig: Path | None = None, **environment: str) -> tuple[int, str, str]:
+    """Run a script in which ``TOOL`` is the tool; returns the exit code, and both outputs."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONUNB", "PYTHONIO"))}
+    variables |= {"PYTHONPATH": str(ROOT), "KUBECONFIG": str(kubeconfig or "/nonexistent"), **environment}
+    done = subprocess.run(
+        ["bash", "-c", script.replace("TOOL", TOOL)], capture_output=True, env=variables, check=False, cwd=ROOT
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_pipe_that_nobody_reads_any_more_ends_the_tool_without_a_word(kubeconfig: Path) -> None:
+    code, out, err = shell("TOOL get configmaps -o yaml | head -1; exit ${PIPESTATUS[0]}", kubeconfig)
+    assert (code, out, err) == (141, "apiVersion: v1\n", "")
+
+
+@pytest.mark.parametrize("command", ["version --client", "help", "get configmaps -o yaml"])
+def test_a_full_disk_is_an_error_of_one_line(command: str, kubeconfig: Path) -> None:
+    assert shell(f"TOOL {command} >/dev/full", kubeconfig) == (
+        1,
+        "",
+        "error: cannot write to standard output: No space left on device\n",
+    )
+
+
+def test_streams_that_are_closed_are_as_dev_null(kubeconfig: Path) -> None:
+    # As for kubectl: Go opens /dev/null in their place.
+    assert shell("TOOL version --client >&-") == (0, "", "")
+    assert shell("TOOL get nothing 2>&-", kubeconfig) == (1, "", "")
+    code, out, err = shell("TOOL get configmap settings-1 -o name <&- 2>&-", kubeconfig)
+    assert (code, out, err) == (0, "configmap/settings-1\n", "")
+
+
+def test_output_is_utf_8_whatever_the_locale_says(kubeconfig: Path) -> None:
+    code, out, err = shell(
+        "TOOL get configmap settings-1 -o jsonpath={.data.text}", kubeconfig, PYTHONIOENCODING="ascii"
+    )
+    assert (code, out, err) == (0, "x" * 2_000 + "日本", "")
+
+
+def test_an_argument_that_is_not_utf_8_is_named(kubeconfig: Path) -> None:
+    assert shell("TOOL get configmaps -l $'\\xff'", kubeconfig) == (
+        1,
+        "",
+        "error: an argument is not UTF-8: b'\\xff'\n",
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_what_follows_without_a_word(number: signal.Signals, kubeconfig: Path) -> None:
+    with trio.fail_after(60):
+        async with running("-m", "trioformer", "get", "cm", "-w", "--kubeconfig", str(kubeconfig)) as program:
+            await program.wait_for_output()
+            program.process.send_signal(number)
+            assert (await program.wait_until_over(), program.errors) == (128 + number, [])

@@ -1,0 +1,77 @@
+"""The standard streams of the tool, whatever the program that has started it has given to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, final
+
+from ._failures import CommandError
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+__all__ = ["Output", "open_standard_streams"]
+
+
+def open_standard_streams() -> None:
+    """Open the standard streams that are closed, with ``/dev/null``, and write UTF-8, whatever the locale is.
+
+    A socket would get the number of a stream that is closed, and then what is written to that stream; Go, and so
+    kubectl, does the same.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # for the whole process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # for the whole process
+    # Arguments that are not UTF-8 are in some output, byte for byte.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+@final
+class Output:
+    """Standard output; that it cannot be written, such as a file on a full disk, is an error of the command.
+
+    A pipe that nobody reads any more is not: the tool ends without a word, as every program does.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text.
+
+        Raises:
+            CommandError: It cannot be written.
+            BrokenPipeError: Nobody reads it any more.
+        """
+        try:
+            return self._stream.write(text)
+        except OSError as exc:
+            raise self._error(exc) from exc
+
+    def flush(self) -> None:
+        """Write what is in the buffer; it raises what :meth:`write` raises."""
+        try:
+            self._stream.flush()
+        except OSError as exc:
+            raise self._error(exc) from exc
+
+    def _error(self, error: OSError) -> Exception:
+        if isinstance(error, BrokenPipeError):
+            return error
+        # What is left in the buffer goes nowhere, or it fails again at the end of the process.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+        return CommandError(f"cannot write to standard output: {error.strerror}")
