@@ -1,12 +1,15 @@
-"""Processes in containers, and logs, cancelled at every step: nothing is left on either side."""
+"""Processes, logs, ports and copies, cancelled at every step: nothing is left on either side."""
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
+import tarfile
 import termios
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import trio
@@ -20,17 +23,30 @@ from tests.support.remains import (
     wait_for_tasks_to_end,
 )
 from tests.support.scripted_http import AtStep
-from trioformer.client import Api, Client, PodProcess, TerminalSize, interact, run_in_pod
+from trioformer.client import Api, Client, PodProcess, TerminalSize, copy_from_pod, copy_to_pod, interact, run_in_pod
 from trioformer.errors import ConnectionFailedError
 from trioformer.logs import follow_logs_of
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, ScriptedProcess
+from trioformer.testing import APIServer, ScriptedConnection, ScriptedProcess
 
 pytestmark = pytest.mark.skipif(not OPEN_FILES.exists(), reason="counts the file descriptors that Linux knows")
 
 CLOSED = (trio.ClosedResourceError, trio.BrokenResourceError, ConnectionFailedError)
+CONTENT = bytes(200_000)
 SPEC = {"nodeName": "node-1", "containers": [{"name": "main"}]}
+
+
+def archive_of(name: str, content: bytes) -> bytes:
+    found = io.BytesIO()
+    with tarfile.open(fileobj=found, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return found.getvalue()
+
+
+ARCHIVE = archive_of("copy", CONTENT)
 
 
 @pytest.fixture(params=["memory", "socket"])
@@ -46,9 +62,15 @@ class Played:
         self._ended = trio.Event()
 
     async def play(self, process: ScriptedProcess) -> int:
-        """Return what is read on both outputs, and end with the input or at a full stop."""
+        """Return what is read on both outputs, and end with the input or at a full stop; or play tar."""
         self.running += 1
         try:
+            if process.command[:1] == ("tar",):
+                await process.stdout.send_all(ARCHIVE)
+                return 0
+            if process.command[:2] == ("sh", "-c"):
+                await process.stdin.receive_all()
+                return 0
             async for data in process.stdin:
                 await process.stdout.send_all(data)
                 await process.stderr.send_all(data)
@@ -56,6 +78,16 @@ class Played:
                     break
             await process.stdout.send_all(b"end")
             return 3
+        finally:
+            self.running -= 1
+            self._ended.set()
+
+    async def connect(self, connection: ScriptedConnection) -> None:
+        """Return what is received."""
+        self.running += 1
+        try:
+            async for data in connection:
+                await connection.send_all(data)
         finally:
             self.running -= 1
             self._ended.set()
@@ -74,6 +106,7 @@ def played(api_server: APIServer) -> Played:
         scripted = api_server.script_pod(name)
         scripted.on_exec(found.play)
         scripted.on_attach(found.play)
+        scripted.on_connect(7, found.connect)
         scripted.write_log("one", "two")
     return found
 
@@ -126,7 +159,33 @@ async def follow_logs_of_pods(pods: Api[Pod]) -> None:
         assert sorted([str(await anext(lines)) for _ in range(4)]) == ["one", "one", "two", "two"]
 
 
-OPERATIONS = [execute, attach, execute_on_a_terminal, run_whole_command, follow_a_log, follow_logs_of_pods]
+async def connect_to_a_port(pods: Api[Pod]) -> None:
+    async with pods.connect_port("web-0", 7) as stream:
+        await stream.send_all(bytes(10_000))
+        await stream.send_eof()
+        assert len(await receive_all(stream)) == 10_000
+
+
+async def forward_a_port(pods: Api[Pod]) -> None:
+    async with (
+        pods.port_forward("web-0", 7) as forward,
+        await trio.open_tcp_stream(forward.host, forward.port) as stream,
+    ):
+        await stream.send_all(bytes(10_000))
+        await stream.send_eof()
+        assert len(await receive_all(stream)) == 10_000
+
+
+OPERATIONS = [
+    execute,
+    attach,
+    execute_on_a_terminal,
+    run_whole_command,
+    follow_a_log,
+    follow_logs_of_pods,
+    connect_to_a_port,
+    forward_a_port,
+]
 each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
 
 
@@ -202,6 +261,32 @@ async def first_of(*events: trio.Event) -> None:
 
         for each in events:
             nursery.start_soon(wait, each)
+
+
+@pytest.mark.parametrize("is_upload", [False, True], ids=["download", "upload"])
+async def test_a_cancelled_copy_leaves_no_part_of_a_file(
+    is_upload: bool, where: Where, played: Played, api_server: APIServer, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(CONTENT)
+    async with serving(where, api_server) as open_client:
+
+        async def once() -> None:
+            async with open_client() as client:
+                pods = client.api(Pod, namespace="default")
+                if is_upload:
+                    await copy_to_pod(pods, "web-0", source, "/srv/copy")
+                else:
+                    await copy_from_pod(pods, "web-0", "/srv/copy", target)
+
+        def check() -> None:
+            assert played.running == 0
+            # Either there is nothing, or all of it.
+            assert {path.name for path in tmp_path.iterdir()} <= {"source", "target"}
+            assert not target.exists() or target.read_bytes() == CONTENT
+            target.unlink(missing_ok=True)
+
+        assert await cancel_at_each_step(once, after_each=check) > 15
 
 
 def pool_of(client: Client) -> list[str]:
