@@ -15,8 +15,8 @@ import trio
 
 from tests.support.processes import KUBECONFIG, ROOT, running, serving_in_a_thread
 from trioformer.models import from_dict
-from trioformer.models.core_v1 import ConfigMap
-from trioformer.testing import APIServer, serve_http
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer, ScriptedProcess, serve_http
 
 TOOL = f"{shlex.quote(sys.executable)} -m trioformer"
 
@@ -28,6 +28,17 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     data = {"text": "x" * 2_000 + "日本"}
     for number in range(100):
         server.create(from_dict(ConfigMap, {"metadata": {"name": f"settings-{number}"}, "data": data}))
+    spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
+    server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
+    web = server.script_pod("web-0")
+    web.script_command(["fail"], exit_code=0xC000_013A)
+    web.script_command(["fail", "again"], exit_code=-256)
+
+    async def write(process: ScriptedProcess) -> None:
+        while True:
+            await process.stdout.send_all(b"yes\n" * 1_000)
+
+    web.on_exec(write)
 
     async def serve(*, task_status: trio.TaskStatus[str]) -> None:
         await serve_http(server, task_status=task_status)
@@ -83,6 +94,17 @@ def test_an_argument_that_is_not_utf_8_is_named(kubeconfig: Path) -> None:
         "",
         "error: an argument is not UTF-8: b'\\xff'\n",
     )
+
+
+def test_the_exit_code_of_a_process_is_that_of_the_tool_as_far_as_a_shell_sees_it(kubeconfig: Path) -> None:
+    problem = "command terminated with exit code"
+    assert shell("TOOL exec web-0 -- fail", kubeconfig) == (0x3A, "", f"{problem} {0xC000_013A}\n")
+    assert shell("TOOL exec web-0 -- fail again", kubeconfig) == (1, "", f"{problem} -256\n")
+
+
+def test_a_process_whose_output_nobody_reads_any_more_ends_the_tool(kubeconfig: Path) -> None:
+    code, out, err = shell("TOOL exec web-0 -- yes | head -1; exit ${PIPESTATUS[0]}", kubeconfig)
+    assert (code, out, err) == (141, "yes\n", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -44,7 +44,8 @@ async def _run_and_flush(arguments: Sequence[str]) -> int:
     except CommandError as exc:  # the output cannot be written
         sys.stderr.write(f"{describe_failure(exc, '')}\n")
         return 1
-    return code
+    # Processes of Windows have codes of 32 bits; a shell sees the last 8, as after kubectl, and a failure stays one.
+    return code & 0xFF or int(code != 0)
 
 
 async def run_command(
