@@ -9,6 +9,8 @@ Run it against the cluster that kubectl uses, or against an embedded one::
 
 from __future__ import annotations
 
+import sys
+
 import httpx
 import trio
 from command_line import Arguments, connect, namespace_of, parser_of, start
@@ -35,7 +37,11 @@ async def main(arguments: Arguments) -> int:
     """Print the response; returns 1 if it is an error."""
     async with connect(arguments, simulate_web) as client:
         services = client.api(Service, namespace_of(arguments, client))
-        response = await get(services, arguments.service, arguments.port, arguments.path)
+        try:
+            response = await get(services, arguments.service, arguments.port, arguments.path)
+        except httpx.TransportError as error:
+            print(f"no response: {error}", file=sys.stderr)
+            return 1
         print(f"{response.status_code} {response.reason_phrase}: {response.text[:200].rstrip()}")
         again = await get_through_local_port(services, arguments.service, arguments.port, arguments.path)
         print(f"{again.status_code} {again.reason_phrase}")
