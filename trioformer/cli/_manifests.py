@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import io
 import os
 import sys
 from functools import partial
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Document", "add_file_flags", "find_documents", "has_files", "raise_all", "read_documents", "source_error"]
 
+_NOTE: Final = "error when "
 _URLS: Final = ("http://", "https://")
 
 
@@ -180,7 +182,7 @@ def _load_one(name: str, *, recursive: bool) -> tuple[Manifest, ...]:
 
     try:
         if name == "-":
-            return load_manifests(text=sys.stdin.buffer.read())
+            return load_manifests(text=_standard_input())
         paths = [name] if os.path.lexists(name) else sorted(glob.glob(name))
         if not paths:
             raise CommandError(f'the path "{name}" does not exist')
@@ -189,17 +191,36 @@ def _load_one(name: str, *, recursive: bool) -> tuple[Manifest, ...]:
         raise _problems(exc, "STDIN" if name == "-" else "") from exc
 
 
+def _standard_input() -> bytes:
+    """Read standard input to its end, below Python's buffer: that is locked when the program ends in the middle."""
+    if sys.stdin is None:
+        raise CommandError("standard input is closed")
+    try:
+        descriptor = sys.stdin.fileno()
+    except io.UnsupportedOperation:  # not a file, but a buffer
+        return sys.stdin.buffer.read()
+    try:
+        with open(descriptor, "rb", buffering=0, closefd=False) as file:
+            return file.read()
+    except OSError as exc:
+        raise CommandError(f"standard input cannot be read: {exc.strerror}") from exc
+
+
 def _problems(error: Any, source: str = "") -> CommandError:
     """Return the problems of files, each as a line that says where it is."""
     before = f"{source}: " if source else ""
-    return CommandError("\n".join(f"error: {before}{problem}" for problem in error.problems), is_bare=True)
+    lines = [f"error: {before}{problem}" for problem in error.problems]
+    return CommandError("\n".join(lines).replace("or pass recursive=True", "or use -R"), is_bare=True)
 
 
 def source_error(verb: str, source: str, error: TrioformerError) -> Exception:
     """Return a rejection with the file that the object is in, as kubectl says it."""
     from ..errors import InvalidError, StatusError  # noqa: PLC0415  # after requests alone
 
-    if not isinstance(error, StatusError) or isinstance(error, InvalidError):
+    if isinstance(error, InvalidError):
+        error.add_note(f'{_NOTE}{verb} "{source}"')  # which kubectl says only of several errors
+        return error
+    if not isinstance(error, StatusError):
         return error
     message = f'error when {verb} "{source}": {error.status_message}'
     plain = describe_failure(error, "")
@@ -211,9 +232,17 @@ def raise_all(errors: list[Exception]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        # As for kubectl: of several, none is printed after "error: ".
-        raise ExceptionGroup("some objects failed", [_without_prefix(each) for each in errors])
+        raise ExceptionGroup("some objects failed", [_one_of_several(each) for each in errors])
 
 
-def _without_prefix(error: Exception) -> Exception:
-    return CommandError(str(error), code=error.code, is_bare=True) if isinstance(error, CommandError) else error
+def _one_of_several(error: Exception) -> Exception:
+    """Return an error as kubectl prints it among others: without ``error: ``, and on one line."""
+    from ..errors import InvalidError  # noqa: PLC0415  # after several errors alone
+
+    if isinstance(error, CommandError):
+        return CommandError(str(error), code=error.code, is_bare=True)
+    if isinstance(error, InvalidError):
+        notes = [each for each in getattr(error, "__notes__", ()) if each.startswith(_NOTE)]
+        parts = [*notes, error.status_message]
+        return CommandError(f"Error from server ({error.reason}): {': '.join(parts)}", is_bare=True)
+    return error

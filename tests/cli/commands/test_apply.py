@@ -241,6 +241,19 @@ def test_fields_of_two_managers_are_united() -> None:
     }
 
 
+async def test_several_errors_are_a_line_each(api_server: APIServer, file: Path) -> None:
+    bad = CONFIG.replace("name: web", "name: Bad")
+    result = await apply(api_server, file, bad)
+    assert result.err.startswith('The ConfigMap "Bad" is invalid: metadata.name: Invalid value: "Bad": ')
+    unknown = "apiVersion: x.io/v1\nkind: Foo\nmetadata: {name: a}\n"
+    result = await apply(api_server, file, f"{bad}---\n{unknown}")
+    assert result.code == 1
+    first, second, third = result.err.splitlines()
+    assert first.startswith('resource mapping not found for name: "a"')
+    assert second == "ensure CRDs are installed first"
+    assert third.startswith('Error from server (Invalid): error when creating "web.yaml": ConfigMap "Bad" is invalid: ')
+
+
 async def test_a_rejected_object_does_not_keep_the_others(api_server: APIServer, file: Path) -> None:
     missing = CONFIG.replace("name: web", "name: web, namespace: nope")
     result = await apply(api_server, file, f"{missing}---\n{CONFIG}")
@@ -341,6 +354,11 @@ async def test_directories_patterns_and_standard_input_are_read(
     for place in ("sub/a.yaml", "sub/inner/b.yaml", "sub/c.json"):
         name = Path(place).stem
         write(Path(place), json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}))
+    empty = await run(api_server, "apply", "-f", ".")
+    assert (
+        empty.err
+        == "error: .: the directory contains no file *.json, *.yaml, *.yml, or use -R for the directories in it\n"
+    )
     assert (await run(api_server, "apply", "-f", "sub")).out == "secret/a created\nsecret/c created\n"
     assert (await run(api_server, "apply", "-f", "sub", "-R")).out.count("\n") == 3
     assert (await run(api_server, "apply", "-f", "sub/*.json,sub/a.yaml")).out.split()[::2] == ["secret/c", "secret/a"]

@@ -119,7 +119,7 @@ def _check(session: Session, flags: argparse.Namespace) -> str:
     if flags.prune and flags.server_side and (flags.all or flags.prune_allowlist):
         raise CommandError("--prune with --server-side needs a label selector, -l, and has no --prune-allowlist")
     if flags.validate not in _VALIDATION:
-        raise UsageError(
+        raise CommandError(
             f'invalid - validate option "{flags.validate}"; must be one of: strict (or true), warn, ignore (or false)'
         )
     return dry_run
