@@ -70,6 +70,38 @@ async def test_all_that_has_arrived_is_received_at_once() -> None:
     assert await socket.receive_batch() == []
 
 
+async def test_other_tasks_run_while_many_small_frames_are_parsed() -> None:
+    socket, peer = pair()
+    count, turns, received = 2000, 0, b""
+    await peer.send(*(BytesMessage(data=b"\x01x") for _ in range(count)), CloseConnection(code=1000))
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_turns)
+        while batch := await socket.receive_batch():
+            ((_, data),) = batch
+            assert len(data) <= 256
+            received += data
+        nursery.cancel_scope.cancel()
+    assert len(received) == count
+    assert turns >= count // 256
+
+
+async def test_a_receive_that_is_cancelled_between_frames_loses_nothing() -> None:
+    socket, peer = pair()
+    await peer.send(*(BytesMessage(data=b"\x01x") for _ in range(300)))
+    assert await socket.receive_batch() == [(1, b"x" * 256)]
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await socket.receive_batch()
+    assert await socket.receive_batch() == [(1, b"x" * 44)]
+
+
 async def test_large_data_is_sent_in_pieces() -> None:
     socket, peer = pair()
     data = bytes(range(256)) * 1024
@@ -204,6 +236,16 @@ async def test_what_is_wrong_is_an_error_after_what_was_right(make: Callable[[Pe
     for _ in range(2):
         with pytest.raises(trio.BrokenResourceError, match=problem):
             await socket.receive()
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [(1000, ""), (1001, "close code 1001"), (1005, ""), (4000, "close code 4000")]
+)
+async def test_an_end_without_a_reason_has_its_code(code: int, text: str) -> None:
+    socket, peer = pair()
+    await peer.send(CloseConnection(code=code))
+    assert await socket.receive() is None
+    assert socket.close_text == text
 
 
 @pytest.mark.parametrize("has_close_frame", [False, True])

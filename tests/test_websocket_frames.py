@@ -73,8 +73,14 @@ def by_wsproto(data: list[bytes]) -> tuple[list[Any], bool]:
 
 
 def fed(received: ReceivedMessages, data: bytes) -> list[tuple[int, bytes] | Event]:
-    """What a parser makes of bytes, without views."""
-    return [(item[0], bytes(item[1])) if isinstance(item, tuple) else item for item in received.feed(data)]
+    """What a parser makes of bytes, in slices, without views."""
+    found: list[tuple[int, bytes] | Event] = []
+    received.feed(data)
+    while received.has_more:
+        items = received.take(3)
+        assert len(items) <= 3
+        found += [(item[0], bytes(item[1])) if isinstance(item, tuple) else item for item in items]
+    return found
 
 
 def by_us(data: list[bytes]) -> tuple[list[Any], bool]:
@@ -116,7 +122,8 @@ async def test_what_a_client_sends_is_left_to_wsproto(data: bytes, cuts: list[in
 def test_whole_messages_are_views_of_what_has_arrived() -> None:
     received = ReceivedMessages(Connection(ConnectionType.CLIENT), is_client=True)
     data = frame(BINARY, b"\x01" + bytes(300)) + frame(BINARY, b"\x02ab")
-    (first, second) = received.feed(data)
+    received.feed(data)
+    (first, second) = received.take(10)
     assert isinstance(first, tuple)
     assert isinstance(second, tuple)
     assert (first[0], len(first[1]), first[1].obj) == (1, 300, data)
@@ -126,7 +133,19 @@ def test_whole_messages_are_views_of_what_has_arrived() -> None:
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 65_537])
 def test_each_size_is_read(size: int) -> None:
     received = ReceivedMessages(Connection(ConnectionType.CLIENT), is_client=True)
-    (piece,) = received.feed(frame(BINARY, b"\x01" + bytes(size)))
+    received.feed(frame(BINARY, b"\x01" + bytes(size)))
+    (piece,) = received.take(10)
     assert isinstance(piece, tuple)
     assert len(piece[1]) == size
     assert not received.is_inside
+
+
+@given(data=st.lists(usual, max_size=10).map(b"".join), cuts=st.lists(st.integers(0, 1_000_000), max_size=12))
+async def test_messages_without_channels_are_whole(data: bytes, cuts: list[int]) -> None:
+    frames = Connection(ConnectionType.CLIENT)
+    frames.receive_data(data)
+    expected = b"".join(bytes(event.data) for event in frames.events() if isinstance(event, BytesMessage))
+    received = ReceivedMessages(Connection(ConnectionType.CLIENT), is_client=True, has_channels=False)
+    found = [item for each in parts(data, cuts) for item in fed(received, each) if isinstance(item, tuple)]
+    assert b"".join(content for _, content in found) == expected
+    assert {channel for channel, _ in found} <= {0}

@@ -47,6 +47,8 @@ _PIECE: Final = 32 * 1024
 """Bytes of one message, as kubectl sends them."""
 _RECEIVE_SIZE: Final = 512 * 1024
 """Bytes that are received at once; the connections of a client decrypt as many at once."""
+_SLICE: Final = 256
+"""Frames that are parsed before other tasks run."""
 _CHANNEL_OF: Final = itemgetter(0)
 _FAILURES: Final = (CloseReason.PROTOCOL_ERROR, CloseReason.INVALID_FRAME_PAYLOAD_DATA, CloseReason.MESSAGE_TOO_BIG)
 
@@ -93,7 +95,8 @@ class ChannelSocket:
     @property
     def is_readable(self) -> bool:
         """Whether something has arrived that was not received; of a stream that cannot tell, False."""
-        return bool(self._pieces or self._has_peer_closed or getattr(self._stream, "is_readable", False))
+        has_data = self._pieces or self._received.has_more or self._has_peer_closed
+        return bool(has_data or getattr(self._stream, "is_readable", False))
 
     async def send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
         """Send bytes on a channel; what other tasks send is between messages.  Without any, nothing is sent.
@@ -170,13 +173,16 @@ class ChannelSocket:
                     raise trio.BrokenResourceError(self._failure)
                 if self._has_peer_closed:
                     return
-                data = await self._receive_bytes()
-                if not data:
+                if self._received.has_more:
+                    await trio.lowlevel.checkpoint()  # a peer can send a hundred thousand frames that arrive at once
+                elif data := await self._receive_bytes():
+                    self._received.feed(data)
+                else:
                     # Kubelets and proxies often end connections without a close frame.
                     self._has_peer_closed = True
                     self._failure = "the connection has ended inside of a message" if self._received.is_inside else ""
                     continue
-                await self._handle(data)
+                await self._handle()
         finally:
             self._is_receiving = False
 
@@ -250,9 +256,9 @@ class ChannelSocket:
             if await self._send_control(Ping(), must_wait=False):
                 self._pinged_at = min(self._pinged_at, now)
 
-    async def _handle(self, data: bytes) -> None:
-        """Take the pieces of messages out of what has arrived, and respond to control frames."""
-        for event in self._received.feed(data):  # what is wrong with a frame is a CloseConnection, too
+    async def _handle(self) -> None:
+        """Take pieces of messages out of what has arrived, and respond to control frames."""
+        for event in self._received.take(_SLICE):  # what is wrong with a frame is a CloseConnection, too
             if isinstance(event, tuple):
                 self._pieces.append(event)
             elif isinstance(event, Ping):
@@ -267,7 +273,8 @@ class ChannelSocket:
     async def _handle_close(self, event: CloseConnection) -> None:
         self._has_peer_closed = True
         if event.code != CloseReason.NORMAL_CLOSURE:
-            self.close_text = event.reason or ""
+            is_coded = event.code != CloseReason.NO_STATUS_RCVD
+            self.close_text = event.reason or (f"close code {int(event.code)}" if is_coded else "")
         if event.code in _FAILURES:
             self._failure = f"the WebSocket has failed: {event.reason or 'code ' + str(int(event.code))}"
         await self._send_control(CloseConnection(code=CloseReason.NORMAL_CLOSURE))

@@ -10,6 +10,7 @@ So wsproto decides what is wrong, and what comes out is what wsproto makes of th
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final, TypeAlias, final
 
 from wsproto.connection import Connection
@@ -35,20 +36,34 @@ class ReceivedMessages:
     Args:
         frames: The connection of wsproto, which also sends.
         is_client: Whether the peer is a server; what clients send is masked, and passed to wsproto.
-        has_channels: Whether the first byte of each message is a channel; otherwise all are on channel 0.
+        has_channels: Whether messages begin with the number of a channel; otherwise all are of channel 0.
     """
 
-    __slots__ = ("_channel", "_frames", "_has_channels", "_held", "_is_control", "_is_plain", "_left")
+    __slots__ = (
+        "_channel",
+        "_data",
+        "_frames",
+        "_has_channels",
+        "_is_control",
+        "_is_plain",
+        "_left",
+        "_position",
+        "has_more",
+    )
 
     def __init__(self, frames: Connection, *, is_client: bool, has_channels: bool = True) -> None:
+        self.has_more: bool = False
+        """Whether :meth:`take` has not yet returned everything."""
         self._frames = frames
         self._has_channels = has_channels
         self._channel: int | None = None
         """The channel of the message that is being received; None at its beginning."""
-        self._held = b""
-        """The beginning of a header whose end has not arrived."""
+        self._data = b""
+        """What was fed last, and a header before it of which only the beginning had arrived."""
+        self._position = 0
+        """Where what is not done begins."""
         self._left = 0
-        """Bytes of the present frame that have not arrived."""
+        """Bytes of the present frame that are not done."""
         self._is_control = False
         """Whether the present frame is passed to wsproto."""
         self._is_plain = is_client
@@ -59,33 +74,46 @@ class ReceivedMessages:
         """Whether a part of a message has arrived, and not the rest."""
         return self._channel is not None
 
-    def feed(self, data: bytes) -> list[Piece | Event]:
-        """Parse bytes, and return the pieces of messages and the events of other frames, in their order.
+    def feed(self, data: bytes) -> None:
+        """Add bytes that have arrived; only when everything before was taken."""
+        self._data, self._position = self._data + data if self._data else data, 0
+        self.has_more = True
+
+    def take(self, most: int) -> list[Piece | Event]:
+        """Parse some frames, and return the pieces of messages and the events of other frames, in their order.
 
         A ``BytesMessage`` is one that is empty, and so has no channel.
-        A ``CloseConnection`` is also the event of what is no frame, and the last one: nothing may be fed after it.
+        A ``CloseConnection`` is also the event of what is no frame; what follows it is ignored.
+
+        Args:
+            most: How many to return at most.
         """
-        if self._held:
-            data, self._held = self._held + data, b""
         found: list[Piece | Event] = []
-        has_channels = self._has_channels
-        view, position, end = memoryview(data), 0, len(data)
-        while position < end:
+        data, position, end = self._data, self._position, len(self._data)
+        view = memoryview(data)
+        while len(found) < most:
+            if not self._is_plain:
+                most -= len(found)
+                is_full = self._pass_on(data[position:], most, found) == most
+                position, self.has_more = end, is_full and not isinstance(found[-1], CloseConnection)
+                break
+            if position == end:
+                self.has_more = False
+                break
             if self._left:
                 after = min(position + self._left, end)
                 self._left -= after - position
                 if not self._is_control:
                     self._take(view[position:after], not self._left, found)
-                elif self._pass_on(data[position:after], found):
-                    break
+                elif self._pass_on(data[position:after], 1, found) and isinstance(found[-1], CloseConnection):
+                    after, self.has_more = end, False
                 position = after
-                continue
-            if not self._is_plain:
-                self._pass_on(data[position:], found)
+                if self.has_more:
+                    continue
                 break
             begin = position + 2
             if begin > end:
-                self._held = data[position:]
+                self.has_more = False
                 break
             first, size = data[position], data[position + 1]
             if first != _BINARY or size >= _MASKED:
@@ -98,24 +126,30 @@ class ReceivedMessages:
                 width, least = _SIZES[size]
                 begin += width
                 if begin > end:
-                    self._held = data[position:]
+                    self.has_more = False
                     break
                 size = int.from_bytes(data[position + 2 : begin], "big")
                 if size < least or size >> 63:  # wsproto says what is wrong with it
                     self._is_plain = False
                     continue
             position = begin + size
-            if size and position <= end:
-                found.append((data[begin], view[begin + 1 : position]) if has_channels else (0, view[begin:position]))
+            if size and position <= end and self._has_channels:
+                found.append((data[begin], view[begin + 1 : position]))
             elif size:
                 self._left, self._is_control, position = size, False, begin
             else:
                 self._take(view[:0], True, found)
+        self._position = position
+        if not self.has_more:
+            self._data = data[position:]
         return found
 
     def _take(self, data: memoryview, is_end: bool, found: list[Piece | Event]) -> None:
         """Take bytes of a message."""
-        channel = self._channel if self._has_channels else 0
+        channel = self._channel
+        if not self._has_channels:
+            found.append((0, data))
+            return
         if channel is None:
             if not data:
                 if is_end:
@@ -125,12 +159,15 @@ class ReceivedMessages:
         found.append((channel, data))
         self._channel = None if is_end else channel
 
-    def _pass_on(self, data: bytes, found: list[Piece | Event]) -> bool:
-        """Let wsproto parse bytes, and return whether nothing follows."""
-        self._frames.receive_data(data)
-        for event in self._frames.events():
+    def _pass_on(self, data: bytes, most: int, found: list[Piece | Event]) -> int:
+        """Let wsproto parse bytes, and return how many frames it has found."""
+        if data:
+            self._frames.receive_data(data)
+        count = 0
+        for event in islice(self._frames.events(), most):
+            count += 1
             if isinstance(event, BytesMessage):
                 self._take(memoryview(bytes(event.data)), event.frame_finished and event.message_finished, found)
             else:
                 found.append(event)
-        return bool(found) and isinstance(found[-1], CloseConnection)
+        return count

@@ -148,6 +148,7 @@ async def test_version_4_does_all_but_ending_the_input() -> None:
         (messages(b"\x03not json"), "instead of a Status there is 'not json'"),
         (messages(b"\x03[]"), "the node has not sent a valid Status"),
         (messages(b"\x03" + bytes(100_000)), "the Status of the process is too long"),
+        (messages(*[b"\x03{", b"\x01x"] * 100), "the Status of the process is too long"),
         (messages(b"\x01" + bytes(100))[:50], "the connection has ended inside of a message"),
         (b"\x82", "the connection has ended"),
         (b"\xff\xff", "the WebSocket has failed"),

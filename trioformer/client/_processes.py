@@ -49,8 +49,12 @@ RESIZE: Final = 4
 MAX_BUFFERED: Final = 1024 * 1024
 """Bytes that wait for the reader of a stream before nothing more is received."""
 _MAX_STATUS: Final = 64 * 1024
+_MAX_STATUS_PIECES: Final = 64
+"""Pieces that it may arrive in; each time, all of it is decoded."""
 _END_PATIENCE: Final = 1.0
 """Seconds for which the connection may stay open after the Status, in which what was written last may arrive."""
+_LAST_PATIENCE: Final = 0.1
+"""Seconds of that for what has arrived before anybody has received it."""
 _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
 
 
@@ -99,6 +103,7 @@ class PodProcess(metaclass=NoPublicConstructor):
     exit_code: int | None = attrs.field(default=None, init=False)
     """Its exit code; None until it is known."""
     _status: bytearray = attrs.field(factory=bytearray, init=False)
+    _status_pieces: int = attrs.field(default=0, init=False)
     _status_deadline: float = attrs.field(default=math.inf, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
     """What :meth:`wait` raises."""
@@ -182,7 +187,8 @@ class PodProcess(metaclass=NoPublicConstructor):
             if self._status_deadline == math.inf:
                 received = await self._socket.receive_batch()
             else:
-                with trio.move_on_at(self._status_deadline):
+                # After a time in which nobody has received, what has arrived meanwhile is received first.
+                with trio.move_on_at(max(self._status_deadline, trio.current_time() + _LAST_PATIENCE)):
                     received = await self._socket.receive_batch()
         except trio.BrokenResourceError as exc:
             self._end(exc)
@@ -201,12 +207,13 @@ class PodProcess(metaclass=NoPublicConstructor):
 
     def _take_status(self, data: bytes) -> None:
         self._status += data
+        self._status_pieces += 1
         if not data or self.exit_code is not None or self._error is not None:
             return
         try:
             status: object = decode(bytes(self._status))
         except (DecodeError, RecursionError):
-            if len(self._status) > _MAX_STATUS:
+            if len(self._status) > _MAX_STATUS or self._status_pieces > _MAX_STATUS_PIECES:
                 self._end(trio.BrokenResourceError("the Status of the process is too long"))
             return  # the rest of it may follow
         self._status_deadline = trio.current_time() + _END_PATIENCE
