@@ -1,0 +1,215 @@
+"""Streams through kube-apiserver and kwok's kubelet when one of the two is killed, and their slow readers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support.remains import open_files, wait_for_tasks_to_end
+from trioformer import open_client
+from trioformer.client import Api, run_in_pod
+from trioformer.errors import AlreadyExistsError, ConnectionFailedError, StatusError
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import ControlPlane
+from trioformer.watchtools import has_condition, wait_for
+
+KUBELET = """\
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterExec
+metadata:
+  name: all
+spec:
+  execs:
+  - local:
+      workDir: /
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterAttach
+metadata:
+  name: all
+spec:
+  attaches:
+  - logsFile: {file}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterLogs
+metadata:
+  name: all
+spec:
+  logs:
+  - logsFile: {file}
+    follow: true
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterPortForward
+metadata:
+  name: all
+spec:
+  forwards:
+  - ports: [8080]
+    target:
+      address: 127.0.0.1
+      port: {port}
+"""
+SPEC = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
+UNREACHABLE = re.compile("error dialing backend|connection refused")
+SLEEP = ["sh", "-c", "echo begun; exec sleep 1000"]
+MEBIBYTE = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("logs") / "pod.log"
+    path.write_text("2026-01-01T00:00:00.000000000Z stdout F one\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A port of this machine that never responds."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, log: Path, port: int) -> Iterator[ControlPlane]:
+    """A control plane whose programs are killed; the last test leaves it without kwok."""
+    directory = tmp_path_factory.mktemp("assets")
+    for name in ("etcd", "kube-apiserver", "kwok"):
+        (directory / name).symlink_to(assets / name)
+    shutil.copy(assets / "kwok.yaml", directory)
+    with (directory / "kwok.yaml").open("a") as stages:
+        stages.write(KUBELET.format(file=log, port=port))
+    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
+    trio.run(control_plane.__aenter__)
+    yield control_plane
+    trio.run(control_plane.__aexit__, None, None, None)
+
+
+@asynccontextmanager
+async def opened(cluster: ControlPlane) -> AsyncIterator[Api[Pod]]:
+    async with open_client(kubeconfig=cluster.kubeconfig) as client:
+        pods = client.api(Pod, namespace="default")
+        with suppress(AlreadyExistsError):
+            await pods.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+        with trio.fail_after(60):
+            await wait_for(pods, "one", has_condition("Ready"))
+        yield pods
+
+
+async def test_a_slow_reader_receives_everything(cluster: ControlPlane) -> None:
+    size = 4 * MEBIBYTE
+    received = 0
+    async with opened(cluster) as pods:
+        with trio.fail_after(60):
+            async with pods.exec("one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
+                assert process.stdout is not None
+                async for data in process.stdout:
+                    assert len(data) <= 2 * MEBIBYTE
+                    received += len(data)
+                    await trio.sleep(0.1)
+                assert await process.wait() == 0
+    assert received == size
+
+
+async def break_exec(pods: Api[Pod], began: Callable[[], None], killed: str) -> None:
+    async with pods.exec("one", SLEEP, stdin=True) as process:
+        assert process.stdout is not None
+        assert await process.stdout.receive_some() == b"begun\n"
+        began()
+        if killed == "kwok":
+            # The end of the node's connection is a success for kube-apiserver, and it says so.
+            assert await process.stdout.receive_some() == b""
+            assert await process.wait() == 0
+            return
+        with pytest.raises(trio.BrokenResourceError):
+            await process.stdout.receive_some()
+        with pytest.raises(ConnectionFailedError, match="ended before the process did"):
+            await process.wait()
+
+
+async def break_kubectl(cluster: ControlPlane, assets: Path, began: Callable[[], None], killed: str) -> None:
+    command = [str(assets / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), "exec", "one", "--", *SLEEP]
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    async with process.stdout:
+        assert await process.stdout.receive_some() == b"begun\n"
+        began()
+        assert await process.wait() == (0 if killed == "kwok" else 1)
+
+
+async def break_attach(pods: Api[Pod], began: Callable[[], None], _: str) -> None:
+    async with pods.attach("one") as process:
+        began()
+        # Its exit code is 0 also when a connection between the server and the node has ended.
+        try:
+            assert process.stdout is not None
+            async for _ in process.stdout:
+                pass
+            assert await process.wait() == 0
+        except (trio.BrokenResourceError, ConnectionFailedError, StatusError):
+            pass
+
+
+async def break_port(pods: Api[Pod], began: Callable[[], None], killed: str) -> None:
+    async with pods.connect_port("one", 8080) as stream:
+        await stream.send_all(b"hello")
+        began()
+        if killed == "kwok":
+            return  # kube-apiserver does not tell that the node has gone
+        with suppress(trio.BrokenResourceError):
+            assert await stream.receive_some() == b""
+
+
+@pytest.mark.parametrize("killed", ["kube-apiserver", "kwok"])
+async def test_what_is_open_ends_when_a_server_is_killed(killed: str, cluster: ControlPlane, assets: Path) -> None:
+    async with opened(cluster) as pods:
+        tasks, open_before = trio.lowlevel.current_statistics().tasks_living, len(open_files())
+        left = 4
+        all_began = trio.Event()
+
+        def began() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                all_began.set()
+
+        with trio.fail_after(40):
+            async with trio.open_nursery() as nursery:
+                for each in (break_exec, break_attach, break_port):
+                    nursery.start_soon(each, pods, began, killed)
+                nursery.start_soon(break_kubectl, cluster, assets, began, killed)
+                await all_began.wait()
+                await trio.sleep(0.5)  # kwok opens the file of attach and the port after the response
+                if killed == "kwok":
+                    os.kill(cluster.process_ids["kwok"], signal.SIGKILL)
+                else:
+                    await cluster.kill_api_server()
+            await wait_for_tasks_to_end(tasks)
+        assert len(open_files()) <= open_before
+        if killed == "kwok":
+            for operation in (run_in_pod(pods, "one", ["true"]), pods.logs("one")):
+                with pytest.raises(StatusError, match=UNREACHABLE):
+                    await operation
+            with pytest.raises(StatusError):
+                async with pods.follow_logs("one") as lines:
+                    await anext(lines)
+        else:
+            with pytest.raises(ConnectionFailedError, match="refused"):
+                await run_in_pod(pods, "one", ["true"])
+            await cluster.start_api_server()
+            assert (await run_in_pod(pods, "one", ["echo", "again"])).text == "again\n"
