@@ -161,13 +161,7 @@ get deploy,cm,secret -o name
 """.strip().splitlines()
 """Arguments, as in a shell."""
 
-_OWNERS = (
-    "``apply --server-side`` does not take over what was applied without it before: what is removed from a file stays."
-)
-
 DIFFERENT_CHANGES: Final = {
-    "get cm settings -o jsonpath={.metadata.managedFields[*].manager}": _OWNERS,
-    "describe -f FILES/settings.yaml": _OWNERS,
     "label cm settings 'a b=c'": "Spaces that follow each other in an error are one.",
     "label cm --all set=yes": "The same error of several objects is printed once.",
 }

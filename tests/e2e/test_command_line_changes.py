@@ -75,6 +75,8 @@ def write_files(directory: Path) -> Path:
 def check(found: dict[str, str]) -> None:
     unexpected = [f"{each}\n{text}" for each, text in found.items() if each.partition(". ")[2] not in DIFFERENT_CHANGES]
     assert not unexpected, f"{len(unexpected)} differ:\n\n" + "\n\n".join(unexpected)
+    # What was mended is no difference any more.
+    assert {each.partition(". ")[2] for each in found} == DIFFERENT_CHANGES.keys()
 
 
 async def test_changes_on_kube_apiserver_are_those_of_kubectl(
