@@ -48,6 +48,17 @@ def same(name: str, target: str) -> bytes:
     return member(name, tarfile.LNKTYPE, target)
 
 
+def attributes(values: dict[str, str]) -> bytes:
+    """Return the attributes of the file that follows."""
+    data = b"".join(_record(f"{key}={value}\n") for key, value in values.items())
+    return member("attributes", tarfile.XHDTYPE, size=len(data)) + data + bytes(-len(data) % 512)
+
+
+def _record(text: str) -> bytes:
+    size = len(text) + 3
+    return f"{size if len(str(size)) == 2 else size - 1} {text}".encode()
+
+
 @pytest.fixture
 def copy(web: ScriptedPod, pods: Api[Pod], here: Path) -> Callable[..., Awaitable[CopyResult]]:
     """Copies "data" out of a container that sends an archive."""
@@ -188,6 +199,21 @@ DAMAGED = {
     "a name of less than no bytes": [directory("data"), member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=-512)],
     "a file of less than no bytes": [directory("data"), member("data/a", size=-5_000), END],
     "nothing but the end": [END],
+    "a path of 20,000 characters": [directory("data"), file("data/" + "x/" * 10_000), END],
+    "attributes in attributes": [directory("data"), *[attributes({"a": "b"})] * 900, file("data/a"), END],
+    "too many global attributes": [
+        directory("data"),
+        tarfile.TarInfo.create_pax_global_header({str(each): "" for each in range(2_000)}),
+        file("data/a"),
+        END,
+    ],
+    "a sparse file of no numbers": [directory("data"), attributes({"GNU.sparse.map": "x,y"}), file("data/a"), END],
+    "a sparse file without a map": [
+        directory("data"),
+        attributes({"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}),
+        file("data/a", b"x\n"),
+        END,
+    ],
 }
 
 

@@ -9,14 +9,20 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable
-from typing import Final, final
+from typing import Any, Final, TypeVar, final
 
 from ..._text import quoted
 from ._results import CopyProblem, Counter, is_inside, local_problem
 from ._tree import LocalTree, Parts
 
-_MAX_HEADER: Final = 4 * 1024 * 1024
+T = TypeVar("T")
+
+_MAX_HEADER: Final = 1024 * 1024
 """Bytes of what describes one file: names, attributes, the map of a sparse file."""
+_MAX_NAME: Final = 16 * 1024
+"""Characters of a path; some of them are kept, for what is skipped."""
+_MAX_GLOBAL: Final = 1_000
+"""Attributes that hold for all files."""
 _PIECE: Final = 256 * 1024
 _KINDS: Final = {
     tarfile.CHRTYPE: "a device",
@@ -50,6 +56,8 @@ class ArchiveStream:
         self._header_size = 0
         self.last = b""
         """What was read last."""
+        self.has_failed = False
+        """Whether no more can be received."""
 
     def begin_header(self) -> None:
         """The header of the next file follows."""
@@ -83,7 +91,9 @@ class ArchiveStream:
 
     def _fill(self) -> bool:
         if not self._rest:
+            self.has_failed = True  # until something was received
             self._rest = memoryview(self._receive())
+            self.has_failed = False
         return bool(self._rest)
 
     def _take(self, size: int) -> memoryview:
@@ -123,17 +133,11 @@ class Unpacker:
             CopyProblem: The archive has paths that were not requested, or a file cannot be written.
         """
         try:
-            # It reads the first header.
-            with tarfile.open(
-                fileobj=self._stream,  # type: ignore[call-overload]  # it needs nothing but these methods
-                mode="r:",
-                encoding="utf-8",
-                errors="surrogateescape",
-            ) as archive:
-                while (member := archive.next()) is not None:
-                    archive.members.clear()  # they would be kept for ever
-                    self._take(member)
-                    self._stream.begin_header()
+            archive = self._parsed(self._open)
+            while (member := self._parsed(archive.next)) is not None:
+                archive.members.clear()  # they would be kept for ever
+                self._take(member, len(archive.pax_headers))
+                self._stream.begin_header()
         except tarfile.ReadError as exc:
             self._drain()
             raise DamagedArchive(f"the archive is damaged: {exc}") from exc
@@ -152,13 +156,33 @@ class Unpacker:
         if self._tree is not None:
             self._tree.close()
 
+    def _open(self) -> Any:
+        """Return the TarFile, which has read the first header; typeshed does not know all of it."""
+        return tarfile.open(
+            fileobj=self._stream,  # type: ignore[call-overload]  # it needs nothing but these methods
+            mode="r:",
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+
+    def _parsed(self, parse: Callable[[], T]) -> T:
+        """Parse a header.  Those of a hostile archive make tarfile raise whatever Python has, even RecursionError."""
+        try:
+            return parse()
+        except Exception as exc:
+            if self._stream.has_failed or isinstance(exc, tarfile.ReadError):
+                raise
+            raise tarfile.ReadError(f"a header that is not valid: {type(exc).__name__}") from exc
+
     def _drain(self) -> None:
         while self._stream.read_data(_PIECE):
             pass
 
     # --- members ---
 
-    def _take(self, member: tarfile.TarInfo) -> None:
+    def _take(self, member: tarfile.TarInfo, attributes: int) -> None:
+        if len(member.name) > _MAX_NAME or attributes > _MAX_GLOBAL:
+            raise tarfile.ReadError("a path that is too long, or too many attributes")
         parts = self._parts(member.name)
         if not parts and self._tree is None:
             if self._begin(member):
