@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
 
 from ..._text import quoted
 from ._results import CopyProblem, Counter, is_inside, local_problem
@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 _MAX_HEADER: Final = 1024 * 1024
 """Bytes of what describes one file: names, attributes, the map of a sparse file."""
+_MAX_HEADERS: Final = 16
+"""Headers that one file may have.  tarfile calls itself for each, and must not meet Python's limit of recursion inside
+of a call into trio's thread, which would never end."""
 _MAX_NAME: Final = 16 * 1024
 """Characters of a path; some of them are kept, for what is skipped."""
 _MAX_GLOBAL: Final = 1_000
@@ -53,7 +56,7 @@ class ArchiveStream:
         self._receive = receive
         self._rest = memoryview(b"")
         self._position = 0
-        self._header_size = 0
+        self._header_size = self._headers = 0
         self.last = b""
         """What was read last."""
         self.has_failed = False
@@ -61,7 +64,13 @@ class ArchiveStream:
 
     def begin_header(self) -> None:
         """The header of the next file follows."""
-        self._header_size = 0
+        self._header_size = self._headers = 0
+
+    def count_header(self) -> None:
+        """Count a header of the next file."""
+        self._headers += 1
+        if self._headers > _MAX_HEADERS:
+            raise tarfile.ReadError(f"more than {_MAX_HEADERS} headers of one file")
 
     def tell(self) -> int:
         """Return the number of bytes that were read."""
@@ -158,15 +167,24 @@ class Unpacker:
 
     def _open(self) -> Any:
         """Return the TarFile, which has read the first header; typeshed does not know all of it."""
+        stream = self._stream
+
+        class Member(tarfile.TarInfo):
+            @classmethod
+            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+                stream.count_header()
+                return super().frombuf(buf, encoding, errors)
+
         return tarfile.open(
             fileobj=self._stream,  # type: ignore[call-overload]  # it needs nothing but these methods
             mode="r:",
+            tarinfo=Member,
             encoding="utf-8",
             errors="surrogateescape",
         )
 
     def _parsed(self, parse: Callable[[], T]) -> T:
-        """Parse a header.  Those of a hostile archive make tarfile raise whatever Python has, even RecursionError."""
+        """Parse a header.  Those of a hostile archive make tarfile raise whatever Python has, such as ValueError."""
         try:
             return parse()
         except Exception as exc:
