@@ -1,0 +1,78 @@
+"""Kubeconfigs that are wrong, and kinds, names and servers that do not exist: one line each, and exit code 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import run, run_alone
+from trioformer.testing import APIServer
+
+CONTEXT = "current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
+CLUSTER = CONTEXT + "clusters: [{name: c, cluster: {%s}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b"{{{", "a key must be a string"),
+        (b"[]", "must be a YAML mapping, not a list"),
+        (b"clusters: 3\n", "clusters: must be a list"),
+        (b"\xff\xfe\x00", "is not UTF-16 text"),
+        (b"a: \xff\n", "utf-8"),
+        (CONTEXT.encode(), "names the cluster 'c', which does not exist"),
+        ((CLUSTER % "server: 'ht!tp://x'").encode(), "must begin with https://"),
+        ((CLUSTER % "server: 'https://x', certificate-authority: ca.crt").encode(), "does not exist"),
+        ((CLUSTER % "").encode(), "server"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", ["get pods", "exec web-0 -- true", "logs web-0", "port-forward web-0 80", "apply -f x"]
+)
+async def test_a_kubeconfig_that_is_wrong_is_named(command: str, content: bytes, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(content)
+    (tmp_path / "x").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
+    command = command.replace("-f x", f"-f {tmp_path / 'x'}")
+    result = await run_alone(f"--kubeconfig={path}", *command.split())
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"error: {path}: ")
+    assert problem in result.err.lower() or problem in result.err
+
+
+@pytest.mark.parametrize("where", ["/", "/nonexistent/config"])
+async def test_a_kubeconfig_that_cannot_be_read_is_named(where: str) -> None:
+    result = await run_alone(f"--kubeconfig={where}", "get", "pods")
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert where in result.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["get nopes", "describe nopes", "delete nopes x", "label nopes x a=b", "wait nopes/x --for=delete", "watch nopes"],
+)
+async def test_an_unknown_kind_is_named(command: str, api_server: APIServer) -> None:
+    result = await run(api_server, *command.split())
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert 'the server doesn\'t have a resource type "nopes"' in result.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "get pod web-9",
+        "describe pod web-9",
+        "logs web-9",
+        "exec web-9 -- true",
+        "attach web-9",
+        "port-forward web-9 :80",
+        "cp web-9:/x /nonexistent/x",
+        "rollout status deploy/web-9",
+    ],
+)
+async def test_a_name_that_does_not_exist_is_named(command: str, api_server: APIServer) -> None:
+    result = await run(api_server, *command.split())
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert '"web-9" not found' in result.err
