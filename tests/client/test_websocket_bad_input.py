@@ -164,7 +164,7 @@ CASES: dict[str, list[Command | Bytes]] = {
         after_switch(OUTPUT, frame(BINARY, bytes((channel,)) + b"x"), END) for channel in (0, 4, 5, 7, 255)
     ],
     "a message is text": [after_switch(OUTPUT, frame(TEXT, b"\x01hello"), END)],
-    "a message is empty": [after_switch(OUTPUT, frame(BINARY))],
+    "a message is empty": [after_switch(OUTPUT, frame(BINARY), END)],
     "what should be the Status is something else": [
         after_switch(status(b"not json")),
         after_switch(status(b"[]")),
