@@ -45,8 +45,11 @@ _CLOSE_PATIENCE: Final = 0.5
 """Seconds that sending the close frame may take."""
 _PIECE: Final = 32 * 1024
 """Bytes of one message, as kubectl sends them."""
-_RECEIVE_SIZE: Final = 512 * 1024
-"""Bytes that are received at once; the connections of a client decrypt as many at once."""
+_RECEIVE_SIZE: Final = 256 * 1024
+"""Bytes that are received at once; the connections of a client decrypt as many at once.
+
+With 512 KiB glibc returns the memory to the kernel after each read, which takes as long as decrypting.
+"""
 _SLICE: Final = 256
 """Frames that are parsed before other tasks run."""
 _CHANNEL_OF: Final = itemgetter(0)

@@ -54,7 +54,7 @@ RESUMABLE: Final = math.inf
 httpcore passes it to each read, and nothing else of the request.
 """
 _RECEIVE_SIZE = 256 * 1024
-"""Bytes that one read of a socket may return, unless more are wanted: sixteen TLS records of the maximum size."""
+"""Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
 _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
 
 
@@ -312,8 +312,8 @@ class _TLSStream(_SocketStream):
                 await self._flush()
                 return
 
-    async def _receive(self, wanted: int = 0, *, resumable: bool = False) -> None:
-        data = await self._receive_some(max(_RECEIVE_SIZE, wanted), resumable=resumable)
+    async def _receive(self, *, resumable: bool = False) -> None:
+        data = await self._receive_some(_RECEIVE_SIZE, resumable=resumable)
         if data:
             self._received.write(data)
         else:
@@ -335,7 +335,7 @@ class _TLSStream(_SocketStream):
             await self._flush()  # a response to the peer's TLS messages, such as a key update
             if pieces or self._is_ended or self._received.eof:
                 return b"".join(pieces)
-            await self._receive(max_bytes, resumable=resumable)
+            await self._receive(resumable=resumable)
 
     def _decrypt(self, max_bytes: int) -> list[bytes]:
         """Decrypt everything that has arrived, up to ``max_bytes``."""
