@@ -132,7 +132,7 @@ async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:
 
 
 def test_the_package_provides_exactly_the_names_that_it_lists() -> None:
-    classes = set(trioformer.testing.__all__) - {"ProcessHandler"}  # an alias
+    classes = set(trioformer.testing.__all__) - {"ConnectionHandler", "ProcessHandler"}  # aliases
     assert {name: getattr(trioformer.testing, name).__name__ for name in classes} == {name: name for name in classes}
     assert set(trioformer.testing.__all__) <= set(dir(trioformer.testing))
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):

@@ -332,7 +332,8 @@ class _TLSStream(_SocketStream):
     async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
         while True:
             pieces = self._decrypt(max_bytes)
-            await self._flush()  # a response to the peer's TLS messages, such as a key update
+            if pieces or not (self._is_ended or self._received.eof):
+                await self._flush()  # a response to the peer's TLS messages, such as a key update
             if pieces or self._is_ended or self._received.eof:
                 return b"".join(pieces)
             await self._receive(resumable=resumable)
