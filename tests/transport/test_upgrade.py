@@ -14,6 +14,7 @@ import trustme
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport, upgrade
+from trioformer.transport._upgraded_stream import UpgradedStream
 
 HEADERS = [(b"Connection", b"Upgrade"), (b"Upgrade", b"echo")]
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
@@ -97,6 +98,28 @@ async def test_both_sides_speak_at_the_same_time_after_a_switch(tls: bool) -> No
     (head,) = server.heads
     assert head.startswith(b"GET /x?a=1&a=2 HTTP/1.1\r\n")
     assert b"Upgrade: echo\r\n" in head
+
+
+async def test_a_stream_is_readable_when_something_has_arrived() -> None:
+    async def speak_when_asked(stream: trio.abc.Stream) -> None:
+        await stream.send_all(SWITCH)
+        await stream.receive_some()
+        await stream.send_all(b"hello")
+        await stream.receive_some()
+
+    async with (
+        serving(speak_when_asked, tls=False) as server,
+        open_transport(connected(server)) as transport,
+        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+    ):
+        stream = response.upgraded
+        assert isinstance(stream, UpgradedStream)
+        assert not stream.is_readable
+        await stream.send_all(b"go")
+        assert await stream.receive_some(1) == b"h"
+        assert stream.is_readable
+        assert await stream.receive_some() == b"ello"
+        assert not stream.is_readable
 
 
 @pytest.mark.parametrize("tls", [False, True])

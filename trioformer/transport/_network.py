@@ -194,6 +194,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
     def switch_protocols(self) -> None:
         """Leave HTTP: from now on there are only :meth:`receive_raw` and :meth:`send_raw`."""
         self._head_patience = self.body_patience = None
+        self._merger = ChunkMerger(self._limits)  # no response is incomplete any more
 
     async def receive_raw(self, max_bytes: int) -> bytes:
         """Receive bytes that are not HTTP; raises trio's errors."""
