@@ -53,8 +53,7 @@ RESUMABLE: Final = math.inf
 
 httpcore passes it to each read, and nothing else of the request.
 """
-_RECEIVE_SIZE = 256 * 1024
-"""Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
+_RECEIVE_SIZE: Final = 256 * 1024  # of one read of a socket: sixteen TLS records of the maximum size
 _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
 
 
