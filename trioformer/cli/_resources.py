@@ -127,23 +127,25 @@ async def select(
         resource = find_resource(served, kinds[0])
         return Selection(tuple(_target(resource, namespace, name) for name in names), len(names) == 1)
     resources = dict.fromkeys(find_resource(served, kind) for kind in kinds)
-    return Selection(tuple(_target(resource, namespace) for resource in resources), False)
+    return Selection(tuple(Target(each, namespace if each.namespaced else None) for each in resources), False)
 
 
 def check_name(name: str) -> None:
-    """Check that a name can be a part of a path.
+    """Check that a name can be a part of a path; without one, the path would be that of all objects.
 
     Raises:
         CommandError: It cannot.
     """
+    if not name:
+        raise CommandError("resource name may not be empty")
     problems = [f"may not be '{each}'" for each in (".", "..") if name == each]
     problems += [f"may not contain '{each}'" for each in "/%" if each in name]
     if problems:
         raise CommandError(f'invalid resource name "{name}": [{" ".join(problems)}]')
 
 
-def _target(resource: ResourceInfo, namespace: str | None, name: str = "") -> Target:
-    if resource.namespaced and name and namespace is None:
+def _target(resource: ResourceInfo, namespace: str | None, name: str) -> Target:
+    if resource.namespaced and namespace is None:
         raise CommandError("a resource cannot be retrieved by name across all namespaces")
     check_name(name)
     return Target(resource, namespace if resource.namespaced else None, name)

@@ -24,7 +24,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     command = flags.after_dashes
     if command is None and len(flags.arguments) > 1:
         raise UsageError("exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead")
-    if not flags.arguments:
+    if not any(flags.arguments):
         raise CommandError("pod, type/name or --filename must be specified")
     if not command:
         raise CommandError("you must specify at least one command for the container")

@@ -62,7 +62,7 @@ async def read_named(client: Client, session: Session, arguments: Sequence[str])
         StatusError: There is no such object.
     """
     kind, slash, name = arguments[0].rpartition("/")
-    if len(arguments) == 1 and (kind in ("pod", "pods", "po") or not slash) and name:
+    if len(arguments) == 1 and (not slash or (kind in ("pod", "pods", "po") and name)):
         check_name(name)
         target = Target(PODS, session.namespace, name)
     else:

@@ -42,7 +42,8 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     if flags.sort_by not in ("", "cpu", "memory"):
         raise CommandError("--sort-by accepts only cpu or memory")
     name = flags.arguments[0] if flags.arguments else ""
-    check_name(name)
+    if name:
+        check_name(name)
     if name and flags.selector:
         flag = "--selector" if flags.command == "top node" else "selector"
         raise CommandError(f"only one of NAME or {flag} can be provided")
