@@ -12,11 +12,11 @@ import httpx
 import pytest
 import trio
 
-from tests.support.cli import opener_of, run, run_alone
+from tests.support.cli import Result, opener_of, run, run_alone
 from trioformer.cli._commands import COMMANDS
 from trioformer.cli._main import run_command
-from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import ConfigMap, Namespace
+from trioformer.models import ObjectMeta, from_dict
+from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
 from trioformer.testing import APIServer
 
 
@@ -131,7 +131,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     )
 
 
-async def test_the_response_must_arrive_within_the_request_timeout(autojump_clock: object) -> None:
+async def test_a_response_must_arrive_within_the_request_timeout(autojump_clock: object) -> None:
     async def never(_: httpx.Request) -> httpx.Response:
         await trio.sleep_forever()
         raise AssertionError
@@ -139,10 +139,30 @@ async def test_the_response_must_arrive_within_the_request_timeout(autojump_cloc
     err = io.StringIO()
     arguments = ["get", "pods", "-s", "http://cluster.example", "--request-timeout=2s"]
     code = await run_command(arguments, io.StringIO(), err, {}, opener_of(httpx.MockTransport(never)))
-    assert (code, err.getvalue()) == (
-        1,
-        "Unable to connect to the server: no response within --request-timeout=2s\n",
-    )
+    problem = "discover the resources of /api: http://cluster.example (overrides): no response within 2 s"
+    assert (code, err.getvalue()) == (1, f"Unable to connect to the server: {problem}\n")
+
+
+async def test_a_command_may_take_longer_than_a_request(api_server: APIServer, autojump_clock: object) -> None:
+    api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "main"}]}}))
+    given = ["wait", "pod/web-0", "--for=delete", "--timeout=4s", "--request-timeout=2s"]
+    began_at = trio.current_time()
+    result = await run(api_server, *given)
+    assert result == Result(1, "", "error: timed out waiting for the condition on pods/web-0\n")
+    assert trio.current_time() == pytest.approx(began_at + 4)
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "1e3", "-1", "1.5", "1x"])
+async def test_a_request_timeout_is_read_as_kubectls(api_server: APIServer, given: str) -> None:
+    result = await run(api_server, "get", "pods", f"--request-timeout={given}")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: Invalid timeout value. Timeout must be a single integer in seconds, or ")
+
+
+@pytest.mark.parametrize("given", ["", "0", "0s", "-1s", "5", "+5", "1.5s"])
+async def test_a_request_timeout_may_be_no_limit(api_server: APIServer, given: str) -> None:
+    result = await run(api_server, "get", "pods", f"--request-timeout={given}")
+    assert result == Result(0, "", "No resources found in default namespace.\n")
 
 
 async def test_verbosity_must_be_a_number() -> None:

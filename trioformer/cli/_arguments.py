@@ -33,7 +33,7 @@ _VALUED: Final = {
     "--kubeconfig": "Path to the kubeconfig file to use for CLI requests.",
     "--password": "Password for basic authentication to the API server",
     "--proxy-url": "URL of the proxy to the API server",
-    "--request-timeout": "The length of time to wait before giving up, such as 1s or 2m. 0 means no limit.",
+    "--request-timeout": "How long to wait for the response to a single request, such as 1s or 2m. 0 means no limit.",
     "--tls-server-name": "Server name to use for server certificate validation",
     "--token": "Bearer token for authentication to the API server",
     "--user": "The name of the kubeconfig user to use",

@@ -9,18 +9,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TextIO, final
 
 import attrs
-import trio
 
 from ._failures import CommandError, UsageError
+from ._values import duration_value
 
 if TYPE_CHECKING:
     from ..client import Client
     from ..kubeconfig import ClusterConfig, ConfigOverrides
     from ..transport import ServerWarning
 
-__all__ = ["Session", "parse_duration"]
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+__all__ = ["Session"]
 
 
 @final
@@ -92,32 +90,21 @@ class Session:
 
     @asynccontextmanager
     async def open_client(self) -> AsyncGenerator[Client, None]:
-        """Open a client of the cluster; its block ends with an error after ``--request-timeout``."""
+        """Open a client of the cluster, each of whose requests has to end within ``--request-timeout``."""
         from ..client import open_client  # noqa: PLC0415  # `version --client` needs none
+        from ..client._internal import limit_request_time  # noqa: PLC0415  # likewise
 
-        try:
-            timeout = parse_duration(self.flags.request_timeout or "0", "--request-timeout")
-        except UsageError as exc:
-            raise CommandError(
-                "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
-                "corresponding time unit (e.g. 1s | 2m | 3h)"
-            ) from exc
-        with trio.CancelScope() as scope:
-            if timeout:
-                scope.deadline = trio.current_time() + timeout
-            async with (self.opener or open_client)(
-                self.config,
-                user_agent=_user_agent(),
-                warning_handler=self._warn,
-                field_manager="trioformer-cli",
-                retries=2,
-            ) as client:
-                yield client
-        if scope.cancelled_caught:
-            raise CommandError(
-                f"Unable to connect to the server: no response within --request-timeout={self.flags.request_timeout}",
-                is_bare=True,
-            )
+        timeout = _request_timeout(self.flags.request_timeout or "0")
+        async with (self.opener or open_client)(
+            self.config,
+            user_agent=_user_agent(),
+            warning_handler=self._warn,
+            field_manager="trioformer-cli",
+            retries=2,
+        ) as client:
+            if timeout > 0:
+                limit_request_time(client, timeout)
+            yield client
 
     def _warn(self, warning: ServerWarning) -> None:
         self.warnings += 1
@@ -161,18 +148,15 @@ def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
     )
 
 
-def parse_duration(text: str, flag: str) -> float:
-    """Return the seconds of a duration such as ``1m30s``, as Go writes them; a number alone is seconds.
-
-    Raises:
-        UsageError: The text is not a duration.
-    """
-    import re  # noqa: PLC0415  # not every command has a duration
-
+def _request_timeout(text: str) -> float:
+    """Return the seconds of ``--request-timeout``, which needs no unit; 0 and less are no limit."""
+    number = text.removeprefix("+")
+    if number.isascii() and number.isdecimal():
+        return float(number)
     try:
-        return float(text)
-    except ValueError:
-        parts = re.findall(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", text)
-        if not parts or "".join(number + unit for number, unit in parts) != text:
-            raise UsageError(f'invalid argument "{text}" for "{flag}" flag: time: invalid duration "{text}"') from None
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+        return duration_value(text, "--request-timeout")
+    except UsageError as exc:
+        raise CommandError(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
+            "corresponding time unit (e.g. 1s | 2m | 3h)"
+        ) from exc

@@ -50,6 +50,8 @@ class Transport(metaclass=NoPublicConstructor):
         health: What the requests have shown about the server.
         limits: The limits of what the server may send.
         plugin: The command of the credential plugin; empty without one.
+        request_timeout: Seconds for each attempt of a request, unless it is a watch; None for no other limit than that
+            of a silent server.  Of a streamed response they are for the head.
     """
 
     __slots__ = (
@@ -67,6 +69,7 @@ class Transport(metaclass=NoPublicConstructor):
         "health",
         "limits",
         "plugin",
+        "request_timeout",
         "server",
     )
 
@@ -87,6 +90,7 @@ class Transport(metaclass=NoPublicConstructor):
         self.health: ServerHealth = health
         self.limits: Limits = limits
         self.plugin: str = "" if config.exec is None else config.exec.command
+        self.request_timeout: float | None = None
         self.server: str = config.server
         self._host = urlsplit(config.server).netloc
         self._observer = observer
@@ -179,7 +183,7 @@ class Transport(metaclass=NoPublicConstructor):
         while True:
             async with self._limited(outgoing) as throttled:
                 try:
-                    body, received, credential = await self._send(outgoing, attempts.number, throttled)
+                    body, received, credential = await self._send_in_time(outgoing, attempts.number, throttled)
                 except (ConnectionFailedError, LimitExceededError) as exc:
                     if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
                         raise
@@ -321,7 +325,7 @@ class Transport(metaclass=NoPublicConstructor):
         while True:
             async with self._limited_watch(attempts) if for_watch else self._limited(outgoing) as throttled:
                 try:
-                    body, _, credential = await self._send(outgoing, attempts.number, throttled)
+                    body, _, credential = await self._send_in_time(outgoing, attempts.number, throttled)
                 except (ConnectionFailedError, LimitExceededError) as exc:
                     if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
                         raise
@@ -411,6 +415,17 @@ class Transport(metaclass=NoPublicConstructor):
         if self._rate_limiter is not None and attempts.number > 1:
             await self._rate_limiter.wait()
         yield None
+
+    async def _send_in_time(
+        self, outgoing: Outgoing, attempt: int, throttled: float | None
+    ) -> tuple[ByteStream, bytes, Credential]:
+        if self.request_timeout is None or outgoing.for_watch:
+            return await self._send(outgoing, attempt, throttled)
+        with trio.move_on_after(self.request_timeout):
+            return await self._send(outgoing, attempt, throttled)
+        where = outgoing.where or f"{outgoing.method} {outgoing.path}"
+        problem = f"no response within {self.request_timeout:g} s"
+        raise ConnectionFailedError(f"{where}: {self.health.server_text}: {problem}")
 
     async def _send(
         self, outgoing: Outgoing, attempt: int, throttled: float | None

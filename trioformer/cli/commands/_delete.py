@@ -14,7 +14,8 @@ from .._dry_run import strategy_of
 from .._failures import CommandError, UsageError
 from .._manifests import add_file_flags, has_files, raise_all, read_documents, source_error
 from .._resources import Target, group_kind
-from .._session import Session, parse_duration
+from .._session import Session
+from .._values import duration_value
 from ._chosen import add_choice_flags, choose
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     if flags.all and flags.selector:
         raise CommandError("setting 'all' parameter but found a non empty selector. ")
     plan = _plan(session, flags)
-    timeout = parse_duration(flags.timeout, "--timeout")
+    timeout = duration_value(flags.timeout, "--timeout")
     if plan.grace_period == 0:
         session.note(
             "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. "
