@@ -18,7 +18,7 @@ import yaml
 from tests.e2e.kubectl_invocations import DIFFERENCES
 from trioformer.cli._main import run_command
 
-__all__ = ["Printed", "Programs", "config_of", "difference_of", "write_kubeconfig"]
+__all__ = ["PAGE", "Printed", "Programs", "config_of", "difference_of", "write_kubeconfig"]
 
 PROGRAM: Final = re.compile(r"\b(kubectl|trioformer)\b")
 AGE: Final = re.compile(r"(?<![\w.=/])\d+[dhms](?:\d+[hms])?(?![\w/])( *)")
@@ -29,6 +29,9 @@ ATTEMPTS: Final = 5
 
 Printed: TypeAlias = tuple[int, str, str]
 """The exit code, standard output and standard error."""
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
+"""What says how the tool differs from kubectl."""
 
 
 @attrs.frozen

@@ -176,7 +176,9 @@ class Both:
         for item in items:
             for key in ("uid", "resourceVersion", "creationTimestamp"):
                 del item["metadata"][key]
-            for entry in item["metadata"].get("managedFields", ()):
+            owners = item["metadata"].get("managedFields", [])
+            owners.sort(key=lambda entry: (entry["manager"], entry["operation"]))  # the server sorts by the second
+            for entry in owners:
                 entry["time"] = ""
             for key in ("clusterIP", "clusterIPs"):
                 item.get("spec", {}).pop(key, None)

@@ -13,7 +13,7 @@ import trio
 import yaml
 
 from tests.e2e.kubectl_invocations import DIFFERENCES, OF_SERVERS, OF_THE_TOOL
-from tests.e2e.kubectl_programs import Programs, config_of, write_kubeconfig
+from tests.e2e.kubectl_programs import PAGE, Programs, config_of, write_kubeconfig
 from tests.e2e.workloads import is_rolled_out, make_namespace
 from trioformer import open_client
 from trioformer.manifests import apply_manifests, load_manifests
@@ -24,7 +24,6 @@ from trioformer.testing import APIServer, ControlPlane, serve_http
 from trioformer.watchtools import has_condition, wait_for
 
 OBJECTS: Final = Path(__file__).parents[1] / "support" / "kubectl_objects.yaml"
-PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
 
 
 def check(found: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ import trio
 import yaml
 
 from tests.e2e.kubectl_changes import CHANGES, DIFFERENT_CHANGES, FILES
-from tests.e2e.kubectl_programs import Printed, Programs, config_of, difference_of, write_kubeconfig
+from tests.e2e.kubectl_programs import PAGE, Printed, Programs, config_of, difference_of, write_kubeconfig
 from tests.e2e.workloads import make_namespace
 from trioformer import open_client
 from trioformer.testing import APIServer, ControlPlane, serve_http
@@ -28,7 +28,6 @@ RANDOM: Final = re.compile(
     r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # uids
     r'|(?<=resourceVersion: ")\d+|(?<="resourceVersion":")\d+'
 )
-PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
 LAST: Final = "get cm,secret,svc -o yaml --show-managed-fields"
 
 

@@ -7,10 +7,9 @@ from typing import Final
 
 import trio
 
-from tests.e2e.kubectl_programs import Programs, config_of, write_kubeconfig
+from tests.e2e.kubectl_programs import PAGE, Programs, config_of, write_kubeconfig
 from trioformer.testing import APIServer, ScriptedProcess, serve_http
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "howto" / "command-line.rst"
 INVOCATIONS: Final = """
 logs one
 logs pod/one
