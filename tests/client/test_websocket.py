@@ -90,8 +90,8 @@ NO_UPGRADE = (
         (refusal("400 Bad Request", b"no", "text/plain"), BadRequestError, "no"),
         (switch(accept="x"), UnexpectedResponseError, "not that of a WebSocket"),
         (switch(upgrade="SPDY/3.1"), UnexpectedResponseError, "not that of a WebSocket"),
-        (switch(""), UnexpectedResponseError, "the server speaks none of v4.channel.k8s.io"),
-        (switch("channel.k8s.io"), UnexpectedResponseError, "the server speaks only channel.k8s.io of v4"),
+        (switch(""), UnexpectedResponseError, "speaks no known protocol, and not v4.channel"),
+        (switch("channel.k8s.io"), UnexpectedResponseError, "speaks only channel.k8s.io, and not v4"),
         (b"", ConnectionFailedError, "exec in pods/web-0 in namespace default"),
     ],
 )

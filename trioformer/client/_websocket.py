@@ -59,8 +59,8 @@ async def open_channels(
         ).decode("ascii"):
             raise _unexpected(response, where, "the response is not that of a WebSocket")
         if protocol not in protocols:
-            said = f"only {protocol}" if protocol else "none"
-            raise _unexpected(response, where, f"the server speaks {said} of {' and '.join(protocols)}")
+            said = f"only {protocol}" if protocol else "no known protocol"
+            raise _unexpected(response, where, f"the server speaks {said}, and not {' or '.join(protocols)}")
         socket = ChannelSocket(response.upgraded, protocol, is_client=True)
         try:
             yield socket, response.server
