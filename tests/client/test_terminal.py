@@ -161,6 +161,32 @@ async def test_without_a_terminal_the_bytes_are_copied(web: ScriptedPod, pods: A
     assert (tmp_path / "err").read_bytes() == b"sorted"
 
 
+async def test_both_outputs_go_to_the_same_slow_reader(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async def both(process: ScriptedProcess) -> int:
+        for _ in range(1000):
+            await process.stdout.send_all(b"o" * 100)
+            await process.stderr.send_all(b"e" * 100)
+        return 5
+
+    async def read(into: bytearray) -> None:
+        while data := await stream.receive_some(4096):
+            await wait_all_tasks_blocked()
+            into += data
+
+    web.on_exec(both)
+    received = bytearray()
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    async with trio.lowlevel.FdStream(reader) as stream, trio.open_nursery() as nursery:
+        nursery.start_soon(read, received)
+        async with pods.exec("web-0", ["both"]) as process:
+            try:
+                assert await interact(process, stdout=writer, stderr=writer) == 5
+            finally:
+                os.close(writer)
+    assert (received.count(b"o"), received.count(b"e")) == (100_000, 100_000)
+
+
 async def test_a_process_has_a_terminal_where_this_program_has_none(web: ScriptedPod, pods: Api[Pod]) -> None:
     web.on_exec(shell)
     given, writer = os.pipe()

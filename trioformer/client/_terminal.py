@@ -40,7 +40,7 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
         process: The process; what it was opened without is not connected.
         stdin: The file descriptor to read.
         stdout: The file descriptor to write the output to.
-        stderr: The file descriptor to write the standard error to.
+        stderr: The file descriptor to write the standard error to; it may be that of the output.
 
     Returns:
         The exit code of the process.
@@ -64,11 +64,12 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
             if process.stdin is not None:
                 start(partial(_send, stdin, process.stdin))
             if process.stderr is not None:
+                turns = {stdout: trio.Lock(), stderr: trio.Lock()}  # one task can wait for a descriptor
                 async with _beside(waits=True) as start_output:
-                    start_output(partial(_write, process.stderr, stderr))
-                    await _write(process.stdout, stdout)
+                    start_output(partial(_write, process.stderr, stderr, turns[stderr]))
+                    await _write(process.stdout, stdout, turns[stdout])
             else:
-                await _write(process.stdout, stdout)
+                await _write(process.stdout, stdout, trio.Lock())
             return await process.wait()
 
 
@@ -164,18 +165,19 @@ async def _send(fd: int, stdin: ProcessInput) -> None:
             return  # the process has ended
 
 
-async def _write(output: ProcessOutput | None, fd: int) -> None:
+async def _write(output: ProcessOutput | None, fd: int, turn: trio.Lock) -> None:
     if output is None:
         return
     try:
         async for data in output:
             rest = memoryview(data)
-            while rest:
-                await _wait(trio.lowlevel.wait_writable, fd)
-                try:
-                    rest = rest[os.write(fd, rest[:_PIECE]) :]
-                except BlockingIOError:
-                    continue
+            async with turn:
+                while rest:
+                    await _wait(trio.lowlevel.wait_writable, fd)
+                    try:
+                        rest = rest[os.write(fd, rest[:_PIECE]) :]
+                    except BlockingIOError:
+                        continue
     except trio.BrokenResourceError:
         pass  # wait() shows why
 
