@@ -305,6 +305,8 @@ async def test_wrong_arguments_are_refused_before_a_request(
         (TypeError, r"write \['sh', '-c', 'ls /'\]", "ls /", {}),
         (TypeError, "one of them is", ["ls", 1], {}),
         (ValueError, "must not be empty", [], {}),
+        (ValueError, "must not contain a NUL", ["ls", "a\0b"], {}),
+        (TypeError, "container must be a name", ["ls"], {"container": 3}),
         (ValueError, "one of stdin, stdout and stderr", ["ls"], {"stdout": False, "stderr": False}),
         (ValueError, "pass tty=True", ["ls"], {"terminal_size": TerminalSize(1, 1)}),
         (TypeError, "image", ["ls"], {"image": "x"}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -47,6 +49,25 @@ async def test_a_command_that_fails_is_an_error_unless_it_is_not_checked(web: Sc
     with pytest.raises(CommandFailedError, match=f"^{begin} false has ended with exit code 1$"):
         await run_in_pod(pods, "web-0", ["false"])
     assert (await run_in_pod(pods, "web-0", ["ls"], check=False)).exit_code == 2
+
+
+async def test_a_command_may_be_any_iterable(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.script_command(["ls", "/"], exit_code=2)
+    command: Any = (each for each in ("ls", "/"))
+    assert (await run_in_pod(pods, "web-0", command, check=False)).command == ("ls", "/")
+    with pytest.raises(CommandFailedError, match="the command ls has ended with exit code 2"):
+        await run_in_pod(pods, "web-0", iter(["ls", "/"]))  # type: ignore[arg-type]  # that is the test
+
+
+async def test_wrong_arguments_are_refused_before_a_request(api_server: APIServer, pods: Api[Pod]) -> None:
+    wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (TypeError, "input must be bytes or text, not", {"input": 5}),
+        (ValueError, "max_output_bytes must be at least 0, not -1", {"max_output_bytes": -1}),
+    ]
+    for kind, text, given in wrong:
+        with pytest.raises(kind, match=text):
+            await run_in_pod(pods, "web-0", ["ls"], **given)
+    assert list(api_server.requests) == []
 
 
 @pytest.mark.parametrize("given", [b"", b"\x00\xff" * 2_000_000, "hellö"])

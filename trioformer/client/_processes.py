@@ -392,7 +392,7 @@ def check_command(command: Sequence[str]) -> list[str]:
 
     Raises:
         TypeError: It is not a sequence of texts.
-        ValueError: It is empty.
+        ValueError: It is empty, or has a NUL, which no argument of a program can have.
     """
     if isinstance(command, str):
         raise TypeError(f"a command is a list of texts; for a shell, write ['sh', '-c', {command!r}]")
@@ -400,6 +400,8 @@ def check_command(command: Sequence[str]) -> list[str]:
     for each in found:
         if not isinstance(each, str):
             raise TypeError(f"a command is a list of texts, and one of them is {describe(each)}")
+        if "\0" in each:
+            raise ValueError(f"a command must not contain a NUL: {each!r}")
     if not found:
         raise ValueError("a command must not be empty")
     return found
@@ -421,6 +423,8 @@ async def open_process(
     terminal_size: TerminalSize | None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Open a process; :meth:`Api.exec` describes it."""
+    if not (container is None or isinstance(container, str)):
+        raise TypeError(f"container must be a name, not {describe(container)}")
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
         raise ValueError("one of stdin, stdout and stderr must be requested")

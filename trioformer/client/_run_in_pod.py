@@ -8,12 +8,13 @@ from typing import Final, final
 import attrs
 import trio
 
+from .._suggestions import describe
 from .._util import raise_ungrouped
 from ..errors import CommandFailedError, LimitExceededError, TrioformerError
 from ..models.core_v1 import Pod
 from ._api import Api
 from ._paths import ObjectName
-from ._processes import PodProcess, ProcessInput, ProcessOutput
+from ._processes import PodProcess, ProcessInput, ProcessOutput, check_command
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 500
@@ -73,13 +74,18 @@ async def run_in_pod(
         LimitExceededError: The output is larger.
         StatusError: As for :meth:`Api.exec`; or the node could not execute the command, which may not exist.
         UnexpectedResponseError: As for :meth:`Api.exec`.
+        TypeError: An argument is of another type.
+        ValueError: The command is empty, or ``max_output_bytes`` is negative.
         ConnectionFailedError: As for :meth:`Api.exec`; or the connection ended before the command did.
         TrioformerError: There is ``input``, and the server cannot tell the command where it ends.
 
     Cancellation:
         Ends the connection.  The command loses its input and output, but the node does not kill it.
     """
-    data = input.encode() if isinstance(input, str) else input
+    command = check_command(command)
+    data = _input(input)
+    if max_output_bytes < 0:
+        raise ValueError(f"max_output_bytes must be at least 0, not {max_output_bytes}")
     async with api.exec(name, command, namespace=namespace, container=container, stdin=data is not None) as process:
         outputs = _Outputs(process, max_output_bytes)
         if process.stdin is None or data is None:
@@ -98,6 +104,17 @@ async def run_in_pod(
             f"{text}: {end}" if end else text, exit_code=exit_code, stdout=done.stdout, stderr=done.stderr
         )
     return done
+
+
+def _input(given: object) -> bytes | None:
+    """Return the bytes of the input, before the command is started."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return given.encode()
+    if not isinstance(given, bytes | bytearray | memoryview):
+        raise TypeError(f"input must be bytes or text, not {describe(given)}")
+    return bytes(given)
 
 
 @final
