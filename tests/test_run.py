@@ -401,9 +401,10 @@ async def test_a_closed_output_ends_a_program_in_silence(lines: int, then: str, 
     assert (done.returncode, done.stderr) == (code, errors)
 
 
-async def test_an_output_that_cannot_be_written_is_reported_in_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+async def test_an_output_that_cannot_be_written_is_reported_in_one_line(unbuffered: dict[str, str]) -> None:
     command = [sys.executable, "-c", PRINTS.format(lines=3, then="pass")]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | unbuffered
     with trio.fail_after(30):
         full = os.open("/dev/full", os.O_WRONLY)
         done = await trio.run_process(command, stdout=full, capture_stderr=True, check=False, cwd=ROOT, env=environment)

@@ -16,10 +16,12 @@ The state of a run is in the dispositions of the two signals:
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
@@ -302,9 +304,17 @@ def _is_broken(stream: TextIO | None) -> bool:
 
 
 def _errno_of_output() -> int | None:
-    """Return why standard output cannot be written: what is left in Python's buffer fails again."""
+    """Return why standard output cannot be written: what is left in Python's buffer fails again.
+
+    With PYTHONUNBUFFERED nothing is left, so the device or the disk is asked.
+    """
     try:
         _flush(sys.stdout)
+        if getattr(sys.stdout, "write_through", False):
+            number = sys.stdout.fileno()
+            os.write(number, b"")
+            if stat.S_ISREG(os.fstat(number).st_mode) and not os.fstatvfs(number).f_bavail:
+                return errno.ENOSPC
     except OSError as error:
         return error.errno
     return None

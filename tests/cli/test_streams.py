@@ -73,6 +73,13 @@ def test_a_full_disk_is_an_error_of_one_line(command: str, kubeconfig: Path) -> 
     )
 
 
+@pytest.mark.parametrize("command", ["exec web-0 -- write", "exec -i web-0 -- write </dev/null"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_process_with_a_full_output_is_an_error_of_one_line(command: str, unbuffered: str, kubeconfig: Path) -> None:
+    problem = "error: cannot write to standard output: No space left on device\n"
+    assert shell(f"TOOL {command} >/dev/full", kubeconfig, PYTHONUNBUFFERED=unbuffered) == (1, "", problem)
+
+
 def test_streams_that_are_closed_are_as_dev_null(kubeconfig: Path) -> None:
     # As for kubectl: Go opens /dev/null in their place.
     assert shell("TOOL version --client >&-") == (0, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["add_process_flags", "connect", "has_terminal", "refused_as_by_kubectl"]
 
 _STDIN: Final = 0
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What only writing fails with."""
 
 
 def add_process_flags(parser: Parser) -> None:
@@ -99,4 +102,6 @@ async def _interact(process: PodProcess, out: int, err: int) -> int:
     except BrokenPipeError:  # nobody reads the output any more, which is no failure
         raise
     except OSError as exc:
-        raise CommandError(f"cannot use standard input: {(exc.strerror or str(exc)).lower()}") from exc
+        is_output = process.stdin is None or exc.errno in _FULL
+        what = "write to standard output" if is_output else "use standard input"
+        raise CommandError(f"cannot {what}: {exc.strerror or exc}") from exc
