@@ -145,8 +145,8 @@ async def test_nothing_is_written_through_a_link(
 
 
 async def test_another_name_of_a_link_is_an_error(copy: Callable[..., Awaitable[CopyResult]]) -> None:
-    archive = [directory("data"), link("data/l", "file"), same("data/evil", "data/l"), END]
-    with pytest.raises(CopyFailedError, match="l is not a regular file, so it gets no other name"):
+    archive = [directory("data"), link("data/\x1b\n", "file"), same("data/evil", "data/\x1b\n"), END]
+    with pytest.raises(CopyFailedError, match=r"\\x1b\\n' is not a regular file, so it gets no other name"):
         await copy(*archive)
 
 
@@ -214,6 +214,15 @@ DAMAGED = {
         file("data/a", b"x\n"),
         END,
     ],
+    **{
+        f"a sparse file of {size} bytes with a part at {place}": [
+            directory("data"),
+            attributes({"GNU.sparse.map": place, "GNU.sparse.size": size}),
+            file("data/a"),
+            END,
+        ]
+        for size, place in (("9" * 20, "0,1"), ("-4", "0,1"), ("5", "9" * 20 + ",1"), ("5", "-5,1"))
+    },
 }
 
 

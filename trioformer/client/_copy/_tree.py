@@ -98,7 +98,8 @@ class LocalTree:
             parent, name = self._enter(parts), parts[-1]
             with self._naming(existing):
                 if not stat.S_ISREG(os.stat(existing[-1], dir_fd=source, follow_symlinks=False).st_mode):
-                    raise CopyProblem(f"{self._whole(existing)} is not a regular file, so it gets no other name")
+                    problem = "is not a regular file, so it gets no other name"
+                    raise CopyProblem(f"{quoted(self._whole(existing))} {problem}")
             with self._naming(parts), self._temporary(parent, parts) as temporary:
                 os.link(existing[-1], temporary, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final, Self, TypeVar, final
 
 from ..._text import quoted
@@ -24,6 +25,8 @@ _MAX_HEADERS: Final = 16
 of a call into trio's thread, which would never end."""
 _MAX_NAME: Final = 16 * 1024
 """Characters of a path; some of them are kept, for what is skipped."""
+_MAX_POSITION: Final = 2**63 - 1
+"""The last position in a file that the system can be asked for."""
 _MAX_GLOBAL: Final = 1_000
 """Attributes that hold for all files."""
 _PIECE: Final = 256 * 1024
@@ -280,6 +283,8 @@ class Unpacker:
         stream = self._stream
         stream.seek(member.offset_data)
         sparse: list[tuple[int, int]] | None = getattr(member, "sparse", None)
+        if sparse is not None and not all(0 <= each <= _MAX_POSITION for each in (member.size, *chain(*sparse))):
+            raise tarfile.ReadError("a sparse file of impossible sizes")
         for offset, size in sparse if sparse is not None else [(0, member.size)]:
             if sparse is not None:
                 os.lseek(descriptor, offset, os.SEEK_SET)
