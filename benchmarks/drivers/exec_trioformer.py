@@ -21,7 +21,6 @@ async def main() -> None:
         measured.end("short")
         measured.begin()
         async with pods.exec(executing.POD, executing.long(options.size)) as process:
-            assert process.stdout is not None
             async for data in process.stdout:
                 received += len(data)
         measured.end("long")

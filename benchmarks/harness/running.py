@@ -102,7 +102,6 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
     deadline = threading.Timer(PATIENCE, process.kill)
     deadline.start()
     result: Result = {}
-    assert process.stdout is not None
     for line in process.stdout:
         if not line.startswith("{"):
             continue

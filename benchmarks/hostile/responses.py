@@ -29,7 +29,6 @@ async def client_of(
     command = [sys.executable, "-m", "hostile.server", name]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
     try:
-        assert process.stdout is not None
         url = (await process.stdout.receive_some()).decode().strip()
         async with open_client(
             ClusterConfig(server=url, source="benchmark"), **_options(limits, compression=compression)

@@ -80,7 +80,8 @@ async def test_a_command_has_its_output_and_its_exit_code(
         either(is_socket, api_server, pods) as api,
         api.exec("web-0", ["ls", "-l", "/a b"]) as process,
     ):
-        assert process.stdin is None
+        with pytest.raises(RuntimeError, match="this process has no stdin: pass stdin=True"):
+            process.stdin  # noqa: B018  # reading it raises
         assert await receive_all(process.stdout) == b"one\n"
         assert await receive_all(process.stderr) == b"\xff"
         assert (await process.wait(), process.exit_code) == (3, 3)
@@ -98,7 +99,6 @@ async def test_a_process_reads_its_input_until_that_is_closed(
         api.exec("web-0", ["cat"], stdin=True) as process,
     ):
         stdin = process.stdin
-        assert stdin is not None
 
         async def send() -> None:
             await stdin.send_all(sent)
@@ -154,7 +154,6 @@ async def test_output_that_nobody_reads_blocks_the_process(
         nursery.start_soon(process.wait)
         await trio.sleep(10)
         assert written < 4 * MIB
-        assert process.stderr is not None
         await process.stderr.aclose()
         assert await receive_all(process.stdout) == b"end"
         with pytest.raises(trio.ClosedResourceError):
@@ -169,8 +168,6 @@ async def test_a_stream_has_one_task_for_each_direction(web: ScriptedPod, pods: 
     web.on_exec(wait)
     async with pods.exec("web-0", ["x"], stdin=True, tty=True) as process:
         stdin, stdout = process.stdin, process.stdout
-        assert stdin is not None
-        assert stdout is not None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stdout.receive_some)
             nursery.start_soon(stdin.send_all, bytes(10 * MIB))
@@ -203,8 +200,8 @@ async def test_a_terminal_has_a_size_and_no_standard_error(web: ScriptedPod, pod
 
     web.on_exec(top)
     async with pods.exec("web-0", ["top"], tty=True, terminal_size=TerminalSize(80, 24)) as process:
-        assert process.stdout is not None
-        assert process.stderr is None
+        with pytest.raises(RuntimeError, match="has no stderr: a terminal shows both outputs, in stdout"):
+            process.stderr  # noqa: B018  # reading it raises
         assert await process.stdout.receive_some() == b"!"
         await process.resize(132, 50)
         assert await process.wait() == 0
@@ -220,7 +217,6 @@ async def test_who_attaches_receives_what_the_container_writes_until_it_ends(web
         found: list[bytes] = []
 
         async def read() -> None:
-            assert process.stdout is not None
             found.extend([data async for data in process.stdout])
 
         nursery.start_soon(read)
@@ -235,7 +231,6 @@ async def test_who_attaches_receives_what_the_container_writes_until_it_ends(web
 async def test_a_function_plays_the_process_that_is_attached_to(web: ScriptedPod, pods: Api[Pod]) -> None:
     web.on_attach(cat, container="main")
     async with pods.attach("web-0", container="main", stdin=True) as process:
-        assert process.stdin is not None
         await process.stdin.send_all(b"hello")
         await process.stdin.aclose()
         assert await receive_all(process.stdout) == b"hello"
@@ -269,8 +264,6 @@ async def test_what_cannot_be_executed_is_an_error(
             async with api.exec(name, ["true"], stdin=True) as process:
                 with pytest.raises(InternalServerError, match=text):
                     await process.wait()
-                assert process.stdin is not None
-                assert process.stdout is not None
                 with pytest.raises(trio.BrokenResourceError, match=text) as raised:
                     await process.stdout.receive_some()
                 assert isinstance(raised.value.__cause__, InternalServerError)
@@ -350,7 +343,6 @@ async def test_a_connection_that_ends_before_the_process_is_an_error(
 
     web.on_exec(break_off)
     async with either(is_socket, api_server, pods) as api, api.exec("web-0", ["x"]) as process:
-        assert process.stdout is not None
         assert await process.stdout.receive_some() == b"half"
         with pytest.raises(trio.BrokenResourceError) as raised:
             await process.stdout.receive_some()
@@ -385,7 +377,6 @@ async def test_a_cancellation_at_any_moment_leaves_nothing(
             trio.lowlevel.add_instrument(instrument)
             try:
                 async with pods.exec("web-0", ["cat"], stdin=True) as process:
-                    assert process.stdin is not None
                     await process.stdin.send_all(bytes(100_000))
                     await process.stdin.aclose()
                     await receive_all(process.stderr)

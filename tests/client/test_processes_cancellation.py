@@ -120,7 +120,6 @@ async def exchange(process: PodProcess) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(receive_all, process.stdout)
         nursery.start_soon(receive_all, process.stderr)
-        assert process.stdin is not None
         await process.stdin.send_all(bytes(100_000))
         await process.stdin.aclose()
     await process.wait()
@@ -138,7 +137,6 @@ async def attach(pods: Api[Pod]) -> None:
 
 async def execute_on_a_terminal(pods: Api[Pod]) -> None:
     async with pods.exec("web-0", ["sh"], stdin=True, tty=True, terminal_size=TerminalSize(80, 24)) as process:
-        assert process.stdin is not None
         await process.resize(100, 50)
         await process.stdin.send_all(b".")
         await receive_all(process.stdout)

@@ -133,7 +133,6 @@ async def test_version_4_does_all_but_ending_the_input() -> None:
         with pytest.raises(TrioformerError, match=r"cannot end the input of a command; that needs Kubernetes 1\.30"):
             await run_in_pod(pods, "web-0", ["cat"], input="x")
         async with pods.exec("web-0", ["cat"], stdin=True) as process:
-            assert process.stdin is not None
             await process.stdin.send_all(b"x")
             await process.stdin.aclose()
             assert await process.wait() == 0

@@ -103,9 +103,6 @@ async def execute_here(process: ScriptedProcess) -> int:
                 check=False,
             )
         )
-        assert run.stdin is not None
-        assert run.stdout is not None
-        assert run.stderr is not None
 
         async def copy(source: trio.abc.ReceiveStream, target: trio.abc.SendStream) -> None:
             try:
@@ -227,7 +224,6 @@ async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: Con
             assert await process.wait() == 0
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         async with pods.exec("one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
-            assert process.stdout is not None
             async for data in process.stdout:
                 digest.update(data)
                 received += len(data)
@@ -243,8 +239,6 @@ async def test_a_terminal_has_its_size(size: TerminalSize | None, one: None, clu
     script = "test -t 0 && echo terminal; read -r line; stty size; read -r line"
     async with opened("real", cluster) as pods:
         async with pods.exec("one", ["sh", "-c", script], stdin=True, tty=True, terminal_size=size) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
             assert process.stderr is None
             with trio.fail_after(30):
                 assert await process.stdout.receive_some() == b"terminal\r\n"
@@ -267,7 +261,6 @@ async def test_what_a_container_writes_arrives_at_who_is_attached(one: None, clu
             await trio.sleep(0.1)
 
     async with opened("real", cluster) as pods, pods.attach("one", stderr=False) as process:
-        assert process.stdout is not None
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(write)
@@ -314,7 +307,6 @@ async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: 
 async def test_an_api_server_that_dies_ends_the_process_with_an_error(one: None, cluster: ControlPlane) -> None:
     async with opened("real", cluster) as pods:
         async with pods.exec("one", ["sh", "-c", "echo begun; exec sleep 1000"]) as process:
-            assert process.stdout is not None
             with trio.fail_after(60):
                 assert await process.stdout.receive_some() == b"begun\n"
                 await cluster.kill_api_server()

@@ -45,9 +45,6 @@ class LocalContainer:
             cwd=self.directory,
             env={**os.environ, "PATH": self.path, "LC_ALL": "C"},
         )
-        assert run.stdin is not None
-        assert run.stdout is not None
-        assert run.stderr is not None
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._copy, process.stdin, run.stdin)

@@ -211,8 +211,8 @@ async def processes(client: Client) -> None:
     pods = client.api(Pod, namespace="default")
     async with pods.exec("web-0", ["cat"], stdin=True, terminal_size=TerminalSize(80, 24), tty=True) as process:
         assert_type(process, PodProcess)
-        assert_type(process.stdin, ProcessInput | None)
-        assert_type(process.stdout, ProcessOutput | None)
+        assert_type(process.stdin, ProcessInput)
+        assert_type(process.stdout, ProcessOutput)
         assert_type(process.exit_code, int | None)
         assert_type(await process.wait(), int)
         assert_type(await interact(process), int)

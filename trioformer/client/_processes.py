@@ -21,7 +21,7 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 from urllib.parse import urlencode
 
 import attrs
@@ -39,6 +39,8 @@ from ._websocket import OUTPUT_PROTOCOLS, PROTOCOLS, open_channels
 
 if TYPE_CHECKING:
     from ..models.core_v1 import Pod
+
+Stream = TypeVar("Stream", bound="ProcessInput | ProcessOutput")
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -78,9 +80,8 @@ class TerminalSize:
 class PodProcess(metaclass=NoPublicConstructor):
     """A process in a container; :meth:`Api.exec` and :meth:`Api.attach` make it, and disconnect it.
 
-    ``stdin``, ``stdout`` and ``stderr`` are streams of trio, or None if they were not requested; a terminal has no
-    ``stderr``.
-    Each may be used by a task of its own.
+    ``stdin``, ``stdout`` and ``stderr`` are streams of trio; each may be used by a task of its own.
+    One that was not requested is a ``RuntimeError``; a terminal has no ``stderr``.
     Their errors are those of trio's streams: ``trio.BrokenResourceError`` is raised ``from`` the
     :class:`~trioformer.errors.ConnectionFailedError` that :meth:`wait` raises.
 
@@ -94,12 +95,9 @@ class PodProcess(metaclass=NoPublicConstructor):
     _server: str
     tty: bool
     """Whether the process has a terminal."""
-    stdin: ProcessInput | None = attrs.field(default=None, init=False)
-    """What the process reads; its ``aclose`` is the end of the input."""
-    stdout: ProcessOutput | None = attrs.field(default=None, init=False)
-    """What the process writes; with a terminal, all of it."""
-    stderr: ProcessOutput | None = attrs.field(default=None, init=False)
-    """What the process writes to its standard error."""
+    _stdin: ProcessInput | None = attrs.field(default=None, init=False)
+    _stdout: ProcessOutput | None = attrs.field(default=None, init=False)
+    _stderr: ProcessOutput | None = attrs.field(default=None, init=False)
     exit_code: int | None = attrs.field(default=None, init=False)
     """Its exit code; None until it is known."""
     _status: bytearray = attrs.field(factory=bytearray, init=False)
@@ -117,6 +115,28 @@ class PodProcess(metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "running" if self.exit_code is None else f"exit code {self.exit_code}"
         return f"<{type(self).__name__} of {self._where}: {'failed' if self._error else state}>"
+
+    @property
+    def stdin(self) -> ProcessInput:
+        """What the process reads; its ``aclose`` is the end of the input."""
+        return self._requested(self._stdin, "stdin")
+
+    @property
+    def stdout(self) -> ProcessOutput:
+        """What the process writes; with a terminal, all of it."""
+        return self._requested(self._stdout, "stdout")
+
+    @property
+    def stderr(self) -> ProcessOutput:
+        """What the process writes to its standard error."""
+        return self._requested(self._stderr, "stderr")
+
+    def _requested(self, stream: Stream | None, name: str) -> Stream:
+        if stream is None:
+            in_terminal = self.tty and name == "stderr"
+            hint = "a terminal shows both outputs, in stdout" if in_terminal else f"pass {name}=True"
+            raise RuntimeError(f"this process has no {name}: {hint}")
+        return stream
 
     @property
     def can_close_stdin(self) -> bool:
@@ -171,7 +191,7 @@ class PodProcess(metaclass=NoPublicConstructor):
                 raise trio.ClosedResourceError("the block of this process has ended")
             if self._has_ended:
                 return
-            if self._is_receiving or any(each is not None and each._is_full for each in (self.stdout, self.stderr)):
+            if self._is_receiving or any(each is not None and each._is_full for each in (self._stdout, self._stderr)):
                 await self._changed.park()
                 continue
             self._is_receiving = True
@@ -197,7 +217,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         if not received:
             self._end(None)
         for channel, data in received:
-            output = self.stdout if channel == STDOUT else self.stderr if channel == STDERR else None
+            output = self._stdout if channel == STDOUT else self._stderr if channel == STDERR else None
             if output is not None:
                 output._feed(data)
             elif channel == ERROR:
@@ -463,11 +483,11 @@ async def _open(
     async with open_channels(transport, path, where=where, protocols=protocols) as (socket, server):
         process = PodProcess._create(socket, where, server, flags["tty"])
         if flags["stdin"]:
-            process.stdin = ProcessInput._create(process)
+            process._stdin = ProcessInput._create(process)
         if flags["stdout"]:
-            process.stdout = ProcessOutput._create(process, STDOUT)
+            process._stdout = ProcessOutput._create(process, STDOUT)
         if flags["stderr"]:
-            process.stderr = ProcessOutput._create(process, STDERR)
+            process._stderr = ProcessOutput._create(process, STDERR)
         try:
             if terminal_size is not None:
                 with suppress(trio.BrokenResourceError):  # it has ended already

@@ -88,7 +88,7 @@ async def run_in_pod(
         raise ValueError(f"max_output_bytes must be at least 0, not {max_output_bytes}")
     async with api.exec(name, command, namespace=namespace, container=container, stdin=data is not None) as process:
         outputs = _Outputs(process, max_output_bytes)
-        if process.stdin is None or data is None:
+        if process._stdin is None or data is None:
             await outputs.collect()
         else:
             if not process.can_close_stdin:
@@ -124,7 +124,7 @@ class _Outputs:
     def __init__(self, process: PodProcess, most: int) -> None:
         self._process = process
         self._most = most
-        self._streams = process.stdout, process.stderr
+        self._streams = process._stdout, process._stderr
         self.stdout = bytearray()
         self.stderr = bytearray()
 

@@ -61,15 +61,15 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
             if process.tty and (size := terminal_size(stdin, stdout)) is not None:
                 await _resize(process, size)
                 start(partial(_follow_size, process, stdin, stdout))
-            if process.stdin is not None:
+            if process._stdin is not None:
                 start(partial(_send, stdin, process.stdin))
-            if process.stderr is not None:
+            if process._stderr is not None:
                 turns = {stdout: trio.Lock(), stderr: trio.Lock()}  # one task can wait for a descriptor
                 async with _beside(waits=True) as start_output:
                     start_output(partial(_write, process.stderr, stderr, turns[stderr]))
-                    await _write(process.stdout, stdout, turns[stdout])
+                    await _write(process._stdout, stdout, turns[stdout])
             else:
-                await _write(process.stdout, stdout, trio.Lock())
+                await _write(process._stdout, stdout, trio.Lock())
             return await process.wait()
 
 

@@ -102,6 +102,6 @@ async def _interact(process: PodProcess, out: int, err: int) -> int:
     except BrokenPipeError:  # nobody reads the output any more, which is no failure
         raise
     except OSError as exc:
-        is_output = process.stdin is None or exc.errno in _FULL
+        is_output = process._stdin is None or exc.errno in _FULL
         what = "write to standard output" if is_output else "use standard input"
         raise CommandError(f"cannot {what}: {exc.strerror or exc}") from exc

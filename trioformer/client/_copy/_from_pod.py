@@ -104,7 +104,6 @@ async def _receive(
 ) -> str | None:
     """Write what the process sends; returns where the source leads to if it is a link."""
     stdout = process.stdout
-    assert stdout is not None
 
     def unpack() -> None:
         unpacker = Unpacker(lambda: call(_next, stdout, counter, on_progress), root, local, counter)

@@ -57,7 +57,6 @@ class StandardError:
 async def run_beside(process: PodProcess, function: Callable[[StandardError], Awaitable[T]]) -> T:
     """Call a function while the standard error of a process is collected, and raise its errors as they are."""
     errors = StandardError()
-    assert process.stderr is not None
     result: T | None = None
     error: Exception | None = None
     try:

@@ -140,7 +140,6 @@ async def _send(
     on_progress: Callable[[CopyProgress], object] | None,
 ) -> None:
     stdin = process.stdin
-    assert stdin is not None
 
     async def run(errors: StandardError) -> None:
         is_complete = False
