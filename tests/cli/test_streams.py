@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
     server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
     web = server.script_pod("web-0")
+    web.write_log("x" * 500_000)
     web.script_command(["fail"], exit_code=0xC000_013A)
     web.script_command(["fail", "again"], exit_code=-256)
 
@@ -121,3 +124,24 @@ async def test_a_signal_ends_what_follows_without_a_word(number: signal.Signals,
             await program.wait_for_output()
             program.process.send_signal(number)
             assert (await program.wait_until_over(), program.errors) == (128 + number, [])
+
+
+@pytest.mark.parametrize("command", ["get configmaps -o yaml", "get --raw /api/v1/configmaps", "logs web-0"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_tool_while_its_output_is_blocked(
+    number: signal.Signals, command: str, kubeconfig: Path
+) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    given = [sys.executable, "-m", "trioformer", *command.split(), f"--kubeconfig={kubeconfig}"]
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            process = await nursery.start(partial(trio.run_process, given, stdout=writer, check=False, cwd=ROOT))
+            try:
+                await trio.lowlevel.wait_readable(reader)
+                process.send_signal(number)
+                assert await process.wait() == 128 + number
+            finally:
+                process.kill()
+                os.close(reader)
+                os.close(writer)

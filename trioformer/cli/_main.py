@@ -37,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _run_and_flush(arguments: Sequence[str]) -> int:
-    out = cast("TextIO", Output(sys.stdout))
+    out = Output(sys.stdout)
+    out.end_on_signals()
     try:
-        code = await run_command(arguments, out)
+        code = await run_command(arguments, cast("TextIO", out))
         out.flush()
     except CommandError as exc:  # the output cannot be written
         sys.stderr.write(f"{describe_failure(exc, '')}\n")

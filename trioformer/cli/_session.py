@@ -46,13 +46,12 @@ class Session:
 
     def write(self, data: bytes) -> None:
         """Write bytes to standard output at once; where it takes text alone, what is not UTF-8 becomes U+FFFD."""
-        binary = getattr(self.out, "buffer", None)
-        if binary is None:
-            self.out.write(data.decode(errors="replace"))
+        write_bytes = getattr(self.out, "write_bytes", None)
+        if write_bytes is not None:
+            write_bytes(data)
         else:
+            self.out.write(data.decode(errors="replace"))
             self.out.flush()
-            binary.write(data)
-        self.out.flush()
 
     def note(self, text: str) -> None:
         """Write a line to standard error."""

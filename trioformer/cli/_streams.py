@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, final
 
+from .. import _run
 from ._failures import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
     from typing import TextIO
 
 __all__ = ["Output", "open_standard_streams"]
@@ -44,9 +51,29 @@ class Output:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._is_writing = False
+        self._signal: int | None = None
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
+
+    def end_on_signals(self) -> None:
+        """Let the signals that ``trioformer.run()`` handles end the process while it writes.
+
+        It would not see that it is to end until somebody reads what is written.  The tool has nothing to clean up then.
+        """
+        for number in _run.SIGNALS:
+            before = signal.getsignal(number)
+            if callable(before):  # it is not ignored
+                signal.signal(number, partial(self._on_signal, before))
+
+    def _on_signal(
+        self, before: Callable[[int, FrameType | None], object], number: int, frame: FrameType | None
+    ) -> None:
+        self._signal = number
+        if self._is_writing:
+            os._exit(128 + number)
+        before(number, frame)
 
     def write(self, text: str) -> int:
         """Write a text.
@@ -55,17 +82,34 @@ class Output:
             CommandError: It cannot be written.
             BrokenPipeError: Nobody reads it any more.
         """
-        try:
+        with self._writing():
             return self._stream.write(text)
-        except OSError as exc:
-            raise self._error(exc) from exc
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes at once, after what is in the buffer; it raises what :meth:`write` raises."""
+        with self._writing():
+            self._stream.flush()
+            rest = memoryview(data)
+            while rest:  # without a buffer, a part of it may be written
+                rest = rest[self._stream.buffer.write(rest) :]
+            self._stream.flush()
 
     def flush(self) -> None:
         """Write what is in the buffer; it raises what :meth:`write` raises."""
-        try:
+        with self._writing():
             self._stream.flush()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._is_writing = True
+        if self._signal is not None:  # it came since the last checkpoint
+            os._exit(128 + self._signal)
+        try:
+            yield
         except OSError as exc:
             raise self._error(exc) from exc
+        finally:
+            self._is_writing = False
 
     def _error(self, error: OSError) -> Exception:
         if isinstance(error, BrokenPipeError):
