@@ -12,6 +12,8 @@ from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree
 from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess
 
+LONG = "n" * 300
+
 
 def add_pod(server: APIServer, name: str, *containers: str, namespace: str = "default", phase: str = "") -> ScriptedPod:
     found = [{"name": each, "image": "x"} for each in containers or ("main",)]
@@ -90,6 +92,15 @@ async def test_what_is_skipped_is_a_warning(api_server: APIServer, container: Lo
     assert (result.code, result.err) == (0, "warning: skipping fifo: a FIFO\n")
 
 
+async def test_names_of_the_container_are_no_escape_sequences_and_no_lines(
+    api_server: APIServer, container: LocalContainer, here: Path
+) -> None:
+    (container.directory / "data").mkdir()
+    os.mkfifo(container.directory / "data" / "\x1b[31m\nerror: forged")
+    result = await run(api_server, "cp", "one:data", "copy")
+    assert (result.code, result.err) == (0, "warning: skipping \\x1b[31m error: forged: a FIFO\n")
+
+
 @pytest.mark.parametrize("flags", [[], ["--no-preserve"]])
 async def test_permissions_are_copied_unless_they_are_not_wanted(
     flags: list[str], api_server: APIServer, container: LocalContainer, here: Path
@@ -135,7 +146,12 @@ async def test_the_first_container_is_the_default_and_is_named(api_server: APISe
         (["file", ":x"], "filespec must match the canonical format: [[namespace/]pod:]file/path"),
         (["file", "a/b/c:x"], "filespec must match the canonical format: [[namespace/]pod:]file/path"),
         (["none", "one:x"], "none doesn't exist in local filesystem"),
+        ([f"{LONG}/x", "one:x"], f"{LONG}/x doesn't exist in local filesystem"),
+        (["one:tmp", "file/sub/x"], "mkdir file/sub: not a directory"),
+        (["one:tmp", "/proc/none/x"], "mkdir /proc/none: no such file or directory"),
+        (["one:tmp", f"{LONG}/x"], f"mkdir {LONG}: file name too long"),
     ],
+    ids=lambda value: " ".join(value).replace(LONG, "long") if isinstance(value, list) else "",
 )
 async def test_wrong_arguments_are_errors(
     arguments: list[str], problem: str, api_server: APIServer, container: LocalContainer, here: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,18 @@ async def test_a_missing_program_is_an_error(api_server: APIServer) -> None:
     result = await run(api_server, "diff", "-f", "web.yaml", environ={"KUBECTL_EXTERNAL_DIFF": "no-such-program"})
     problem = 'failed to run "no-such-program": exec: "no-such-program": executable file not found in $PATH'
     assert (result.code, result.err) == (2, f"error: {problem}\n")
+
+
+async def test_files_that_cannot_be_written_are_errors(
+    api_server: APIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "n" * 253
+    write(CONFIG.replace("web", name))
+    result = await run(api_server, "diff", "-f", "web.yaml")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith("error: open ")
+    assert result.err.endswith(f"/v1.ConfigMap.default.{name}: file name too long\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    result = await run(api_server, "diff", "-f", "web.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "error: no temporary directory can be created: no such file or directory\n"

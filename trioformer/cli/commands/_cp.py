@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import posixpath
 from typing import TYPE_CHECKING, final
 
 import attrs
 import trio
 
+from ..._text import one_line
 from ...errors import ConnectionFailedError, StatusError
 from ...models import to_dict
 from ...models.core_v1 import Pod
@@ -75,7 +77,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     if not (source.pod or target.pod):
         raise CommandError("one of src or dest must be a remote file specification")
     retries = int_value(flags.retries, "--retries")
-    if target.pod and not await trio.Path(source.path).exists():
+    if target.pod and not await trio.to_thread.run_sync(os.path.exists, source.path):
         raise CommandError(f"{source.path} doesn't exist in local filesystem")
     async with session.open_client() as client:
         container, pods = await _find(client, session, source if source.pod else target, flags.container)
@@ -84,7 +86,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         else:
             result = await _copy_to(pods, source, target, container, is_preserved=not flags.no_preserve)
     for each in result.skipped:
-        session.note(f"warning: skipping {each.path}: {each.reason}")
+        session.note(f"warning: skipping {one_line(each.path)}: {each.reason}")
     if more := result.skipped_count - len(result.skipped):
         session.note(f"warning: skipping {more} more")
     return None
@@ -102,7 +104,11 @@ async def _find(client: Client, session: Session, place: _Place, container: str)
 async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str, retries: float) -> CopyResult:
     from ...client import copy_from_pod  # noqa: PLC0415  # beside the client
 
-    await trio.Path(target.path).parent.mkdir(parents=True, exist_ok=True)
+    directory = trio.Path(target.path).parent
+    try:
+        await directory.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise CommandError(f"mkdir {directory}: {(exc.strerror or str(exc)).lower()}") from exc
     while True:
         try:
             return await copy_from_pod(pods, source.pod, source.path, target.path, container=container)

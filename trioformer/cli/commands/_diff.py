@@ -135,7 +135,7 @@ async def _run_program(session: Session, files: list[tuple[str, str, str]]) -> i
     given = session.environ.get("KUBECTL_EXTERNAL_DIFF", "")
     program, *words = given.split(" ") if given else ["diff", "-u", "-N"]
     words = [word for word in words if _WORD.fullmatch(word)]
-    with tempfile.TemporaryDirectory(prefix="LIVE-") as live, tempfile.TemporaryDirectory(prefix="MERGED-") as merged:
+    with _directory("LIVE-") as live, _directory("MERGED-") as merged:
         for name, before, after in files:
             _write(live, name, before)
             _write(merged, name, after)
@@ -150,8 +150,19 @@ async def _run_program(session: Session, files: list[tuple[str, str, str]]) -> i
     return code
 
 
+def _directory(prefix: str) -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix=prefix)
+    except OSError as exc:
+        raise CommandError(f"no temporary directory can be created: {(exc.strerror or str(exc)).lower()}") from exc
+
+
 def _write(directory: str, name: str, text: str) -> None:
-    Path(directory, name).write_text(text, encoding="utf-8")
+    path = Path(directory, name)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise CommandError(f"open {path}: {(exc.strerror or str(exc)).lower()}") from exc
 
 
 async def _pass_on(command: list[str], session: Session) -> int:
