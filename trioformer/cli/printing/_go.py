@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final
 
-__all__ = ["float_text", "human_duration", "sprint"]
+__all__ = ["float_text", "human_duration", "is_int64", "sprint"]
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
 _LIMITS: Final = (
@@ -27,7 +28,7 @@ def sprint(value: object) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
+    if isinstance(value, float) or (isinstance(value, int) and not is_int64(value)):
         return float_text(value)
     if isinstance(value, Mapping):
         return f"map[{' '.join(f'{key}:{sprint(value[key])}' for key in sorted(value))}]"
@@ -37,17 +38,24 @@ def sprint(value: object) -> str:
 
 
 def float_text(value: float) -> str:
-    """Return a number as Go's ``%v``: with an exponent below -4 and from 21 on."""
-    if value.is_integer() and abs(value) < 1e21:
+    """Return a number as Go's ``%v``: with an exponent below -4 and from 6 on, unless it is a whole number of 64 bits.
+
+    Go has read such a number as one, and not as a float.
+    """
+    if is_int64(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
-    text = repr(value)
-    if "e" not in text:
-        return text if abs(value) >= 1e-4 else f"{value:e}"
-    mantissa, _, exponent = text.partition("e")
-    sign, digits = exponent[0] if exponent[0] in "+-" else "+", exponent.lstrip("+-")
-    if sign == "+" and int(digits) < 21:
-        return f"{value:.0f}"
-    return f"{mantissa.removesuffix('.0')}e{sign}{digits.zfill(2)}"
+    text = repr(float(value)) if abs(value) < 1e308 else str(value)
+    number = Decimal(text)
+    if not number.is_finite() or -4 <= number.adjusted() < 6:
+        return text
+    sign, digits, _ = number.normalize().as_tuple()
+    mantissa = ".".join(filter(None, (str(digits[0]), "".join(map(str, digits[1:])))))
+    return f"{'-' * sign}{mantissa}e{number.adjusted():+03}"
+
+
+def is_int64(value: float) -> bool:
+    """Whether a number is whole, and has at most 64 bits."""
+    return -(2**63) <= value < 2**63 and (isinstance(value, int) or value.is_integer())
 
 
 def human_duration(seconds: float) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any, Final
-
-from ._go import float_text
 
 __all__ = ["to_json"]
 
@@ -24,8 +23,7 @@ def to_json(value: object, *, indent: int | None = 4) -> str:
 def _numbers(value: Any) -> Any:
     """Make whole numbers of floats, as Go writes them."""
     if isinstance(value, float):
-        text = float_text(value)
-        return int(text) if text.lstrip("-").isdigit() else value
+        return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
     if isinstance(value, dict):
         return {key: _numbers(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from ._go import float_text
+from ._go import float_text, is_int64
 
 __all__ = ["to_yaml"]
 
@@ -54,8 +54,17 @@ def _text(dumper: Any, value: str) -> Any:
 
 
 def _float(dumper: Any, value: float) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:float", float_text(value))
+    kind = "int" if is_int64(value) else "float"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", float_text(value))
 
 
+def _int(dumper: Any, value: int) -> Any:
+    if -(2**63) <= value < 2**64:
+        return dumper.represent_scalar("tag:yaml.org,2002:int", str(value))
+    return _float(dumper, value)
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"-?\d(\.\d+)?e[+-]\d+"), list("-0123456789"))
+_Dumper.add_representer(int, _int)
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _float)
