@@ -7,12 +7,14 @@ from typing import Final
 
 from ._failures import UsageError
 
-__all__ = ["duration_value", "int_value"]
+__all__ = ["duration_value", "int_value", "natural_number"]
 
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _LARGEST: Final = 2**63
+_LONGEST: Final = _LARGEST / 1e9
+"""Seconds; Go counts nanoseconds."""
 
 
 def duration_value(text: str, flag: str) -> float:
@@ -29,7 +31,10 @@ def duration_value(text: str, flag: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != rest:
         problem = "missing unit in" if _NUMBER.fullmatch(text) else "invalid"
         raise _invalid(text, flag, f'time: {problem} duration "{text}"')
-    return sign * sum(float(number) * _UNITS[unit] for number, unit in parts)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds >= _LONGEST:
+        raise _invalid(text, flag, f'time: invalid duration "{text}"')
+    return sign * seconds
 
 
 def int_value(text: str, flag: str) -> int:
@@ -39,12 +44,17 @@ def int_value(text: str, flag: str) -> int:
         UsageError: It is not a number.
     """
     problem = "invalid syntax"
-    if re.fullmatch(r"[+-]?[0-9]+", text):
-        number = int(text)
+    if found := re.fullmatch(r"([+-]?)([0-9]+)", text):
+        number = int(f"{found[1]}{natural_number(found[2])}")
         if -_LARGEST <= number < _LARGEST:
             return number
         problem = "value out of range"
     raise _invalid(text, flag, f'strconv.ParseInt: parsing "{text}": {problem}')
+
+
+def natural_number(digits: str) -> int:
+    """Return the number of decimal digits; of thousands, which Python does not read, one that is too large as well."""
+    return int(digits.lstrip("0")[:20] or "0")
 
 
 def _invalid(text: str, flag: str, problem: str) -> UsageError:

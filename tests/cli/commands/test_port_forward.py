@@ -151,12 +151,14 @@ async def test_a_port_that_is_taken_is_a_line(web: ScriptedPod, api_server: APIS
             ["web-0", "70000"],
             "error: error parsing remote port '70000': strconv.ParseUint: parsing \"70000\": val",
         ),
+        (["web-0", "9" * 5_000], "error: error parsing remote port '99999"),
         (["web-0", "1:0"], "error: remote port must be > 0"),
         (["web-0", "1:2:3"], "error: invalid port format '1:2:3'"),
         (["web-0", "80", "--address=example.com"], "error: example.com is not a valid IP"),
         (["cm/c", "80"], "error: cannot attach to *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
         (["pending", "80"], "error: unable to forward port because pod is not running. Current status=Pending"),
     ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )
 async def test_what_is_wrong_is_one_line(
     arguments: list[str], problem: str, web: ScriptedPod, api_server: APIServer
@@ -172,6 +174,7 @@ async def test_what_is_wrong_is_one_line(
 
 def test_ports_are_those_of_kubectl() -> None:
     assert _Port.parse("5000") == _Port(None, "5000")
+    assert _Port.parse("0" * 5_000 + "80") == _Port(None, "80")
     assert _Port.parse("https") == _Port(None, "https")
     assert _Port.parse(":5000") == _Port.parse("0:5000") == _Port(0, "5000")
     assert _Port.parse("8443:https") == _Port(8443, "https")

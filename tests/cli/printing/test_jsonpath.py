@@ -84,6 +84,8 @@ def JSONPath_or_error(template: str) -> None:  # noqa: N802  # a helper for temp
         ("{.a", "unclosed action"),
         ("{.a[}", "unterminated array"),
         ("{.a[x]}", "invalid array index x"),
+        ("{.a[-]}", "array index - is not a number"),
+        pytest.param(f"{{.a[{'9' * 5_000}]}}", f"array index {'9' * 5_000} is not a number", id="many digits"),
         ("{'a}", "unterminated quoted string"),
         ("{.a[?(@.b==1]}", "unterminated filter"),
         ("{.a[?(@.b==1)}", "unclosed array expect ]"),

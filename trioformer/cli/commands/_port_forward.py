@@ -19,6 +19,7 @@ from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._resources import Target, select
 from .._session import Session
+from .._values import natural_number
 
 if TYPE_CHECKING:
     from ...client import Api, PortForward
@@ -142,8 +143,11 @@ class _Port:
         remote = remote if colon else local
         if not remote:
             raise CommandError("remote port cannot be empty")
-        if remote.isascii() and remote.isdecimal() and _number("remote", remote) == 0:
-            raise CommandError("remote port must be > 0")
+        if remote.isascii() and remote.isdecimal():
+            number = _number("remote", remote)
+            if number == 0:
+                raise CommandError("remote port must be > 0")
+            remote = str(number)
         if not colon:
             return cls(None, remote)
         return cls(_number("local", local) if local else 0, remote)
@@ -155,10 +159,10 @@ class _Port:
 def _number(which: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         problem = "invalid syntax"
-    elif int(text) > 65_535:
+    elif (number := natural_number(text)) > 65_535:
         problem = "value out of range"
     else:
-        return int(text)
+        return number
     raise CommandError(f"error parsing {which} port '{text}': strconv.ParseUint: parsing \"{text}\": {problem}")
 
 

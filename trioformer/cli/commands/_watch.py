@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
@@ -41,7 +42,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         raise UsageError("one kind is required, such as `trioformer watch pods`")
     if flags.output not in ("", "wide"):
         raise CommandError(f'unable to match a printer suitable for the output format "{flags.output}", only wide is')
-    if flags.rows and not flags.rows.isdigit():
+    if flags.rows and not re.fullmatch("[0-9]{1,9}", flags.rows):
         raise UsageError(f'invalid argument "{flags.rows}" for "--rows" flag: must be a number')
     try:
         from rich.console import Console  # noqa: PLC0415  # of the extra cli

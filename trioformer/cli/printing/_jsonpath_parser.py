@@ -257,9 +257,10 @@ def _slice(text: str) -> ArrayNode:
     values: list[int | None] = []
     for part in found.groups():
         digits = (part or "").removeprefix(":")
-        if digits == "-":
-            raise JSONPathError(f"array index {digits} is not a number")
-        values.append(int(digits) if digits else None)
+        try:
+            values.append(int(digits) if digits else None)
+        except ValueError:  # "-", or thousands of digits
+            raise JSONPathError(f"array index {digits} is not a number") from None
     begin, end, step = values
     is_index = found[2] is None
     if is_index:
