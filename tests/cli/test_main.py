@@ -131,6 +131,22 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("--namespace=sh op", "--namespace: must be a DNS label (lower-case letters, digits and '-', at most 63), not"),
+        ("--certificate-authority=/nonexistent", "--certificate-authority: file '/nonexistent' does not exist"),
+        ("--client-certificate=/nonexistent", "2 problems: --client-certificate: file '/nonexistent' does not exist; "),
+        ("--proxy-url=x", "--proxy-url: must begin with http://, "),
+    ],
+)
+async def test_a_wrong_flag_of_the_connection_is_named_as_it_was_given(given: str, problem: str) -> None:
+    result = await run_alone("get", "pods", "--server=https://cluster.example", given)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"error: {problem}")
+    assert "overrides" not in result.err
+
+
 async def test_a_response_must_arrive_within_the_request_timeout(autojump_clock: object) -> None:
     async def never(_: httpx.Request) -> httpx.Response:
         await trio.sleep_forever()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, TextIO, final
+from typing import TYPE_CHECKING, Final, TextIO, final
 
 import attrs
 
+from ..errors import ConfigError
 from ._failures import CommandError, UsageError
 from ._values import duration_value
 
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
     from ..transport import ServerWarning
 
 __all__ = ["Session"]
+
+_FLAGS: Final = {
+    "ca": "certificate-authority",
+    "impersonate.user": "as",
+    "impersonate.uid": "as-uid",
+    "impersonate.groups": "as-group",
+    "impersonate.extra": "as-user-extra",
+}
+"""The flags that are named otherwise than the fields of ``ConfigOverrides``."""
 
 
 @final
@@ -69,12 +80,17 @@ class Session:
         if self._config is None:
             from ..kubeconfig import load_config  # noqa: PLC0415  # `version --client` needs none
 
-            self._config = load_config(
-                kubeconfig=self.flags.kubeconfig or None,
-                context=self.flags.context or None,
-                overrides=_overrides(self.flags),
-                environ=self.environ,
-            )
+            try:
+                self._config = load_config(
+                    kubeconfig=self.flags.kubeconfig or None,
+                    context=self.flags.context or None,
+                    overrides=_overrides(self.flags),
+                    environ=self.environ,
+                )
+            except ConfigError as exc:
+                if "overrides." not in str(exc):
+                    raise
+                raise ConfigError(re.sub(r"\boverrides\.([a-z_.]+)", _flag_of, str(exc))) from exc
         return self._config
 
     @property
@@ -145,6 +161,12 @@ def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
         password=flags.password,
         impersonate=Impersonation(user=user, uid=flags.as_uid, groups=flags.as_group, extra=extra) if user else None,
     )
+
+
+def _flag_of(found: re.Match[str]) -> str:
+    """Return the flag for a field of the overrides, as :func:`_overrides` makes them."""
+    name = found[1].removesuffix("_file")
+    return f"--{_FLAGS.get(name, name.replace('_', '-'))}"
 
 
 def _request_timeout(text: str) -> float:

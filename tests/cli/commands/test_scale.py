@@ -57,6 +57,13 @@ async def test_the_number_of_replicas_is_set(
     assert replicas(server) == becomes
 
 
+async def test_a_dry_run_without_a_value_is_of_the_client(server: APIServer) -> None:
+    result = await run(server, "scale", "deploy/web", "--replicas=3", "--dry-run")
+    assert (result.code, result.out) == (0, "deployment.apps/web scaled (dry run)\n")
+    assert result.err == "Warning: --dry-run is deprecated and can be replaced with --dry-run=client.\n"
+    assert replicas(server) == 2
+
+
 async def test_the_object_is_printed_with_its_new_number(server: APIServer) -> None:
     arguments = ["deploy/web", "--replicas=0", "-o", "jsonpath={.metadata.name} {.spec.replicas}"]
     assert (await run(server, "scale", *arguments)).out == "web 0"

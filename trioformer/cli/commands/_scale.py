@@ -12,6 +12,7 @@ from ...errors import ConflictError
 from ...models import FieldSelector, Unstructured, unstructured_kind
 from ...watchtools import resuming_watch
 from .._arguments import Parser
+from .._dry_run import strategy_of
 from .._failures import CommandError
 from .._resources import Target
 from .._session import Session
@@ -61,7 +62,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         raise CommandError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
     if current < -1:
         raise CommandError("The --current-replicas must specify an integer of -1 or greater")
-    dry_run = _dry_run(flags.dry_run)
+    dry_run = strategy_of(session, flags)
     suffix = {"client": " (dry run)", "server": " (server dry run)"}.get(dry_run, "")
     report = make_reporter(session, flags, f"scaled{suffix}")
     options = _Options(replicas, None if current < 0 else current, flags.resource_version, dry_run == "server")
@@ -83,14 +84,6 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             report(attrs.evolve(each, object=_with_replicas(each, replicas)))
     raise_all(errors)
     return None
-
-
-def _dry_run(text: str) -> str:
-    if text in ("none", "server", "client"):
-        return text
-    if text == "unchanged":
-        raise CommandError("--dry-run needs a value: none, server, or client")
-    raise CommandError(f'Invalid dry-run value ({text}). Must be "none", "server", or "client".')
 
 
 def _with_replicas(found: Found, replicas: int) -> dict[str, Any]:
