@@ -218,7 +218,11 @@ def source_error(verb: str, source: str, error: TrioformerError) -> Exception:
     from ..errors import InvalidError, StatusError  # noqa: PLC0415  # after requests alone
 
     if isinstance(error, InvalidError):
-        error.add_note(f'{_NOTE}{verb} "{source}"')  # which kubectl says only of several errors
+        note = f'{_NOTE}{verb} "{source}"'
+        if not error.details.kind and not error.details.name:  # of a patch, and nothing else says of which
+            text = describe_failure(error, "")
+            return CommandError(text.replace(" is invalid", f" is invalid: {note}", 1), is_bare=True)
+        error.add_note(note)  # which kubectl says only of several errors
         return error
     if not isinstance(error, StatusError):
         return error

@@ -14,6 +14,7 @@ import attrs
 
 from .._text import one_line
 from ._base import TrioformerError, add_request_id
+from ._unquoted import without_object, without_objects
 
 __all__ = [
     "AlreadyExistsError",
@@ -119,12 +120,13 @@ def details_in(status: Mapping[str, object]) -> StatusDetails:
 
 def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
     causes = (cast("Mapping[str, object]", each) for each in listed if isinstance(each, Mapping))
-    return tuple(
-        StatusCause(
-            name_in(cause, "reason"), one_line(text_in(cause, "message"), longest=MAX_MESSAGE), name_in(cause, "field")
-        )
-        for cause in islice(causes, MAX_CAUSES)
-    )
+    return tuple(_cause(each) for each in islice(causes, MAX_CAUSES))
+
+
+def _cause(cause: Mapping[str, object]) -> StatusCause:
+    field = name_in(cause, "field")
+    message = without_object(text_in(cause, "message"), field=field)
+    return StatusCause(name_in(cause, "reason"), one_line(message, longest=MAX_MESSAGE), field)
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
@@ -148,7 +150,8 @@ class StatusError(TrioformerError):
     Attributes:
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
-        status_message: The server's message, as one printable line of at most 4,000 characters.
+        status_message: The server's message, as one printable line of at most 4,000 characters.  Where it quotes a
+            whole object or a patch, which may be a Secret, it has ``…``; what is wrong with it stays.
         details: The details; all empty when the server sent none.
         request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
             It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
@@ -169,6 +172,7 @@ class StatusError(TrioformerError):
         where: str = "",
         request_id: str = "",
     ) -> None:
+        message = without_objects(message)
         self.code = code
         reason = one_line(reason, longest=MAX_NAME)
         self.reason: str = reason

@@ -254,6 +254,20 @@ async def test_several_errors_are_a_line_each(api_server: APIServer, file: Path)
     assert third.startswith('Error from server (Invalid): error when creating "web.yaml": ConfigMap "Bad" is invalid: ')
 
 
+async def test_a_field_that_does_not_exist_is_named_and_no_secret_is_shown(api_server: APIServer, file: Path) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\nstringData: {password: hunter1}\n"
+    await apply(api_server, file, secret)
+    wrong = secret.replace("hunter1", "hunter2") + "stringDta: {x: hunter3}\n"
+    result = await apply(api_server, file, f"{CONFIG}---\n{wrong}")
+    cause = 'patch: Invalid value: "…": strict decoding error: unknown field "stringDta"'
+    assert (result.code, result.out) == (1, "configmap/web created\n")
+    assert result.err == f'The request is invalid: error when patching "web.yaml": {cause}\n'
+    result = await apply(api_server, file, f"{wrong}---\n{CONFIG.replace('name: web', 'name: Bad')}")
+    first, second = result.err.splitlines()
+    assert first == f'The request is invalid: error when patching "web.yaml": {cause}'
+    assert second.startswith('Error from server (Invalid): error when creating "web.yaml": ')
+
+
 async def test_a_rejected_object_does_not_keep_the_others(api_server: APIServer, file: Path) -> None:
     missing = CONFIG.replace("name: web", "name: web, namespace: nope")
     result = await apply(api_server, file, f"{missing}---\n{CONFIG}")
