@@ -132,6 +132,10 @@ class SpdyFrames:
         """Return the frame that ends a stream in both directions."""
         return _control(_RST_STREAM, struct.pack("!II", stream, CANCEL))
 
+    def ping(self) -> bytes:
+        """Return the frame that the peer responds to with the same one."""
+        return _control(_PING, struct.pack("!I", 1 if self._is_client else 2))
+
     def _compress(self, headers: Mapping[str, str]) -> bytes:
         parts = [struct.pack("!I", len(headers))]
         for name, value in headers.items():

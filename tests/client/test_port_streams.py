@@ -269,17 +269,23 @@ async def test_a_cancellation_at_any_moment_leaves_nothing(
 
 
 @asynccontextmanager
-async def scripted() -> AsyncIterator[tuple[PodConnection, ChannelSocket, SpdyFrames]]:
-    """Yield a connection, and its peer."""
+async def unaccepted() -> AsyncIterator[tuple[PodConnection, ChannelSocket, SpdyFrames]]:
+    """Yield a connection that is not opened, and its peer."""
     one, other = memory_stream_pair()
     socket = ChannelSocket(one, TUNNEL, is_client=True)
-    peer, frames = ChannelSocket(other, TUNNEL, is_client=False), SpdyFrames(is_client=False)
-    connection = PodConnection._create("web-0", 7, socket, "forward", "the server")
-    await peer.send(0, frames.accept(1) + frames.accept(3))
-    await connection.open()
-    yield connection, peer, frames
+    peer = ChannelSocket(other, TUNNEL, is_client=False)
+    yield PodConnection._create("web-0", 7, socket, "forward", "the server"), peer, SpdyFrames(is_client=False)
     await socket.aclose()
     await peer.aclose()
+
+
+@asynccontextmanager
+async def scripted() -> AsyncIterator[tuple[PodConnection, ChannelSocket, SpdyFrames]]:
+    """Yield a connection, and its peer."""
+    async with unaccepted() as (connection, peer, frames):
+        await peer.send(0, frames.accept(1) + frames.accept(3))
+        await connection.open()
+        yield connection, peer, frames
 
 
 async def test_a_ping_has_a_response() -> None:
@@ -289,6 +295,60 @@ async def test_a_ping_has_a_response() -> None:
         await peer.send(0, ping + frames.data(3, b"x"))
         assert await connection.receive_some() == b"x"
         assert await peer.receive_batch() == [(0, ping)]
+
+
+async def test_a_ping_that_cannot_be_answered_ends_nothing() -> None:
+    ping = bytes.fromhex("80030006 00000004 00000002")
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.data(3, b"x") + ping)
+        await peer.aclose()
+        assert await connection.receive_some() == b"x"
+        with pytest.raises(trio.BrokenResourceError, match="connection to the node has ended"):
+            await connection.receive_some()
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, ping + frames.data(3, b"x", is_end=True) + frames.data(1, b"refused", is_end=True))
+        await peer.aclose()
+        assert await connection.receive_some() == b"x"
+        with pytest.raises(trio.BrokenResourceError, match=r"^forward: refused$"):
+            await connection.receive_some()
+
+
+async def test_a_silent_node_is_pinged(autojump_clock: MockClock, nursery: trio.Nursery) -> None:
+    async with scripted() as (connection, peer, frames):
+        await peer.receive_batch()
+        began_at = trio.current_time()
+        nursery.start_soon(connection.receive_some)
+        with trio.fail_after(1_000):
+            for expected in (10, 10 + 60, 10 + 60 + 60):  # it has not responded
+                [(_, ping)] = await peer.receive_batch()
+                assert ping == bytes.fromhex("80030006 00000004 00000001")
+                assert trio.current_time() - began_at == expected
+            await peer.send(0, ping)
+            await peer.receive_batch()
+            assert trio.current_time() - began_at == 130 + 10
+        await peer.send(0, frames.data(3, b"x"))
+
+
+async def test_a_task_that_is_blocked_in_sending_delays_no_data(
+    web: ScriptedPod, pods: Api[Pod], nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    async def receive_late(connection: ScriptedConnection) -> None:
+        await trio.sleep(12)
+        await connection.send_all(b"begin")
+        await trio.sleep(300)
+        async for _ in connection:
+            pass
+
+    async def send(stream: PodConnection) -> None:
+        await stream.send_all(bytes(8 * MIB))
+        await stream.send_eof()
+
+    web.on_connect(7, receive_late)
+    async with pods.connect_port("web-0", 7) as stream:
+        nursery.start_soon(send, stream)
+        assert await stream.receive_some() == b"begin"
+        assert trio.current_time() == 12  # and not after a ping that waits for the other task
+        assert await stream.receive_some() == b""
 
 
 @pytest.mark.parametrize("end", ["bytes", "text", "close"])
@@ -327,13 +387,29 @@ async def test_a_reset_without_a_reason_is_an_error() -> None:
 
 
 async def test_a_node_may_refuse_the_streams() -> None:
-    one, other = memory_stream_pair()
-    socket = ChannelSocket(one, TUNNEL, is_client=True)
-    peer, frames = ChannelSocket(other, TUNNEL, is_client=False), SpdyFrames(is_client=False)
-    connection = PodConnection._create("web-0", 7, socket, "forward", "the server")
-    await peer.send(0, frames.reset(1) + frames.reset(3))
-    with pytest.raises(PortForwardError, match="reset the connection"):
-        await connection.open()
+    async with unaccepted() as (connection, peer, frames):
+        await peer.send(0, frames.reset(1) + frames.reset(3))
+        with pytest.raises(PortForwardError, match="reset the connection"):
+            await connection.open()
+
+
+async def test_a_node_must_accept_the_streams_in_time(autojump_clock: MockClock) -> None:
+    async with unaccepted() as (connection, peer, frames):
+        await peer.send(0, frames.accept(1))
+        began_at = trio.current_time()
+        problem = "the node has not accepted the connection within 30 s"
+        with trio.fail_after(1_000), pytest.raises(ConnectionFailedError, match=problem):
+            await connection.open()
+        assert trio.current_time() - began_at == 30
+
+
+async def test_data_before_the_stream_is_accepted_is_not_kept(autojump_clock: MockClock) -> None:
+    async with unaccepted() as (connection, peer, frames):
+        await peer.send(0, frames.accept(1) + frames.data(3, b"x"))
+        problem = "data of a stream that the node has not accepted"
+        with trio.fail_after(5), pytest.raises(ConnectionFailedError, match=problem):
+            await connection.open()
+        assert not connection._pieces
 
 
 async def test_a_server_without_spdy_is_named(

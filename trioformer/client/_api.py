@@ -310,7 +310,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
             ForbiddenError: The permission is missing.
             UnexpectedResponseError: The server, or a proxy before it, has no WebSockets; or it is older than
                 Kubernetes 1.31, or its feature gate ``PortForwardWebsockets`` is off.
-            ConnectionFailedError: No response arrived.
+            ConnectionFailedError: No response arrived, or the node has not accepted the connection within 30 s.
 
         Cancellation:
             Closes the connection, as does the end of the block.

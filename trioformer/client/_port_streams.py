@@ -12,6 +12,11 @@ Each connection has a WebSocket of its own, although one could have many: in SPD
 that nobody reads blocks the others.
 There is no task; while nobody receives, the pod cannot send more than fits into the buffers on the way.
 
+Whoever receives pings a silent node, without a deadline: a node does not respond while the pod does not read what was
+sent to it.
+It is kube-apiserver that needs the ping: it notices that the node has gone only when it has something for it, and then
+ends the connection.
+
 Source: client-go ``tools/portforward`` and kubernetes ``pkg/kubelet/server/portforward``.
 """
 
@@ -19,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Final, final
 
 import attrs
@@ -41,8 +46,14 @@ _MAX_TEXT: Final = 4 * 1024
 """Bytes of the node's error that are kept."""
 _END_PATIENCE: Final = 1.0
 """Seconds after the end of the data in which the node may still say that it was an error."""
-_PONG_PATIENCE: Final = 5.0
-"""Seconds that a response to a ping may take, even if the task is cancelled: a part of it would be no frame."""
+_CONTROL_PATIENCE: Final = 5.0
+"""Seconds that sending a ping or pong may take, even if the task is cancelled: a part of it would be no frame."""
+_OPEN_PATIENCE: Final = 30.0
+"""Seconds in which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
+_PING_PERIOD: Final = 10.0
+"""Seconds of silence after which the node is pinged (client-go's ``PingPeriod``)."""
+_NEXT_PING: Final = 60.0
+"""Seconds after a ping without a response until the next one (spdystream's ``PingTimeout``)."""
 
 
 @final
@@ -72,6 +83,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
     _error: TrioformerError | None = attrs.field(default=None, init=False)
     """Raised when everything that was received before it has been returned."""
     _end_deadline: float = attrs.field(default=math.inf, init=False)
+    _ping_at: float = attrs.field(factory=lambda: trio.current_time() + _PING_PERIOD, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
     _has_sent_eof: bool = attrs.field(default=False, init=False)
     _is_sending: bool = attrs.field(default=False, init=False)
@@ -122,6 +134,8 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Receive bytes; ``b""`` when the pod has closed the connection.
+
+        Meanwhile the node is pinged every ten seconds, as otherwise nobody would notice that it has gone.
 
         Raises:
             trio.BrokenResourceError: The node could not connect, or lost the connection to the pod (its cause is a
@@ -198,37 +212,47 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
 
         Raises:
             PortForwardError: The node has refused them.
-            ConnectionFailedError: The connection ended before that.
+            ConnectionFailedError: The connection ended before that, or the node is silent.
         """
         headers = {"port": str(self.port), "requestid": "0"}
         opening = self._frames.open(_ERROR, {"streamtype": "error", **headers})
         opening += self._frames.open(_DATA, {"streamtype": "data", **headers})
         try:
-            await self._socket.send(0, opening)
-            # A node drops data that arrives before it has accepted the stream.
-            while _DATA not in self._accepted or _ERROR not in self._accepted:
-                await self._receive()
-                if self._error is not None:
-                    raise self._error
-                if not self._receiving:
-                    raise PortForwardError(f"{self._where}: the node has refused the connection")
-            await self._socket.send(0, self._frames.data(_ERROR, b"", is_end=True))
+            with trio.move_on_after(_OPEN_PATIENCE) as scope:
+                await self._socket.send(0, opening)
+                await self._wait_until_accepted()
+                await self._socket.send(0, self._frames.data(_ERROR, b"", is_end=True))
         except trio.BrokenResourceError as exc:
             raise ConnectionFailedError(f"{self._where}: {self._server}: {exc}") from exc
+        if scope.cancelled_caught:
+            problem = f"the node has not accepted the connection within {_OPEN_PATIENCE:g} s"
+            raise ConnectionFailedError(f"{self._where}: {self._server}: {problem}")
+
+    async def _wait_until_accepted(self) -> None:
+        """Wait: a node drops data that arrives before it has accepted the stream."""
+        while not self._accepted.issuperset((_DATA, _ERROR)):
+            await self._receive()
+            if self._error is not None:
+                raise self._error
+            if not self._receiving:
+                raise PortForwardError(f"{self._where}: the node has refused the connection")
 
     async def _receive(self) -> None:
-        """Receive what has arrived, or the end."""
+        """Receive what has arrived, or the end; or ping the node."""
         received: list[tuple[int, bytes]] | None = None
+        # After a time in which nobody has received, what has arrived meanwhile is received first.
+        ping_at = max(self._ping_at, trio.current_time() + 1.0)
         try:
-            if self._end_deadline == math.inf:
+            with trio.move_on_at(min(self._end_deadline, ping_at)):
                 received = await self._socket.receive_batch()
-            else:
-                with trio.move_on_at(self._end_deadline):
-                    received = await self._socket.receive_batch()
         except trio.BrokenResourceError as exc:
             self._end(exc)
             return
         # no checkpoint between receiving something and remembering it
+        if received is None and trio.current_time() < self._end_deadline:
+            await self._ping()
+            return
+        self._ping_at = trio.current_time() + _PING_PERIOD
         if not received:
             self._end(None)
             return
@@ -240,11 +264,26 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         except SpdyError as exc:
             self._end(trio.BrokenResourceError(str(exc)))
         if responses:
-            with trio.move_on_after(_PONG_PATIENCE, shield=True):
-                await self._socket.send(0, b"".join(responses))
+            await self._send_control(b"".join(responses))
+
+    async def _ping(self) -> None:
+        # Who is blocked in sending keeps the connection busy, and may wait until something is received.
+        self._ping_at = trio.current_time() + (_PING_PERIOD if self._is_sending else _NEXT_PING)
+        if not self._is_sending:
+            await self._send_control(self._frames.ping())
+
+    async def _send_control(self, frame: bytes) -> None:
+        """Send a frame between those of other tasks, if that is possible; receiving shows why it is not."""
+        with (
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            trio.move_on_after(_CONTROL_PATIENCE, shield=True),
+        ):
+            await self._socket.send(0, frame)
 
     def _handle(self, event: SpdyEvent, responses: list[bytes]) -> None:
         if isinstance(event, StreamData):
+            if event.data and event.stream not in self._accepted:
+                raise SpdyError("data of a stream that the node has not accepted")
             if event.stream == _DATA and event.data:
                 self._pieces.append(event.data)
             elif event.stream == _ERROR:
