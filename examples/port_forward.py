@@ -9,6 +9,7 @@ Run it against the cluster that kubectl uses, or against an embedded one::
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import httpx
@@ -78,10 +79,17 @@ async def simulate_web(server: APIServer, *, task_status: trio.TaskStatus[None] 
     await trio.sleep_forever()
 
 
+def url_path(text: str) -> str:
+    """Parse the path of a URL for argparse."""
+    if not text.startswith("/"):
+        raise argparse.ArgumentTypeError(f"{text!r} must begin with a slash")
+    return text
+
+
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument("service", nargs="?", default="web", help="default: web")
     parser.add_argument("port", nargs="?", default="80", help="the port of the Service, or its name; default: 80")
-    parser.add_argument("--path", default="/", help="default: /")
+    parser.add_argument("--path", type=url_path, default="/", help="default: /")
     parser.add_argument("--keep", action="store_true", help="forward a local port until Ctrl-C")
     start(main, parser)

@@ -8,6 +8,7 @@ Run it against the cluster that kubectl uses, or against an embedded one, whose 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 import trio
@@ -44,6 +45,9 @@ async def main(arguments: Arguments) -> int:
     async with connect(arguments, simulate_pods) as client:
         api = client.api(Pod, namespace_of(arguments, client))
         pods = [pod for pod in await api.list(label_selector=arguments.selector) if pod.status.phase == "Running"]
+        if not pods:
+            print("no such pod is running", file=sys.stderr)
+            return 1
         results = await run_in_all(api, pods, arguments.command or ["hostname"], at_once=arguments.at_once)
     for name, result in sorted(results.items()):
         print(f"{name}: {result if isinstance(result, TrioformerError) else result.text.rstrip()}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 from examples.command_line import parser_of
-from examples.port_forward import main
+from examples.port_forward import main, url_path
 
 
 async def test_a_pod_responds_through_both(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,3 +19,10 @@ async def test_a_pod_responds_through_both(capsys: pytest.CaptureFixture[str]) -
     assert lines[1].startswith("http://127.0.0.1:")
     assert lines[1].endswith(" is port 8080 of web-0")
     assert lines[2:] == ["200 OK"]
+
+
+@pytest.mark.parametrize("path", ["", "healthz", "?a=b", "@example.com/"])
+def test_a_path_must_begin_with_a_slash(path: str) -> None:
+    assert url_path(f"/{path}") == f"/{path}"
+    with pytest.raises(argparse.ArgumentTypeError, match=r"must begin with a slash$"):
+        url_path(path)

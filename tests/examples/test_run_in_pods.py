@@ -20,3 +20,10 @@ async def test_the_result_of_each_pod_is_printed(autojump_clock: MockClock, caps
     assert lines[:2] == ["web-0: web-0", "web-1: web-1"]
     assert lines[2].endswith("the command df has ended with exit code 1: no space left on device")
     assert [line.partition(":")[0] for line in lines] == [f"web-{number}" for number in range(6)]
+
+
+async def test_no_pods_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = parser_of("", is_namespaced=True).parse_args(["--embedded"])
+    arguments.command, arguments.selector, arguments.at_once = [], "app=none", 3
+    assert await main(arguments) == 1
+    assert capsys.readouterr() == ("", "no such pod is running\n")
