@@ -166,7 +166,11 @@ async def test_what_cannot_be_copied_is_an_error_of_one_line(
     add_pod(api_server, "done", phase="Succeeded")
     add_pod(api_server, "bare")
     where = "in namespace default"
+    (here / "site" / "a.txt").touch()
+    (container.directory / "a.txt").touch()
+    into = f"'{here}/site' is a directory; to copy the file into it, name '{here}/site/a.txt'"
     for arguments, problem in (
+        (["one:a.txt", "site/"], f"error: copy from pods/one {where}: a.txt to site: {into}\n"),
         (["nobody:x", "y"], 'Error from server (NotFound): pods "nobody" not found'),
         (
             ["one:none", "y"],

@@ -221,7 +221,8 @@ async def test_a_target_that_cannot_be_written_is_an_error(
     (here / "inner" / "file").mkdir(parents=True)
     with pytest.raises(CopyFailedError, match=f"'{here}/inner/file' is a directory, so it is not replaced by a file$"):
         await copy_from_pod(pods, "web-0", "data", here)
-    with pytest.raises(CopyFailedError, match=f"'{here}' is a directory, so it is not replaced by a file$"):
+    problem = f"'{here}' is a directory; to copy the file into it, name '{here}/file'$"
+    with pytest.raises(CopyFailedError, match=problem):
         await copy_from_pod(pods, "web-0", "data/inner/file", here)
     (here / "file").touch()
     with pytest.raises(CopyFailedError, match=f"'{here}/file': Not a directory$"):

@@ -250,6 +250,9 @@ class Unpacker:
             raise RemoteLink(member.linkname)
         if not member.isreg():
             raise CopyProblem(f"it is {_KINDS.get(member.type, 'no regular file')}")
+        if os.path.isdir(self._target):
+            inside = quoted(os.path.join(self._target, self._root))
+            raise CopyProblem(f"{quoted(self._target)} is a directory; to copy the file into it, name {inside}")
         self._is_file = True
         self._counter.total_bytes = member.size
         self._tree = LocalTree(os.path.dirname(self._target))
