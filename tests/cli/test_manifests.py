@@ -1,4 +1,4 @@
-"""Standard input as a file: from a pipe, closed, and while the user ends the program."""
+"""Standard input and FIFOs as files: what is read, what is not, and while the user ends the program."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
+import trio
 
 from tests.support.cli import run
 from trioformer.testing import APIServer
@@ -34,6 +37,41 @@ async def test_a_pipe_is_read_to_its_end(api_server: APIServer, monkeypatch: pyt
     with os.fdopen(reader) as file:
         monkeypatch.setattr(sys, "stdin", file)
         assert (await run(api_server, "apply", "-f", "-")).out == "configmap/web created\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "expected"),
+    [
+        (CONFIG, 0, "configmap/web created\n"),
+        (b"a: 1", 1, "error: FIFO: line 1, column 1: a manifest has no apiVersion: add one, such as apps/v1\n"),
+        (
+            CONFIG.replace(b"ConfigMap", b"None"),
+            1,
+            'error: resource mapping not found for name: "web" namespace: "" from "FIFO": no matches for kind "None"',
+        ),
+    ],
+    ids=["valid", "not valid", "not served"],
+)
+async def test_a_fifo_that_is_named_is_read_to_its_end(
+    text: bytes, code: int, expected: str, api_server: APIServer, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "one"
+    os.mkfifo(fifo)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(trio.to_thread.run_sync, fifo.write_bytes, text, abandon_on_cancel=True))
+        result = await run(api_server, "apply", "-f", str(fifo))
+        nursery.cancel_scope.cancel()  # it would wait for ever, if nobody had opened the file
+    assert result.code == code
+    assert (result.out + result.err).startswith(expected.replace("FIFO", str(fifo)))
+
+
+async def test_a_device_is_read_and_a_fifo_in_a_directory_is_not(api_server: APIServer, tmp_path: Path) -> None:
+    result = await run(api_server, "apply", "-f", os.devnull)
+    assert (result.code, result.err) == (1, "error: /dev/null: contains no manifests: write at least one document\n")
+    os.mkfifo(tmp_path / "one.yaml")
+    result = await run(api_server, "apply", "-f", str(tmp_path))
+    assert result.code == 1
+    assert result.err.endswith("one.yaml: is a FIFO, not a regular file: write a file instead\n")
 
 
 async def test_standard_input_that_cannot_be_read_is_an_error(

@@ -6,8 +6,10 @@ import argparse
 import glob
 import io
 import os
+import stat
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
@@ -180,15 +182,35 @@ def _load_one(name: str, *, recursive: bool) -> tuple[Manifest, ...]:
     from ..errors import ManifestError  # noqa: PLC0415  # with the files
     from ..manifests import load_manifests  # noqa: PLC0415  # with the files
 
+    stream = "STDIN" if name == "-" else ""
     try:
         if name == "-":
             return load_manifests(text=_standard_input())
+        if _is_stream(name):  # such as <(envsubst < web.yaml), or /dev/stdin
+            stream = name
+            return tuple(attrs.evolve(each, file=name) for each in load_manifests(text=_stream(name)))
         paths = [name] if os.path.lexists(name) else sorted(glob.glob(name))
         if not paths:
             raise CommandError(f'the path "{name}" does not exist')
         return load_manifests(*paths, recursive=recursive)
     except ManifestError as exc:
-        raise _problems(exc, "STDIN" if name == "-" else "") from exc
+        raise _problems(exc, stream) from exc
+
+
+def _is_stream(name: str) -> bool:
+    """Whether a file is read as standard input is: to its end, which somebody else decides."""
+    try:
+        mode = os.stat(name).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _stream(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as exc:
+        raise CommandError(f"{name} cannot be read: {exc.strerror}") from exc
 
 
 def _standard_input() -> bytes:
