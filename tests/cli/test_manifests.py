@@ -18,16 +18,38 @@ from trioformer.testing import APIServer
 CONFIG = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
 
 
-def test_ctrl_c_ends_the_wait_for_standard_input_without_a_word() -> None:
-    command = [sys.executable, "-m", "trioformer", "-s", "http://127.0.0.1:1", "apply", "-f", "-"]
+TOOL = """
+import signal, sys
+from trioformer.cli import main
+signal.signal(signal.SIGHUP, signal.{disposition})
+sys.exit(main(["-s", "http://127.0.0.1:1", "apply", "-f", "-"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)], ids=["INT", "TERM", "HUP"]
+)
+def test_signals_end_the_wait_for_standard_input_without_a_word(number: signal.Signals, code: int) -> None:
+    command = [sys.executable, "-c", TOOL.format(disposition="SIG_DFL")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdin.write(b"#" * 500_000)  # more than a pipe holds, so some of it was read
         process.stdin.flush()
-        process.send_signal(signal.SIGINT)
-        assert (process.wait(), process.stdout.read(), process.stderr.read()) == (130, b"", b"")
+        process.send_signal(number)
+        assert (process.wait(), process.stdout.read(), process.stderr.read()) == (code, b"", b"")
+
+
+def test_a_hangup_that_is_ignored_as_by_nohup_ends_nothing() -> None:
+    command = [sys.executable, "-c", TOOL.format(disposition="SIG_IGN")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"#" * 500_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGHUP)
+        _, err = process.communicate()
+        assert (process.returncode, err) == (1, b"error: STDIN: contains no manifests: write at least one document\n")
 
 
 async def test_a_pipe_is_read_to_its_end(api_server: APIServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
 
 from .. import _run
@@ -33,7 +34,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     open_standard_streams()
-    return _run.run(_run_and_flush, given)
+    with _hangups_as_terminations():
+        return _run.run(_run_and_flush, given)
+
+
+@contextmanager
+def _hangups_as_terminations() -> Iterator[None]:
+    """End in order also when the terminal is closed: nothing of what ``diff`` and ``cp`` write for a while is left."""
+    before = signal.getsignal(signal.SIGHUP)
+    if before is not signal.SIG_DFL or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:  # such as by nohup
+        yield
+        return
+    signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def _run_and_flush(arguments: Sequence[str]) -> int:
