@@ -77,7 +77,7 @@ get pods --sort-by=metadata.name -o yaml
 get pods --sort-by={.spec.containers[0].image}
 get pods --sort-by=.spec.containers[*].image
 get pods --sort-by=.metadata.labels
-get events --sort-by=.metadata.creationTimestamp
+get events --sort-by=.metadata.name
 get deploy --sort-by=.spec.replicas
 get deploy --sort-by='{.spec'
 get ns kube-system kube-public
