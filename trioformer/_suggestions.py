@@ -78,8 +78,14 @@ def check_async(given: object, what: str, definition: str, *args: object, **name
     _check_call(given, what, definition, *args, **named)
 
 
-def check_sync(given: object, what: str, definition: str) -> None:
-    """Check that something is a function of one argument that is not async, whose result is used at once.
+def check_sync(given: object, what: str, definition: str, *, arguments: int = 1) -> None:
+    """Check that something is a function that is not async, whose result is used at once.
+
+    Args:
+        given: What the caller has passed.
+        what: What it is for.
+        definition: How to define it, such as ``def is_wanted(event): return True``.
+        arguments: How many arguments it must take.
 
     Raises:
         TypeError: It is not.
@@ -88,7 +94,7 @@ def check_sync(given: object, what: str, definition: str) -> None:
         raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
     if any(map(inspect.iscoroutinefunction, (inspect.unwrap(given), type(given).__call__))):
         raise TypeError(f"{what} must not be async, since nothing waits for it; write {definition}")
-    _check_call(given, what, definition, None)
+    _check_call(given, what, definition, *[None] * arguments)
 
 
 def _check_call(given: Callable[..., object], what: str, definition: str, *args: object, **named: object) -> None:

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from trioformer.client import Api, Client, CompletedCommand, run_in_pod
+from trioformer.client import Api, Client, CompletedCommand, copy_from_pod, copy_to_pod, run_in_pod
 from trioformer.errors import CommandFailedError, LimitExceededError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -67,6 +67,17 @@ async def test_wrong_arguments_are_refused_before_a_request(api_server: APIServe
     for kind, text, given in wrong:
         with pytest.raises(kind, match=text):
             await run_in_pod(pods, "web-0", ["ls"], **given)
+    assert list(api_server.requests) == []
+
+
+async def test_what_is_no_api_is_refused(api_server: APIServer, client: Client, pods: Api[Pod]) -> None:
+    swapped: tuple[Any, Any] = "web-0", pods
+    with pytest.raises(TypeError, match=r"^api must be an Api, such as client.api\(Pod, namespace=...\), not a str$"):
+        await run_in_pod(*swapped, ["ls"])
+    for call in (run_in_pod, copy_to_pod, copy_from_pod):
+        function: Any = call
+        with pytest.raises(TypeError, match=r"^api must be an Api, .*, not a Client$"):
+            await function(client, "web-0", ["ls"], *(["x"] if call is not run_in_pod else []))
     assert list(api_server.requests) == []
 
 

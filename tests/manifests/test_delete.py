@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from trio.testing import MockClock
 
 from trioformer.client import Client
 from trioformer.errors import ConnectionFailedError, ManifestsFailedError
-from trioformer.manifests import ManifestResult, delete_manifests, load_manifests
+from trioformer.manifests import (
+    ManifestResult,
+    apply_manifests,
+    delete_manifests,
+    load_manifests,
+    wait_for_manifests,
+)
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
@@ -51,3 +59,19 @@ async def test_a_deletion_waits_for_what_finalizers_keep(
     create(api_server, "a", "b", "c")
     results = await delete_manifests(client, load_manifests(text=TEXT), namespace="default", wait=True)
     assert [each.action for each in results] == ["deleted"] * 3
+
+
+async def test_progress_that_nobody_would_wait_for_is_refused(api_server: APIServer, client: Client) -> None:
+    async def show(*args: object) -> None:
+        raise AssertionError
+
+    manifests = load_manifests(text=TEXT)
+    for call in (apply_manifests, delete_manifests, wait_for_manifests):
+        function: Any = call
+        with pytest.raises(TypeError, match="on_progress must not be async, since nothing waits for it; write def "):
+            await function(client, manifests, namespace="default", on_progress=show)
+    with pytest.raises(
+        TypeError, match=r"^on_progress cannot be called .*; write def on_progress\(manifest, readiness\)"
+    ):
+        await function(client, manifests, namespace="default", on_progress=lambda one: None)
+    assert list(api_server.requests) == []

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, final
 
+from .._suggestions import describe
 from .._util import opened_by
 from ..models import KubernetesObject
 from ..models._internal import scan_whole
@@ -366,3 +367,13 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         self._paths.object(name, namespace=namespace)  # checks both
         pods = Api[Pod]._create(self._transport, Pod, namespace or self.namespace, scan_whole)
         return _port_targets.PortSource(self, pods, name, number, where)
+
+
+def check_api(given: object, argument: str) -> None:
+    """Check that an argument is an API; a client, or the name of a pod, is often in its place.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(given, Api):
+        raise TypeError(f"{argument} must be an Api, such as client.api(Pod, namespace=...), not {describe(given)}")

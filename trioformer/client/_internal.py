@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._api import check_api as check_api
 from ._api_reads import check_follow_logs as check_follow_logs
 from ._api_requests import obtain_credential as obtain_credential
 from ._api_requests import plugin_of as plugin_of

@@ -12,7 +12,7 @@ from .._suggestions import describe
 from .._util import raise_ungrouped
 from ..errors import CommandFailedError, LimitExceededError, TrioformerError
 from ..models.core_v1 import Pod
-from ._api import Api
+from ._api import Api, check_api
 from ._paths import ObjectName
 from ._processes import PodProcess, ProcessInput, ProcessOutput, check_command
 
@@ -82,6 +82,7 @@ async def run_in_pod(
     Cancellation:
         Ends the connection.  The command loses its input and output, but the node does not kill it.
     """
+    check_api(api, "api")
     command = check_command(command)
     data = _input(input)
     if max_output_bytes < 0:

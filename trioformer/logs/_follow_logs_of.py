@@ -30,7 +30,7 @@ from ..cache import (
     Updated,
 )
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, LogLine, LogLines, LogTime
-from ..client._internal import check_follow_logs
+from ..client._internal import check_api, check_follow_logs
 from ..errors import BadRequestError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod
@@ -327,8 +327,7 @@ async def follow_logs_of(
         and all connections are closed.  An exception of the block is raised as it is, and that of a request is raised
         to the reader.
     """
-    if not isinstance(pods, Api):
-        raise TypeError(f"pods must be an Api, such as client.api(Pod, namespace=...), not {describe(pods)}")
+    check_api(pods, "pods")
     check_follow_logs(pods, "follow_logs_of", since=since, tail_lines=tail_lines, max_line_bytes=max_line_bytes)
     if isinstance(containers, str):
         raise TypeError(f"containers must be a collection of names, not a string; write containers=[{containers!r}]")

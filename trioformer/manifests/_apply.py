@@ -21,7 +21,7 @@ from ..errors import (
 from ..models import KubernetesObject, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._apply_set import ApplySet, Membership, open_apply_set
-from ._manifest import Manifest, ManifestProgress, ManifestResult
+from ._manifest import Manifest, ManifestProgress, ManifestResult, check_progress
 from ._prune import Pruning, by_selector, prune_objects
 from ._targets import CRDS, Target, find_targets
 
@@ -76,6 +76,7 @@ async def apply_manifests(
         ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
+        TypeError: ``on_progress`` is async.
         ValueError: A manifest does not match the label selector, or that is empty; there are no manifests, and an
             ApplySet, without ``prune_all``; or nothing says who applies.
 
@@ -83,6 +84,7 @@ async def apply_manifests(
         What was applied stays so, and nothing is pruned any more.
     """
     manifests = tuple(manifests)
+    check_progress(on_progress, "def on_progress(result)")
     manager = default_field_manager(client) if field_manager is None else field_manager
     if manager is None:
         raise ValueError("apply_manifests needs a field manager; pass field_manager=, here or to open_client()")

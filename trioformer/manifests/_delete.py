@@ -16,7 +16,7 @@ from ..errors import (
 )
 from ..models import KubernetesObject
 from ..watchtools import deleted, wait_for
-from ._manifest import Manifest, ManifestProgress, ManifestResult
+from ._manifest import Manifest, ManifestProgress, ManifestResult, check_progress
 from ._targets import Target, find_targets
 
 
@@ -51,10 +51,12 @@ async def delete_manifests(
         ManifestError: Two manifests are the same object, or one has no name.
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
+        TypeError: ``on_progress`` is async.
 
     Cancellation:
         What was deleted stays so.
     """
+    check_progress(on_progress, "def on_progress(result)")
     targets = await find_targets(client, manifests, namespace)
     failures: list[ManifestFailure] = []
     results: list[ManifestResult] = []

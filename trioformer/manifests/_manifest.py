@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, final
 
 import attrs
 
+from .._suggestions import check_sync
 from ..errors import ManifestProblem
 from ..models import KubernetesObject
 
@@ -70,3 +71,9 @@ class ManifestResult:
 
 ManifestProgress: TypeAlias = Callable[[ManifestResult], None]
 """Called with each result as soon as it is known; what it raises propagates, and ends the work."""
+
+
+def check_progress(given: object, definition: str, *, arguments: int = 1) -> None:
+    """Check a function for the progress; nothing would wait for an async one."""
+    if given is not None:
+        check_sync(given, "on_progress", definition, arguments=arguments)

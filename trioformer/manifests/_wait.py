@@ -11,7 +11,7 @@ from ..client import Client
 from ..errors import ManifestFailure, ManifestsFailedError, RolloutFailedError, TrioformerError
 from ..models import KubernetesObject
 from ..watchtools import wait_for
-from ._manifest import Manifest, ManifestResult
+from ._manifest import Manifest, ManifestResult, check_progress
 from ._readiness import Readiness, readiness_of
 from ._targets import Target, find_targets
 
@@ -55,6 +55,7 @@ async def wait_for_manifests(
         ManifestError: Two manifests are the same object, or one has no name.
         ConnectionFailedError: The server's certificate does not verify, or the server did not say what a kind is.
         ExceptionGroup: ``on_progress`` has raised something.
+        TypeError: ``on_progress`` is async.
 
     Cancellation:
         Possible at any time; closes the connections.
@@ -62,6 +63,7 @@ async def wait_for_manifests(
     Ownership:
         The tasks that wait end before it returns.
     """
+    check_progress(on_progress, "def on_progress(manifest, readiness)", arguments=2)
     targets = await find_targets(client, manifests, namespace)
     failures = targets.failures
     ready: dict[int, KubernetesObject] = {}

@@ -306,3 +306,13 @@ async def test_the_owner_is_in_the_archive_if_it_is_wanted(
     owner = (int(received[108:115], 8), int(received[116:123], 8))
     assert owner == ((found.st_uid, found.st_gid) if preserve_owner else (0, 0))
     assert len(received) == 10_240
+
+
+async def test_progress_that_nobody_would_wait_for_is_refused(pods: Api[Pod], here: Path) -> None:
+    async def show(progress: CopyProgress) -> None:
+        raise AssertionError
+
+    for call in (copy_to_pod, copy_from_pod):
+        with pytest.raises(TypeError, match=r"^on_progress must not be async, .*; write def on_progress\(progress\)$"):
+            await call(pods, "web-0", "file", "copy", on_progress=show)
+    assert describe_tree(here) == {}

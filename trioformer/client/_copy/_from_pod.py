@@ -11,12 +11,12 @@ import trio
 
 from ...errors import CopyFailedError
 from ...models.core_v1 import Pod
-from .._api import Api
+from .._api import Api, check_api
 from .._paths import ObjectName
 from .._processes import PodProcess, ProcessOutput
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
-from ._results import CopyProblem, CopyProgress, CopyResult, Counter
+from ._results import CopyProblem, CopyProgress, CopyResult, Counter, check_progress
 from ._unpack import DamagedArchive, RemoteLink, Unpacker
 
 _MAX_LINKS: Final = 40
@@ -64,6 +64,7 @@ async def copy_from_pod(
             paths that were not requested; or a file cannot be written, for which the directory of the target must
             exist.  If tar has left out some files, the others are there.
         StatusError: As for :meth:`Api.exec`.
+        TypeError: An argument is of another type, or ``on_progress`` is async.
         UnexpectedResponseError: As for :meth:`Api.exec`.
         ConnectionFailedError: As for :meth:`Api.exec`; or the connection ended before the archive did.
 
@@ -73,6 +74,8 @@ async def copy_from_pod(
     Memory:
         A few MiB, whatever the size of the files.
     """
+    check_api(api, "api")
+    check_progress(on_progress)
     path = check_path("source", source)
     local = os.fspath(target)
     if local.endswith("/"):

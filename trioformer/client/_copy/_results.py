@@ -7,6 +7,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from ..._suggestions import check_sync
 from ..._text import quoted
 
 MAX_SKIPPED: Final = 1_000
@@ -68,6 +69,12 @@ def local_problem(error: OSError, path: str | None = None) -> CopyProblem:
 
 
 OnProgress: TypeAlias = Callable[[CopyProgress], object]
+
+
+def check_progress(given: object) -> None:
+    """Check the function for the progress; it is called at once, also from what must not wait."""
+    if given is not None:
+        check_sync(given, "on_progress", "def on_progress(progress)")
 
 
 @final

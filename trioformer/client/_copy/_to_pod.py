@@ -11,13 +11,13 @@ import trio
 
 from ...errors import CopyFailedError, TrioformerError
 from ...models.core_v1 import Pod
-from .._api import Api
+from .._api import Api, check_api
 from .._paths import ObjectName
 from .._processes import PodProcess, ProcessInput
 from ._pack import Packer
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
-from ._results import CopyProblem, CopyProgress, CopyResult, Counter
+from ._results import CopyProblem, CopyProgress, CopyResult, Counter, check_progress
 
 # A broken connection ends the input of tar inside of the archive, which is an error.
 _FILE_SCRIPT: Final = """\
@@ -80,6 +80,7 @@ async def copy_to_pod(
             has become shorter meanwhile, or cannot be read.
         TrioformerError: The server cannot end the input of tar; that needs Kubernetes 1.30.
         StatusError: As for :meth:`Api.exec`.
+        TypeError: An argument is of another type, or ``on_progress`` is async.
         UnexpectedResponseError: As for :meth:`Api.exec`.
         ConnectionFailedError: As for :meth:`Api.exec`; or the connection ended before tar did.
 
@@ -90,6 +91,8 @@ async def copy_to_pod(
     Memory:
         A few MiB, whatever the size of the files; and the names in the directories that are being copied.
     """
+    check_api(api, "api")
+    check_progress(on_progress)
     check_path("target", target)
     local = os.fspath(source)
     pod_name, pod_namespace = api._locate(name, namespace)
