@@ -114,16 +114,8 @@ def test_every_error_is_in_the_tree_of_the_module_and_in_its_exports() -> None:
 
 
 MISUSE_AND_LIFETIME = {
-    *(
-        "AssertionError",
-        "AttributeError",
-        "ImportError",
-        "IndexError",
-        "KeyError",
-        "LookupError",
-        "ModuleNotFoundError",
-    ),
-    *("RuntimeError", "TypeError", "ValueError"),
+    *("AssertionError", "AttributeError", "ImportError", "IndexError", "KeyError", "LookupError"),
+    *("ModuleNotFoundError", "RuntimeError", "TypeError", "ValueError"),
     *("trio.BrokenResourceError", "trio.BusyResourceError", "trio.ClosedResourceError", "trio.EndOfChannel"),
     *("trio.WouldBlock", "StopAsyncIteration"),
 }

@@ -404,3 +404,18 @@ async def test_cancellation_at_any_step_leaves_nothing(api_server: APIServer, po
         await wait_all_tasks_blocked()
         statistics = api_server.statistics()
         assert (statistics.followed_logs, statistics.open_watches) == (0, 0)
+
+
+async def test_a_container_that_no_pod_has_is_a_warning(
+    api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    async with follow_logs_of(pods, containers=["typo"]) as logs:
+        await trio.sleep(5)
+        assert caplog.messages == []  # there are no pods
+    start(api_server, "web-0", "main", "side").write_log("one", container="side")
+    start(api_server, "web-1")
+    async with follow_logs_of(pods, containers=["typo", "side"]) as logs:
+        assert await next_lines(logs, 1) == ["web-0/side: one"]
+        start(api_server, "web-2", "typo").write_log("late", container="typo")
+        assert await next_lines(logs, 1) == ["web-2/typo: late"]
+    assert caplog.messages == ["no pod has a container 'typo' to follow so far; there are main, side"]

@@ -18,6 +18,7 @@ import trio
 
 from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent
 from .._suggestions import describe, suggest_arguments
+from .._text import MAX_NAME, one_line, quoted
 from .._util import NoPublicConstructor, Slices, first_leaf, open_serving_nursery, opened_by
 from ..cache import (
     Added,
@@ -196,6 +197,21 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         error = first_leaf(informer.state.error)
         self._buffer.fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
 
+    async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
+        """Warn once of the containers that were asked for, and that none of the pods at the beginning has."""
+        try:
+            await informer.wait_until_synced()
+        except trio.ClosedResourceError:
+            return  # the reader gets the reason
+        names: set[str] = set()
+        for pod in informer.lister.list():
+            spec = pod.spec
+            names.update(each.name for each in (*spec.init_containers, *spec.containers))
+            names.update(each.name for each in spec.ephemeral_containers)
+        for missing in sorted((self._containers or frozenset()) - names) if names else ():
+            known = one_line(", ".join(sorted(names)), longest=MAX_NAME)
+            logger.warning("no pod has a container %s to follow so far; there are %s", quoted(missing), known)
+
     def _follow_all(self, pod: Pod, nursery: trio.Nursery, *, is_initial: bool) -> None:
         """Start a task for each instance of a container that is new, and has begun."""
         status = pod.status
@@ -305,7 +321,8 @@ async def follow_logs_of(
         label_selector: Only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
         field_selector: Only pods whose fields match.
         factory: A factory that runs and whose informer is used; None to list and watch the pods for this alone.
-        containers: Only containers of these names.
+        containers: Only containers of these names.  A warning is logged, once, of a name that none of the pods at the
+            beginning has.
         since: Of the pods that are there already, only newer lines; as for ``follow_logs``.
         tail_lines: Of each container that is there already, only so many lines from the end; 0 for new ones.
         max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
@@ -357,6 +374,8 @@ async def follow_logs_of(
             trio.CapacityLimiter(max_containers),
         )
         nursery.start_soon(logs._run, informer, nursery)
+        if containers is not None:
+            nursery.start_soon(logs._warn_of_missing, informer)
         if factory is None:
             nursery.start_soon(logs._run_informer, informer)
         try:
