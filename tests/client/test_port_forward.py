@@ -278,6 +278,9 @@ async def test_a_port_that_is_taken_is_an_error(web: ScriptedPod, pods: Api[Pod]
         assert raised.value.errno == errno.EADDRINUSE
     async with pods.port_forward("web-0", 7, local_port=forward.port) as again:
         assert again.port == forward.port
+    with pytest.raises(TypeError, match="local_port must be a number or None, not a str"):
+        async with pods.port_forward("web-0", 80, local_port="8080"):  # type: ignore[arg-type]  # the mistake
+            pass
     with pytest.raises(ValueError, match="a local port must be between 0 and 65535"):
         async with pods.port_forward("web-0", 7, local_port=70_000):
             pass

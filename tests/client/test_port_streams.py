@@ -158,7 +158,7 @@ async def test_the_error_of_the_node_is_that_of_the_stream(
                 await stream.receive_some()
             assert str(raised.value) == where.format(7, 7) + ": read: connection reset by peer"
             assert isinstance(raised.value.__cause__, PortForwardError)
-            with pytest.raises(trio.BrokenResourceError, match="has ended"):
+            with pytest.raises(trio.BrokenResourceError, match="read: connection reset by peer"):
                 await stream.send_all(b"x")
         async with api.connect_port("web-0", 8) as stream:
             with pytest.raises(
@@ -195,7 +195,8 @@ async def test_what_cannot_be_connected_to_is_an_error(web: ScriptedPod, client:
     with pytest.raises(TypeError, match=r"connect_port\(\) is for pods, services, and what runs pods"):
         async with client.api(ConfigMap, "default").connect_port("x", 7):
             pass
-    for port, problem in ((0, "between 1 and 65535"), ("70000", "between 1"), ("", "not be empty")):
+    mistakes = {0: "between 1 and 65535", "70000": "between 1", "": "not be empty", "9000:80": "pass .* local_port="}
+    for port, problem in mistakes.items():
         with pytest.raises(ValueError, match=problem):
             async with pods.connect_port("web-0", port):
                 pass
@@ -377,6 +378,19 @@ async def test_an_error_may_follow_the_end_of_the_data(autojump_clock: MockClock
         began_at = trio.current_time()
         assert [data async for data in connection] == [b"x"]  # the node has nothing to say
         assert trio.current_time() == began_at + _END_PATIENCE
+
+
+async def test_the_reason_may_follow_after_a_send_that_fails() -> None:
+    async with scripted() as (connection, peer, frames):
+        await peer.send(0, frames.data(3, b"x") + frames.data(1, b"refused") + frames.reset(3))
+        assert await connection.receive_some() == b"x"
+        with pytest.raises(trio.BrokenResourceError, match="receiving from it says why"):
+            await connection.send_all(b"x")
+        await peer.send(0, frames.reset(1))
+        with pytest.raises(trio.BrokenResourceError, match="refused"):
+            await connection.receive_some()
+        with pytest.raises(trio.BrokenResourceError, match="refused"):
+            await connection.send_all(b"x")
 
 
 async def test_a_reset_without_a_reason_is_an_error() -> None:

@@ -345,6 +345,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         certificate must have.
         Connections are kept for other requests for five seconds; nothing listens on this machine.
         Errors are those of httpx; the cause of an ``httpx.ConnectError`` is what :meth:`connect_port` raises.
+        That nothing listens on the port is an ``httpx.ReadError``, as the node says it after the request was sent.
 
         Args:
             name: As for :meth:`port_forward`.

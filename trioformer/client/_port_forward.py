@@ -299,6 +299,8 @@ async def open_port_forward(
     on_accept: AcceptHandler | None,
 ) -> AsyncGenerator[PortForward, None]:
     """Open a local port; :meth:`Api.port_forward` describes it."""
+    if local_port is not None and (isinstance(local_port, bool) or not isinstance(local_port, int)):
+        raise TypeError(f"local_port must be a number or None, not {describe(local_port)}")
     if local_port is not None and not 0 <= local_port <= 65_535:
         raise ValueError(f"a local port must be between 0 and 65535, not {local_port}")
     addresses = check_addresses(address)

@@ -195,7 +195,8 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             raise trio.BusyResourceError("another task is already sending on this connection")
         if self._error is not None or _DATA not in self._receiving:
             # A node ends what the pod sends only together with the connection.
-            raise trio.BrokenResourceError("the connection to the pod has ended") from self._error
+            reason = self._error or "the connection to the pod has ended; receiving from it says why"
+            raise trio.BrokenResourceError(str(reason)) from self._error
 
     async def _send(self, frame: bytes) -> None:
         self._check_sending()

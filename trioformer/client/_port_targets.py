@@ -95,6 +95,8 @@ def check_port(port: int | str) -> int | str:
     """
     if isinstance(port, bool) or not isinstance(port, int | str):
         raise TypeError(f"a port must be a number, or the name of one, not {describe(port)}")
+    if isinstance(port, str) and ":" in port:
+        raise ValueError(f"a port must be a number or a name, not {port!r}: pass the local one as local_port=")
     number = int(port) if isinstance(port, str) and port.isascii() and port.isdecimal() else port
     if isinstance(number, int) and not 1 <= number <= 65_535:
         raise ValueError(f"a port must be between 1 and 65535, not {number}")
@@ -152,13 +154,15 @@ def _members(obj: KubernetesObject) -> dict[str, Any]:
 async def _choose(pods: ApiReads[Pod], obj: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Choose the pod that is most likely to respond."""
     selector = (obj.get("spec") or {}).get("selector")
+    name = f"{obj['kind']} '{obj['metadata']['name']}'"
     if not selector:
-        raise PortForwardError(f"{where}: it has no selector, so it selects no pods")
+        raise PortForwardError(f"{where}: {name} has no selector, so it selects no pods")
     is_plain = obj.get("kind") in ("Service", "ReplicationController")
     labels = _selector_text({"matchLabels": selector} if is_plain else selector)
     listed = [_members(pod) for pod in await pods.list(label_selector=labels)]
     if not listed:
-        raise PortForwardError(f"{where}: there is no pod with the labels {labels}")
+        where_pods = f"in namespace {obj['metadata'].get('namespace')}"
+        raise PortForwardError(f"{where}: there is no pod with the labels {labels} of {name} {where_pods}")
     return max(listed, key=_rank)
 
 
