@@ -301,6 +301,28 @@ async def test_only_the_kinds_of_the_allowlist_are_pruned(api_server: APIServer,
 
 
 @pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], ""),
+        (["-n", "default", "--prune-allowlist=core/v1/Secret"], ""),
+        (
+            ["-n", "default"],
+            (
+                "Warning: --namespace does not limit what is pruned of Namespaces and PersistentVolumes; "
+                "--prune-allowlist names the kinds\n"
+            ),
+        ),
+    ],
+    ids=["without a namespace", "with an allowlist", "with a namespace"],
+)
+async def test_a_namespace_that_is_no_limit_for_pruning_is_a_warning(
+    flags: list[str], expected: str, api_server: APIServer, file: Path
+) -> None:
+    result = await apply(api_server, file, CONFIG, "--prune", "-l", "app=web", *flags)
+    assert (result.code, result.err.partition("Warning: v1 Endpoints is deprecated")[0]) == (0, expected)
+
+
+@pytest.mark.parametrize(
     ("arguments", "error"),
     [
         ([], "error: must specify one of -f and -k\n"),

@@ -130,6 +130,15 @@ async def test_mistakes_are_one_line(api_server: APIServer, arguments: list[str]
     assert (result.code, result.out, result.err.splitlines()[0]) == (1, "", problem)
 
 
+async def test_a_revision_that_is_no_number_is_an_error(api_server: APIServer) -> None:
+    add(api_server, "Deployment", {}, replicas=1)
+    patch = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "x"}}}
+    api_server.patch(Deployment, "web", patch)
+    result = await run(api_server, "rollout", "status", "deploy/web", "--revision=1")
+    problem = 'cannot get the revision of deployment "web": strconv.ParseInt: parsing "x": invalid syntax'
+    assert (result.code, result.err) == (1, f"error: {problem}\n")
+
+
 async def test_nothing_to_roll_out_is_said(api_server: APIServer) -> None:
     for command in ("status", "restart"):
         result = await run(api_server, "rollout", command, "deploy", "-l", "app=none")

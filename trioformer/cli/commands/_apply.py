@@ -92,6 +92,11 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         if flags.prune and flags.server_side:
             await prune_by_manager(flags, client, documents, reporter.report, is_dry_run=dry_run == "server")
         elif flags.prune:
+            if flags.namespace and not flags.prune_allowlist:
+                session.note(
+                    "Warning: --namespace does not limit what is pruned of Namespaces and PersistentVolumes; "
+                    "--prune-allowlist names the kinds"
+                )
             await prune(flags, client, documents, visited, reporter.report, dry_run=dry_run)
         reporter.finish()
     return None

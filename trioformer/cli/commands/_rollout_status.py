@@ -98,7 +98,12 @@ def _name(obj: Object) -> str:
 def _deployment(obj: Object, revision: int) -> tuple[str, bool]:
     name, status = _name(obj), obj.get("status") or {}
     if revision:
-        running = int((obj["metadata"].get("annotations") or {}).get(_REVISION) or 0)
+        annotated = (obj["metadata"].get("annotations") or {}).get(_REVISION) or "0"
+        try:
+            running = int(annotated)
+        except ValueError:
+            problem = f'strconv.ParseInt: parsing "{annotated}": invalid syntax'
+            raise CommandError(f'cannot get the revision of deployment "{name}": {problem}') from None
         if running != revision:
             raise CommandError(f"desired revision ({revision}) is different from the running revision ({running})")
     if not _is_observed(obj):
