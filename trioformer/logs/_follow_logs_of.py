@@ -32,7 +32,7 @@ from ..cache import (
 )
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, LogLine, LogLines, LogTime
 from ..client._internal import check_api, check_follow_logs
-from ..errors import BadRequestError, NotFoundError, TrioformerError
+from ..errors import BadRequestError, DecodeError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod
 from ._log_buffer import LogBuffer
@@ -199,15 +199,15 @@ class FollowedLogs(metaclass=NoPublicConstructor):
 
     async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
         """Warn once of the containers that were asked for, and that none of the pods at the beginning has."""
+        names: set[str] = set()
         try:
             await informer.wait_until_synced()
-        except trio.ClosedResourceError:
-            return  # the reader gets the reason
-        names: set[str] = set()
-        for pod in informer.lister.list():
-            spec = pod.spec
-            names.update(each.name for each in (*spec.init_containers, *spec.containers))
-            names.update(each.name for each in spec.ephemeral_containers)
+            for pod in informer.lister.list():
+                spec = pod.spec
+                names.update(each.name for each in (*spec.init_containers, *spec.containers))
+                names.update(each.name for each in spec.ephemeral_containers)
+        except (trio.ClosedResourceError, DecodeError):
+            return  # the reader gets the reason; and what does not decode may have the container
         for missing in sorted((self._containers or frozenset()) - names) if names else ():
             known = one_line(", ".join(sorted(names)), longest=MAX_NAME)
             logger.warning("no pod has a container %s to follow so far; there are %s", quoted(missing), known)
