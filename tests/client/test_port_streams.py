@@ -400,6 +400,15 @@ async def test_a_reset_without_a_reason_is_an_error() -> None:
             await connection.receive_some()
 
 
+async def test_what_the_node_says_at_once_is_an_error_of_the_stream() -> None:
+    async with unaccepted() as (connection, peer, frames):
+        said = frames.data(1, b"refused") + frames.reset(3) + frames.reset(1)
+        await peer.send(0, frames.accept(1) + frames.accept(3) + said)
+        await connection.open()
+        with pytest.raises(trio.BrokenResourceError, match=r"^forward: refused$"):
+            await connection.receive_some()
+
+
 async def test_a_node_may_refuse_the_streams() -> None:
     async with unaccepted() as (connection, peer, frames):
         await peer.send(0, frames.reset(1) + frames.reset(3))

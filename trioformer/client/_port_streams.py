@@ -47,7 +47,7 @@ _MAX_TEXT: Final = 4 * 1024
 _END_PATIENCE: Final = 1.0
 """Seconds after the end of the data in which the node may still say that it was an error."""
 _CONTROL_PATIENCE: Final = 5.0
-"""Seconds that sending a ping or pong may take, even if the task is cancelled: a part of it would be no frame."""
+"""Seconds that sending a short frame may take, even if the task is cancelled: a part of it would be no frame."""
 _OPEN_PATIENCE: Final = 30.0
 """Seconds in which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
 _PING_PERIOD: Final = 10.0
@@ -222,7 +222,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             with trio.move_on_after(_OPEN_PATIENCE) as scope:
                 await self._socket.send(0, opening)
                 await self._wait_until_accepted()
-                await self._socket.send(0, self._frames.data(_ERROR, b"", is_end=True))
+                await self._send_control(self._frames.data(_ERROR, b"", is_end=True))
         except trio.BrokenResourceError as exc:
             raise ConnectionFailedError(f"{self._where}: {self._server}: {exc}") from exc
         if scope.cancelled_caught:
@@ -231,8 +231,10 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
 
     async def _wait_until_accepted(self) -> None:
         """Wait: a node drops data that arrives before it has accepted the stream."""
-        while not self._accepted.issuperset((_DATA, _ERROR)):
+        while True:
             await self._receive()
+            if self._accepted.issuperset((_DATA, _ERROR)):
+                return  # what the node has said after that, perhaps at once, is an error of the stream
             if self._error is not None:
                 raise self._error
             if not self._receiving:
