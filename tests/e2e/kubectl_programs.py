@@ -15,7 +15,7 @@ import attrs
 import trio
 import yaml
 
-from tests.e2e.kubectl_invocations import DIFFERENCES
+from tests.support.kubectl_invocations import DIFFERENCES
 from trioformer.cli._main import run_command
 
 __all__ = ["PAGE", "Printed", "Programs", "config_of", "difference_of", "write_kubeconfig"]
