@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -152,6 +153,41 @@ async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends(tls: bool)
             assert await response.upgraded.receive_some() == b""
             with pytest.raises(trio.BrokenResourceError):
                 await response.upgraded.send_all(bytes(20_000_000))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the platform has no such option")
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only(tls: bool) -> None:
+    async def refuse_first(stream: trio.abc.Stream) -> None:
+        await stream.send_all(REFUSAL)
+        await stream.receive_some()
+        await echo(stream)
+
+    def options_of(transport: Transport) -> tuple[int, int]:
+        (connection,) = transport._generations.present.requests.connections  # type: ignore[attr-defined]
+        sock = connection.stream.get_extra_info("socket")
+        patience = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+        return patience, sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+    async with serving(refuse_first, tls=tls) as server, open_transport(connected(server)) as transport:
+        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+            assert (response.code, await response.receive_some()) == (403, b"no")
+            assert await response.receive_some() == b""
+        assert options_of(transport) == (42_000, 1)
+        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+            assert response.code == 101
+            assert options_of(transport) == (0, 1)
+        assert len(server.heads) == 1
+
+
+async def test_a_connection_closed_during_the_switch_is_an_error_of_its_use() -> None:
+    async with serving(echo, tls=False) as server, open_transport(connected(server)) as transport:
+        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+            stream = response.upgraded
+            assert isinstance(stream, UpgradedStream)
+        late = UpgradedStream(stream._connection, b"")
+        with pytest.raises(trio.ClosedResourceError):
+            await late.receive_some()
 
 
 async def test_a_refusal_has_its_body_and_its_connection_is_used_again() -> None:

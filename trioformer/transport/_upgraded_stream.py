@@ -6,12 +6,15 @@ The connection stays one of the pool: closed with the client, opened through the
 
 from __future__ import annotations
 
+import socket
 import ssl
+from contextlib import suppress
 from typing import Final, final
 
 import trio
 
 from ._http11 import Http11Connection
+from ._network import _SocketStream
 
 RECEIVE_SIZE: Final = 64 * 1024
 """Bytes that one call returns at most, unless the caller says."""
@@ -37,6 +40,7 @@ class UpgradedStream(trio.abc.Stream):
         self._first = first
         """What has arrived together with the head of the response."""
         self._stream.switch_protocols()
+        _be_patient_with_a_slow_reader(self._stream)
 
     @property
     def is_readable(self) -> bool:
@@ -78,3 +82,16 @@ class UpgradedStream(trio.abc.Stream):
         """Close the connection, without waiting for the peer."""
         self._connection.close()
         await trio.lowlevel.checkpoint()
+
+
+def _be_patient_with_a_slow_reader(stream: _SocketStream) -> None:
+    """Let the peer read nothing for as long as it wants, such as a command that works on its input.
+
+    On Linux ``TCP_USER_TIMEOUT`` also ends a connection whose peer is alive and acknowledges all, but has no room for
+    more.  Keepalive still detects a dead peer while nothing is on the way to it, and otherwise the kernel's retries do.
+    """
+    option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
+    if option is None:
+        return
+    with suppress(OSError):  # the client was closed meanwhile: whoever uses the stream receives the error of that
+        stream.set_option(socket.IPPROTO_TCP, option, 0)
