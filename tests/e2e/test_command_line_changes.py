@@ -14,9 +14,9 @@ import attrs
 import trio
 import yaml
 
-from tests.e2e.kubectl_changes import CHANGES, DIFFERENT_CHANGES, FILES
 from tests.e2e.kubectl_programs import PAGE, Printed, Programs, config_of, difference_of, write_kubeconfig
 from tests.e2e.workloads import make_namespace
+from tests.support.kubectl_changes import CHANGES, DIFFERENT_CHANGES, needs_cluster, write_files
 from trioformer import open_client
 from trioformer.testing import APIServer, ControlPlane, serve_http
 
@@ -64,13 +64,6 @@ class Both:
         return found
 
 
-def write_files(directory: Path) -> Path:
-    for name, text in FILES.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text)
-    return directory
-
-
 def check(found: dict[str, str]) -> None:
     unexpected = [f"{each}\n{text}" for each, text in found.items() if each.partition(". ")[2] not in DIFFERENT_CHANGES]
     assert not unexpected, f"{len(unexpected)} differ:\n\n" + "\n\n".join(unexpected)
@@ -104,12 +97,6 @@ async def test_changes_on_the_embedded_server_are_those_of_kubectl(assets: Path,
         both = Both(*programs, write_files(tmp_path / "files"))
         check(await both.compare([each for each in [*CHANGES, LAST] if not needs_cluster(each)]))
         nursery.cancel_scope.cancel()
-
-
-def needs_cluster(invocation: str) -> bool:
-    """Whether it waits for controllers, or kubectl validates it by OpenAPI v2, which the embedded server has not."""
-    is_waiting = invocation.split()[0] in ("rollout", "wait") or "--timeout" in invocation
-    return is_waiting or "unknown.yaml" in invocation
 
 
 def test_every_difference_is_in_the_documentation() -> None:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-__all__ = ["CHANGES", "DIFFERENT_CHANGES", "FILES"]
+__all__ = ["CHANGES", "DIFFERENT_CHANGES", "FILES", "needs_cluster", "write_files"]
 
 _DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -166,3 +167,17 @@ DIFFERENT_CHANGES: Final = {
     "label cm --all set=yes": "The same error of several objects is printed once.",
 }
 """What is answered differently, each with the reason, which docs/howto/command-line.rst has too."""
+
+
+def write_files(directory: Path) -> Path:
+    """Write the files, and return their directory."""
+    for name, text in FILES.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    return directory
+
+
+def needs_cluster(invocation: str) -> bool:
+    """Whether it waits for controllers, or kubectl validates it by OpenAPI v2, which the embedded server has not."""
+    is_waiting = invocation.split()[0] in ("rollout", "wait") or "--timeout" in invocation
+    return is_waiting or "unknown.yaml" in invocation
