@@ -39,6 +39,7 @@ RULES = "/selfsubjectrulesreviews"
             "Warning: resource 'clusterroles' is not namespace scoped in group 'rbac.authorization.k8s.io'\n\n",
         ),
         (["get", "no", "-A"], {"resource": "nodes"}, ""),
+        (["get", "a_b"], {"resource": "a_b"}, "Warning: the server doesn't have a resource type 'a_b'\n\n"),
         (["frob", "po"], {"verb": "frob"}, "Warning: verb 'frob' is not a known verb\n\n"),
     ],
 )

@@ -1,0 +1,242 @@
+"""``doctor``: a line for each check, which says what a server of another kind lacks; secrets are not shown."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+import trustme
+
+from tests.support.cli import Result, opener_of, run_alone
+from tests.support.fixed_answers import failure, run_with
+from trioformer.cli._main import run_command
+from trioformer.cli.commands._doctor import _credentials, _proxy, _source
+from trioformer.kubeconfig import ClusterConfig, ExecConfig, Impersonation
+from trioformer.testing import APIServer
+
+REVIEWS = "/selfsubjectreviews"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def lines_of(result: Result) -> dict[str, str]:
+    """Return the outcome and the text of each check, by its name."""
+    lines = result.out.splitlines()
+    return {line[8:24].rstrip(): f"{line[:8].rstrip()}: {line[24:]}" for line in lines}
+
+
+async def test_arguments_are_not_expected() -> None:
+    result = await run_alone("doctor", "a", "b")
+    assert result.code == 1
+    assert result.err.startswith("error: unexpected arguments: [a b]\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "check", "line"),
+    [
+        (
+            REVIEWS,
+            (201, {"status": {"userInfo": {"username": "jane", "groups": ["dev", "ops"]}}}),
+            "authentication",
+            "ok: as jane, in dev, ops",
+        ),
+        (REVIEWS, (201, {"status": {"userInfo": {"username": "jane"}}}), "authentication", "ok: as jane"),
+        (
+            REVIEWS,
+            failure(403, "Forbidden", "not you"),
+            "authentication",
+            "warning: not allowed, so not known: not you",
+        ),
+        ("/readyz", (500, "[-]etcd failed: reason withheld\nreadyz check failed\n"), "health", "ok: not ready: etcd"),
+        (
+            f"{PODS}?limit=1",
+            (200, {"kind": "PodList", "items": [{}, {}]}),
+            "list in pages",
+            "ok: not supported: the server ignores limit",
+        ),
+        (
+            f"{PODS}?limit=1",
+            (200, {"kind": "PodList", "items": []}),
+            "table",
+            "ok: not supported: columns are name and age",
+        ),
+        ("watch=true&resourceVersion=", (200, ""), "watch", "ok: works"),
+        ("sendInitialEvents", failure(422, "Invalid", "no"), "watch-list", "ok: not supported by this server"),
+        ("sendInitialEvents", failure(403, "Forbidden", "no"), "watch-list", "warning: not allowed, so not known: no"),
+        ("sendInitialEvents", (200, "not JSON\n"), "watch-list", "ok: not supported by this server"),
+        (
+            "sendInitialEvents",
+            (200, '{"type": "ADDED", "object": {}}\n'),
+            "watch-list",
+            "ok: the server ended it before its last event",
+        ),
+    ],
+)
+async def test_what_a_server_answers_is_in_the_line_of_the_check(
+    api_server: APIServer, autojump_clock: object, path: str, answer: tuple[int, object], check: str, line: str
+) -> None:
+    result, _ = await run_with(api_server, {path: answer}, "doctor")
+    assert lines_of(result)[check] == line
+    assert result.code == 0
+
+
+async def test_a_check_that_fails_is_the_exit_code_and_not_the_end(
+    api_server: APIServer, autojump_clock: object
+) -> None:
+    result, _ = await run_with(api_server, {REVIEWS: failure(401, "Unauthorized", "who?")}, "doctor")
+    assert result.code == 1
+    lines = lines_of(result)
+    assert lines["authentication"].startswith("failed: ")
+    assert lines["watch"] == "ok: works"
+
+
+async def doctor(
+    response: httpx.Response | None, *arguments: str, url: str = "http://one.example"
+) -> tuple[int, dict[str, str]]:
+    """Run the tool where a server answers everything alike; None for never."""
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        if response is None:
+            await trio.sleep_forever()
+            raise AssertionError
+        return httpx.Response(response.status_code, headers=response.headers, content=response.content)
+
+    out, err = io.StringIO(), io.StringIO()
+    opener = opener_of(httpx.MockTransport(answer))
+    code = await run_command(["doctor", "-s", url, *arguments], out, err, {}, opener)
+    return code, lines_of(Result(code, out.getvalue(), err.getvalue()))
+
+
+async def test_a_server_that_does_not_respond_is_not_reachable(autojump_clock: object) -> None:
+    code, lines = await doctor(None)
+    assert code == 1
+    assert lines["reachability"] == "failed: no response within 10 s"
+    assert "list" not in lines
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
+async def test_a_server_that_hides_its_version_is_reachable(status: int, reason: str) -> None:
+    _, answer = failure(status, reason, "no")
+    code, lines = await doctor(httpx.Response(status, json=answer))
+    assert lines["reachability"].startswith("ok: responds in ")
+    assert lines["reachability"].endswith(f" ms, but not with its version (HTTP {status})")
+    assert lines["list"].startswith("warning: not allowed" if status == 403 else "failed: ")
+    assert code == (0 if status == 403 else 1)
+
+
+async def test_a_server_without_version_is_not_reachable() -> None:
+    code, lines = await doctor(httpx.Response(404, json={}))
+    assert code == 1
+    assert lines["reachability"].startswith("failed: ")
+    assert "list" not in lines
+
+
+@pytest.mark.parametrize(
+    ("url", "flags", "line"),
+    [
+        ("http://one.example", [], "warning: none: what is sent can be read on the way"),
+        ("https://one.example", [], "ok: verified by those of the system"),
+        ("https://one.example", ["--insecure-skip-tls-verify"], "ok: not verified (insecure-skip-tls-verify)"),
+    ],
+)
+async def test_how_the_connection_is_protected_is_a_line(url: str, flags: list[str], line: str) -> None:
+    _, lines = await doctor(httpx.Response(200, json={"gitVersion": "v1.99.0"}), *flags, url=url)
+    assert lines["tls"] == line
+    assert lines["version"] == "ok: v1.99.0"
+
+
+async def test_the_authorities_of_the_configuration_are_a_line(tmp_path: Path) -> None:
+    trustme.CA().cert_pem.write_to_path(str(tmp_path / "ca.crt"))
+    flag = f"--certificate-authority={tmp_path / 'ca.crt'}"
+    _, lines = await doctor(httpx.Response(200, json={}), flag, url="https://one.example")
+    assert lines["tls"] == "ok: verified by the authorities of the configuration"
+
+
+@pytest.mark.parametrize(
+    ("difference", "line"),
+    [(0, "ok: as the server's"), (3600, r"warning: 3600 s ahead of the server's"), (-3600, "behind the server's")],
+)
+async def test_clocks_that_differ_are_a_warning(monkeypatch: pytest.MonkeyPatch, difference: int, line: str) -> None:
+    time = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    monkeypatch.setattr("trioformer.cli.commands._doctor.now", lambda: time)
+    date = format_datetime(time - timedelta(seconds=difference), usegmt=True)
+    _, lines = await doctor(httpx.Response(200, json={}, headers={"date": date}))
+    assert lines["clock"].endswith(line)
+    assert lines["clock"].startswith("warning: 3600 s" if difference else "ok: ")
+
+
+@pytest.mark.parametrize("headers", [{}, {"date": "yesterday"}])
+async def test_a_server_without_date_has_no_line_for_the_clock(headers: dict[str, str]) -> None:
+    _, lines = await doctor(httpx.Response(200, json={}, headers=headers))
+    assert "clock" not in lines
+    assert lines["version"] == "ok: "
+
+
+SERVER = "http://one.example"
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (ClusterConfig(server=SERVER), "code"),
+        (ClusterConfig(server=SERVER, source="/x", context="c"), "/x, context c"),
+        (
+            ClusterConfig(server=SERVER, in_cluster=True),
+            "the service account of this pod: no kubeconfig says what to connect to",
+        ),
+    ],
+)
+def test_the_source_of_the_configuration_is_named(config: ClusterConfig, text: str) -> None:
+    assert _source(config) == text
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "text"),
+    [
+        (None, {}, "none"),
+        (None, {"https_proxy": "http://other"}, "none"),
+        ("http://u:secret@p:1", {"http_proxy": "q"}, "http://p:1, of the configuration"),
+        (None, {"http_proxy": "u:secret@p:1"}, "http://p:1, of $http_proxy"),
+        (
+            None,
+            {"HTTP_PROXY": "socks5://p", "NO_PROXY": "a,b"},
+            "socks5://p, of $HTTP_PROXY, but not for a,b ($NO_PROXY)",
+        ),
+    ],
+)
+def test_the_proxy_is_named_without_its_password(url: str | None, environ: dict[str, str], text: str) -> None:
+    assert _proxy(ClusterConfig(server=SERVER, proxy_url=url), environ) == text
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (ClusterConfig(server=SERVER), "none"),
+        (
+            ClusterConfig(server=SERVER, client_certificate_data=b"x", client_key_data=b"secret", token="secret"),
+            "client certificate (in the configuration), bearer token (hidden)",
+        ),
+        (
+            ClusterConfig(
+                server=SERVER, client_certificate_file="/c", client_key_file="/k", token="secret", token_file="/t"
+            ),
+            "client certificate (/c), bearer token of /t",
+        ),
+        (
+            ClusterConfig(server=SERVER, username="u", password="secret", impersonate=Impersonation(user="jane")),
+            "user name u and password (hidden), for the user jane",
+        ),
+        (
+            ClusterConfig(
+                server=SERVER, exec=ExecConfig(api_version="client.authentication.k8s.io/v1", command="login")
+            ),
+            "credential plugin login",
+        ),
+    ],
+)
+def test_credentials_are_named_and_not_shown(config: ClusterConfig, text: str) -> None:
+    assert _credentials(config) == text
