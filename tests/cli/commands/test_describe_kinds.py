@@ -696,3 +696,29 @@ UNUSUAL: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any], str]]] = {
 def test_unusual_fields_are_described_as_by_kubectl(name: str) -> None:
     resource, obj, related, expected = UNUSUAL[name]
     assert f"\n{expected}\n" in f"\n{joined(DESCRIBERS[resource](obj, None, related))}\n"
+
+
+def test_a_volume_that_goes_away_is_described_with_its_time() -> None:
+    obj = {"metadata": {"name": "v", "deletionTimestamp": THEN}, "status": {"phase": "Bound", "message": "m"}}
+    text = joined(DESCRIBERS["persistentvolumes"](obj, None, {}))
+    assert "\nStatus: Terminating (lasts " in text
+    assert "\nCapacity: 0\nNode Affinity: <none>\nMessage: m\nSource:\n<unknown>" in text
+
+
+def test_conditions_and_the_container_of_an_event_are_described() -> None:
+    obj = {"status": {"conditions": [{"type": "Available", "status": "True", "reason": "R"}]}}
+    event = {
+        "involvedObject": {"fieldPath": "spec.containers{c}"},
+        "type": "Normal",
+        "reason": "Pulled",
+        "message": "done ",
+        "reportingComponent": "kubelet",
+    }
+    text = joined(DESCRIBERS["deployments.apps"](obj, [event], {}))
+    assert "\nConditions:\nType Status Reason\n---- ------ ------\nAvailable True R\n" in text
+    assert text.endswith("\nNormal Pulled <unknown> kubelet spec.containers{c}: done")
+
+
+def test_a_class_of_storage_without_topologies_says_nothing_of_them() -> None:
+    text = joined(DESCRIBERS["storageclasses.storage.k8s.io"]({"reclaimPolicy": "Delete"}, None, {}))
+    assert text.endswith("\nMountOptions: <none>\nReclaimPolicy: Delete")
