@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import shlex
 import signal
@@ -11,11 +12,15 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
 
 from tests.support.processes import KUBECONFIG, ROOT, running, serving_in_a_thread
+from trioformer.cli._failures import CommandError
+from trioformer.cli._main import main
+from trioformer.cli._streams import Output, open_standard_streams
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer, ScriptedProcess, serve_http
@@ -145,3 +150,196 @@ async def test_a_signal_ends_the_tool_while_its_output_is_blocked(
                 process.kill()
                 os.close(reader)
                 os.close(writer)
+
+
+# --- in this process ---
+
+FULL = "cannot write to standard output: No space left on device"
+
+
+class Ended(BaseException):
+    """What ``os._exit`` raises in these tests."""
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The codes that ``os._exit`` was called with; the handlers of signals are put back."""
+    codes: list[int] = []
+
+    def end(code: int) -> NoReturn:
+        codes.append(code)
+        raise Ended
+
+    monkeypatch.setattr(os, "_exit", end)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield codes
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_descriptor_that_is_closed_is_opened_with_dev_null(number: int) -> None:
+    kept = os.dup(number)
+    try:
+        os.close(number)
+        open_standard_streams()
+        assert os.path.samestat(os.fstat(number), os.stat(os.devnull))
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def test_streams_that_python_has_not_opened_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    open_standard_streams()
+    assert [(each.fileno(), each.encoding) for each in (sys.stdout, sys.stderr)] == [(1, "utf-8"), (2, "utf-8")]
+
+
+def test_the_streams_write_utf_8_and_bytes_of_arguments_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # not one of the system, so it stays as it is
+    open_standard_streams()
+    sys.stdout.write("日本\udcff")
+    sys.stdout.flush()
+    assert written.getvalue() == "日本".encode() + b"\xff"
+
+
+def test_bytes_follow_the_text_also_where_a_part_of_them_is_written() -> None:
+    class Slow(io.RawIOBase):
+        written = b""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: object) -> int:
+            piece = bytes(memoryview(data)[:3])  # type: ignore[arg-type]  # the base class accepts any buffer
+            self.written += piece
+            return len(piece)
+
+    slow = Slow()
+    out = Output(io.TextIOWrapper(slow, encoding="utf-8"))  # type: ignore[type-var]  # as with PYTHONUNBUFFERED
+    assert out.write("ab") == 2
+    out.write_bytes(b"cdefghij")
+    assert slow.written == b"abcdefghij"
+    assert out.encoding == "utf-8"  # what else a stream has is that of the stream
+
+
+def test_a_full_disk_fails_once_and_what_is_left_goes_nowhere() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        out = Output(full)
+        out.write("in the buffer")
+        with pytest.raises(CommandError, match=FULL):
+            out.flush()
+        assert os.path.samestat(os.fstat(full.fileno()), os.stat(os.devnull))
+    for size in (1, 100_000):
+        with open("/dev/full", "w", encoding="utf-8") as full, pytest.raises(CommandError, match=FULL):
+            Output(full).write_bytes(b"x" * size)
+
+
+def test_a_pipe_that_nobody_reads_stays_the_error_of_a_pipe() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb", buffering=0) as pipe:
+        out = Output(io.TextIOWrapper(pipe, encoding="utf-8", write_through=True))
+        with pytest.raises(BrokenPipeError):
+            out.write("x")
+        with pytest.raises(BrokenPipeError):
+            out.write_bytes(b"x")
+
+
+def test_a_signal_while_output_is_written_ends_the_process(exits: list[int]) -> None:
+    class Blocked(io.StringIO):
+        def write(self, text: str) -> int:
+            signal.raise_signal(signal.SIGTERM)
+            return len(text)
+
+    handled: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: handled.append(number))
+    out = Output(Blocked())
+    out.end_on_signals()
+    with pytest.raises(Ended):
+        out.write("x")
+    assert (exits, handled) == ([143], [])
+
+
+def test_a_signal_between_two_writes_ends_the_process_at_the_next_one(exits: list[int]) -> None:
+    handled: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: handled.append(number))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    out = Output(io.StringIO())
+    out.end_on_signals()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN  # a signal that is ignored stays ignored
+    out.write("x")
+    signal.raise_signal(signal.SIGINT)
+    assert (exits, handled) == ([], [signal.SIGINT])
+    with pytest.raises(Ended):
+        out.write("x")
+    assert exits == [130]
+
+
+@pytest.fixture
+def shown(exits: list[int], capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    """Both outputs; the handlers of signals are those of a new process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    return capsys
+
+
+def test_the_tool_runs_the_arguments_of_the_process(
+    monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["trioformer", "api-resource"])
+    assert main() == 1
+    problem = 'error: unknown command "api-resource" for "trioformer"\n\nDid you mean this?\n\tapi-resources\n'
+    assert shown.readouterr() == ("", problem)
+
+
+def test_the_tool_reports_a_full_disk(monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert (main(["help"]), shown.readouterr().err) == (1, f"error: {FULL}\n")
+
+
+@pytest.mark.parametrize(("returned", "code"), [(0, 0), (7, 7), (0xC000_013A, 0x3A), (-256, 1)])
+def test_the_exit_code_has_8_bits_and_a_failure_stays_one(
+    returned: int, code: int, monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]
+) -> None:
+    async def run_command(*_: object) -> int:
+        await trio.lowlevel.checkpoint()
+        return returned
+
+    monkeypatch.setattr("trioformer.cli._main.run_command", run_command)
+    assert (main([]), shown.readouterr().err) == (code, "")
+
+
+def test_a_terminal_that_is_closed_ends_the_tool_in_order(
+    monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[str] = []
+
+    async def run_command(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+            await trio.sleep_forever()
+        finally:
+            ended.append("clean")
+
+    monkeypatch.setattr("trioformer.cli._main.run_command", run_command)
+    assert (main([]), ended, shown.readouterr().err) == (143, ["clean"], "")
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def test_a_terminal_that_is_closed_does_not_end_the_tool_after_nohup(
+    monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]
+) -> None:
+    async def run_command(*_: object) -> int:
+        signal.raise_signal(signal.SIGHUP)
+        await trio.lowlevel.checkpoint()
+        return 3
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    monkeypatch.setattr("trioformer.cli._main.run_command", run_command)
+    assert (main([]), shown.readouterr().err) == (3, "")
