@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import logging
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ import trio
 from tests.support.cli import Result, opener_of, run, run_alone
 from trioformer.cli._commands import COMMANDS
 from trioformer.cli._main import run_command
+from trioformer.errors import TrioformerError
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
 from trioformer.testing import APIServer
@@ -219,3 +222,51 @@ def test_ctrl_c_ends_a_watch_without_a_word(tmp_path: Path) -> None:
             assert (process.wait(), process.stderr.read()) == (130, "")
         server.terminate()
         server.wait()
+
+
+@pytest.mark.parametrize("arguments", [["help", "get"], ["get", "help", "--help"], ["rollout", "help", "status"]])
+async def test_help_may_be_a_word(arguments: list[str]) -> None:
+    result = await run_alone(*arguments)
+    assert (result.code, result.err) == (0, "")
+    assert "\n\nUsage:\n  trioformer " in result.out
+
+
+@pytest.mark.parametrize(("verbosity", "level"), [("1", logging.INFO), ("4", logging.DEBUG), ("0", logging.CRITICAL)])
+async def test_verbosity_is_the_level_of_the_log(verbosity: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("trioformer")
+    before = logger.level
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    try:
+        assert (await run_alone("version", "--client", "-v", verbosity)).code == 0
+        assert logger.level == level
+    finally:
+        logger.setLevel(before)
+
+
+@pytest.mark.parametrize(("count", "many"), [(1, "1 warning"), (2, "2 warnings")])
+async def test_warnings_may_be_errors(count: int, many: str) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        headers = [("warning", f'299 - "old {number}"') for number in range(count)]
+        return httpx.Response(200, headers=headers, json={"kind": "Status", "apiVersion": "v1"})
+
+    out, err = io.StringIO(), io.StringIO()
+    given = ["--server", "http://server", "--warnings-as-errors", "get", "--raw", "/old"]
+    code = await run_command(given, out, err, {}, opener_of(httpx.MockTransport(answer)))
+    assert (code, err.getvalue().splitlines()[-1]) == (1, f"error: {many} received")
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("of the program"), ExceptionGroup("both", [TrioformerError("x"), KeyError("of the program")])]
+)
+async def test_an_error_of_the_program_is_raised(error: Exception) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await run_command(["--server", "http://server", "get", "pods"], io.StringIO(), io.StringIO(), {}, fail)
+    assert caught.value is error
+
+
+async def test_an_argument_that_is_not_utf_8_is_named(api_server: APIServer) -> None:
+    result = await run(api_server, "get", "configmaps", "-l", "\udcff")
+    assert (result.code, result.out, result.err) == (1, "", "error: an argument is not UTF-8: b'\\xff'\n")
