@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import termios
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.support.cli import run
+from tests.support.cli import opener_of, run
+from trioformer.cli._main import run_command
 from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
 
 RECORDED = (
@@ -226,3 +228,96 @@ async def test_what_reads_the_output_may_go(api_server: APIServer, nursery: trio
     done = await trio.run_process(["sh", "-c", script, "sh", *command], capture_stdout=True)
     assert done.stdout == b"line\n"
     assert (tmp_path / "err").read_text() == ""
+
+
+def given_stdin(monkeypatch: pytest.MonkeyPatch, fd: int) -> None:
+    monkeypatch.setattr("trioformer.cli.commands._interactive._STDIN", fd)
+
+
+async def run_with_files(server: APIServer, out: int, *arguments: str) -> tuple[int, str]:
+    """Run a command whose output is a file; returns its exit code, and what it has written to standard error."""
+    given = ["--server", server.config.server, *arguments]
+    with os.fdopen(out, "w", encoding="utf-8", closefd=False) as shown, tempfile.TemporaryFile("w+") as err:
+        code = await run_command(given, shown, err, {}, opener_of(server.http_transport()))
+        err.seek(0)
+        return code, err.read()
+
+
+async def test_the_input_and_the_output_may_be_files(
+    api_server: APIServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def upper(process: ScriptedProcess) -> int:
+        await process.stdout.send_all((await process.stdin.receive_all()).upper())
+        await process.stderr.send_all(b"done\n")
+        return 4
+
+    add_pod(api_server, "one").on_exec(upper)
+    (tmp_path / "in").write_text("text")
+    with (tmp_path / "in").open("rb") as given, (tmp_path / "out").open("wb") as out:
+        given_stdin(monkeypatch, given.fileno())
+        code, err = await run_with_files(api_server, out.fileno(), "exec", "-i", "one", "--", "upper")
+    assert (code, (tmp_path / "out").read_text()) == (4, "TEXT")
+    assert err == "done\ncommand terminated with exit code 4\n"
+
+
+async def test_an_input_that_is_no_terminal_is_noted_unless_quiet(
+    api_server: APIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_pod(api_server, "one").script_command(["ls"], stdout="out")
+    note = "Unable to use a TTY - input is not a terminal or the right kind of file\n"
+    with os.fdopen(os.open(os.devnull, os.O_RDONLY)) as nothing:
+        given_stdin(monkeypatch, nothing.fileno())
+        for flags, err in (("-it", note), ("-itq", ""), ("-i", ""), ("-t", "")):
+            result = await run(api_server, "exec", flags, "one", "--", "ls")
+            assert (result.code, result.out, result.err) == (0, "out", err), flags
+
+
+async def test_a_standard_input_that_is_closed_is_an_error(
+    api_server: APIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_pod(api_server, "one").script_command(["ls"])
+    monkeypatch.setattr(sys, "stdin", None)
+    result = await run(api_server, "exec", "-i", "one", "--", "ls")
+    assert (result.code, result.err) == (1, "error: standard input is closed, which -i needs\n")
+
+
+async def test_an_input_or_output_that_fails_is_an_error_of_one_line(
+    api_server: APIServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def echo(process: ScriptedProcess) -> int:
+        await process.stdout.send_all(b"x")
+        await process.stdin.receive_some()
+        return 0
+
+    pod = add_pod(api_server, "one")
+    pod.script_command(["ls"], stdout="out")
+    pod.on_exec(echo)
+    with os.fdopen(os.open("/dev/full", os.O_WRONLY), "w") as full:
+        code, err = await run_with_files(api_server, full.fileno(), "exec", "one", "--", "ls")
+        assert (code, err) == (1, "error: cannot write to standard output: No space left on device\n")
+    directory = os.open(tmp_path, os.O_RDONLY)
+    given_stdin(monkeypatch, directory)
+    try:
+        result = await run(api_server, "exec", "-i", "one", "--", "echo")
+    finally:
+        os.close(directory)
+    assert (result.code, result.err) == (1, "error: cannot use standard input: Is a directory\n")
+
+
+async def test_a_reader_that_has_gone_is_not_an_error_of_the_command(api_server: APIServer) -> None:
+    add_pod(api_server, "one").script_command(["ls"], stdout="out")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        with pytest.raises(BrokenPipeError):
+            await run_with_files(api_server, writer, "exec", "one", "--", "ls")
+    finally:
+        os.close(writer)
+
+
+async def test_a_connection_that_breaks_is_an_error_of_one_line(api_server: APIServer) -> None:
+    add_pod(api_server, "one").on_exec(ScriptedProcess.disconnect)
+    result = await run(api_server, "exec", "one", "--", "ls")
+    assert (result.code, result.out) == (1, "")
+    assert "the connection ended before the process did, so its exit code is not known" in result.err
+    assert result.err.count("\n") == 1
