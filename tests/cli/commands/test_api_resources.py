@@ -58,8 +58,10 @@ async def test_resources_are_chosen_by_verbs_and_categories(api_server: APIServe
         (["pods"], "error: unexpected arguments: [pods]\nSee 'trioformer api-resources -h' for help and examples\n"),
         (
             ["-o", "frob"],
-            'error: unable to match a printer suitable for the output format "frob", allowed formats are: '
-            "json,name,wide,yaml\n",
+            (
+                'error: unable to match a printer suitable for the output format "frob", allowed formats are: '
+                "json,name,wide,yaml\n"
+            ),
         ),
     ],
 )

@@ -33,8 +33,10 @@ TWO = "          two    c         u          n"
         (
             ["-o", "json"],
             "",
-            "error: --output json is not available in trioformer config get-contexts; resetting to default output "
-            "format\n",
+            (
+                "error: --output json is not available in trioformer config get-contexts; resetting to default output "
+                "format\n"
+            ),
         ),
     ],
 )

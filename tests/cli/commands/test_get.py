@@ -173,3 +173,52 @@ async def test_a_watch_prints_what_there_is_and_then_each_change(
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert [line.split()[0] for line in out.getvalue().splitlines()] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "err"),
+    [
+        (["cm", "none", "-w", "--ignore-not-found"], 0, ""),
+        (["cm", "none", "-w"], 1, 'Error from server (NotFound): configmaps "none" not found\n'),
+        (["cm,pods", "-w"], 1, "error: you may only specify a single resource type\n"),
+        (["cm", "none", "-o", "name", "--ignore-not-found"], 0, ""),
+        (["cm", "none", "other", "-o", "json", "--ignore-not-found"], 0, ""),
+        (["pods", "--raw", "/api"], 1, "error: arguments may not be passed when --raw is specified\n"),
+        (
+            ["--raw", "/api", "-w"],
+            1,
+            "error: --raw may not be specified with other flags that filter the server request or alter the output\n",
+        ),
+        (["--raw", "/api", "-o", "json"], 1, "error: --raw and --output are mutually exclusive\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_nothing_is_printed_of_what_there_is_not(
+    server: APIServer, arguments: list[str], code: int, err: str
+) -> None:
+    result = await run(server, "get", *arguments)
+    assert (result.code, result.out, result.err) == (code, "", err)
+
+
+@pytest.mark.parametrize("output", ["name", "json"])
+async def test_objects_that_are_found_are_printed_before_errors(server: APIServer, output: str) -> None:
+    result = await run(server, "get", "cm", "none", "a", "other", "-o", output)
+    errors = [f'Error from server (NotFound): configmaps "{name}" not found' for name in ("none", "other")]
+    assert (result.code, result.err.splitlines()) == (1, errors)
+    if output == "name":
+        assert result.out == "configmap/a\n"
+    else:
+        assert [each["metadata"]["name"] for each in json.loads(result.out)["items"]] == ["a"]
+
+
+async def test_a_watch_alone_prints_only_changes(server: APIServer, autojump_clock: object) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    async with server.open_client() as client, trio.open_nursery() as nursery:
+        arguments = ["get", "cm", "--watch-only", "--sort-by=.metadata.name", "-s", server.config.server, "-o", "name"]
+        nursery.start_soon(run_command, arguments, out, err, {}, opener_of(server.http_transport()))
+        await trio.sleep(1)
+        await client.api(ConfigMap, "default").patch("c", {"data": {"size": "3Gi"}})
+        await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert out.getvalue() == "configmap/c\n"
+    assert err.getvalue() == "warning: --watch requested, --sort-by will be ignored for watch events received\n"

@@ -183,3 +183,32 @@ async def test_any_value_of_a_field_may_be_waited_for(api_server: APIServer, moc
         "--timeout=-1s",
     )
     assert result.out == "configmap/c condition met\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("{.status.conditions[9]}", "array index out of bounds: index 9, length 1"),
+        (
+            "{.status.phase}{.metadata.name}",
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'",
+        ),
+        ("{.metadata['name', 'namespace']}", "given jsonpath expression matches more than one value"),
+        ("{.metadata}=x", "jsonpath leads to a nested object or list which is not supported"),
+        ("{.a[}", "unterminated array"),
+        ("{.a[}=x", "unterminated array"),
+    ],
+)
+async def test_a_path_that_has_no_one_value_is_an_error(api_server: APIServer, path: str, error: str) -> None:
+    add_pod(api_server, "one")
+    result = await run(api_server, "wait", "pod/one", f"--for=jsonpath={path}")
+    assert (result.code, result.out, result.err) == (1, "", f"error: {error}\n")
+
+
+async def test_the_creation_of_several_is_waited_for(api_server: APIServer) -> None:
+    add_pod(api_server, "one")
+    add_pod(api_server, "two")
+    for named in (["pod/one", "pod/two"], ["pods", "--field-selector=metadata.name=one"]):
+        result = await run(api_server, "wait", *named, "--for=create")
+        assert (result.code, result.err) == (0, "")
+        assert result.out.splitlines()[0] == "pod/one condition met"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from trioformer.cli.printing import sprint
+from trioformer.cli.printing import human_duration, sprint
 from trioformer.cli.printing._yaml import to_yaml
 
 
@@ -44,3 +44,24 @@ def test_a_number_is_printed_as_by_go(value: float, text: str, in_yaml: str) -> 
 def test_a_text_that_looks_like_a_number_stays_a_text(text: str) -> None:
     assert yaml.safe_load(to_yaml({"a": text})) == {"a": text}
     assert to_yaml({"a": text}) == f'a: "{text}"\n'
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-2, "<invalid>"),
+        (-1, "0s"),
+        (0.9, "0s"),
+        (119, "119s"),
+        (141, "2m21s"),
+        (600, "10m"),
+        (3 * 3600 + 60, "3h1m"),
+        (47 * 3600, "47h"),
+        (49 * 3600, "2d1h"),
+        (100 * 86400, "100d"),
+        (3 * 365 * 86400 + 86400, "3y1d"),
+        (9 * 365 * 86400, "9y"),
+    ],
+)
+def test_an_age_has_two_units_at_most(seconds: float, text: str) -> None:
+    assert human_duration(seconds) == text

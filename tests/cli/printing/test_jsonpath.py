@@ -112,6 +112,13 @@ def test_a_template_that_is_not_valid_is_an_error(template: str, error: str) -> 
         ("{frob}", "unrecognized identifier frob"),
         ('{.items[?(@.n=="1")]}', "incompatible types for comparison"),
         ("{.items[?(@.n=1)]}", "unrecognized filter operator ="),
+        ("{.items[0].n[0]}", "int64 is not array or slice"),
+        ("{.items[0].f[0]}", "float64 is not array or slice"),
+        ("{.items[0].ok[0]}", "bool is not array or slice"),
+        ("{.items[0].metadata[0]}", "map[string]interface {} is not array or slice"),
+        ('{.items[?(@.metadata=="x")]}', "invalid type for comparison"),
+        ("{.items[?(@.ok>true)]}", "invalid type for comparison"),
+        ('{.items[?(@.tags[*]=="x")]}', "can only compare one element at a time"),
     ],
 )
 def test_a_template_that_does_not_fit_the_object_is_an_error(template: str, error: str) -> None:
@@ -123,6 +130,11 @@ def test_a_template_that_does_not_fit_the_object_is_an_error(template: str, erro
 def test_missing_keys_are_errors_if_they_are_not_allowed() -> None:
     with pytest.raises(JSONPathError, match=r"^nope is not found$"):
         JSONPath("{.nope}", False).render(OBJECT)
+
+
+def test_what_a_filter_cannot_find_does_not_exist() -> None:
+    template = "{.items[?(@.n[9])].n}"
+    assert JSONPath(template).render(OBJECT) == ""
 
 
 def test_results_are_lists_of_json_on_request() -> None:

@@ -1,0 +1,96 @@
+"""``events``: formats, series, watches, and mistakes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.cli import opener_of, run
+from trioformer.cli._main import run_command
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Event
+from trioformer.testing import APIServer
+
+
+def event(name: str, kind: str = "Normal", **more: Any) -> Event:
+    subject = {"kind": "Pod", "name": f"pod-{name}", "apiVersion": "v1"}
+    times = {"firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z"}
+    head = {"metadata": {"name": name, "namespace": "default"}, "involvedObject": subject}
+    return from_dict(Event, {**head, "type": kind, "reason": "Tested", "message": f"of {name}", **times, **more})
+
+
+async def watched(server: APIServer, *arguments: str) -> str:
+    """Return what a watch prints of an event that there is, of two that come, and of one that goes."""
+    out = io.StringIO()
+    server.create(event("old"))
+    async with server.open_client() as client, trio.open_nursery() as nursery:
+        given = ["-s", server.config.server, "events", "--watch", *arguments]
+        nursery.start_soon(run_command, given, out, io.StringIO(), {}, opener_of(server.http_transport()))
+        await trio.sleep(1)
+        api = client.api(Event, "default")
+        await api.create(event("new"))
+        await api.create(event("bad", "Warning"))
+        await trio.sleep(1)
+        await api.delete("old")
+        await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    return out.getvalue()
+
+
+async def test_a_watch_prints_each_event_once(api_server: APIServer, autojump_clock: object) -> None:
+    lines = [line.split() for line in (await watched(api_server)).splitlines()]
+    assert lines[0] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert [line[1:] for line in lines[1:]] == [
+        ["Normal", "Tested", "Pod/pod-old", "of", "old"],
+        ["Normal", "Tested", "Pod/pod-new", "of", "new"],
+        ["Warning", "Tested", "Pod/pod-bad", "of", "bad"],
+    ]
+
+
+async def test_a_watch_prints_events_of_a_type_and_in_a_format(api_server: APIServer, autojump_clock: object) -> None:
+    assert await watched(api_server, "--types=Normal", "-o", "jsonpath={.metadata.name} ", "-A") == "old new "
+
+
+async def test_a_watch_has_events_of_one_object(api_server: APIServer, autojump_clock: object) -> None:
+    text = await watched(api_server, "--for=pod/pod-bad", "--no-headers", "-A")
+    assert [line.split()[0::5] for line in text.splitlines()] == [["default", "of"]]
+
+
+async def test_several_events_are_one_list(api_server: APIServer) -> None:
+    api_server.create(event("a"))
+    listed = json.loads((await run(api_server, "events", "-o", "json")).out)
+    assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == ("EventList", "v1", {})
+    assert [(each["kind"], each["metadata"]["name"]) for each in listed["items"]] == [("Event", "a")]
+
+
+async def test_a_series_says_how_often_it_happened(api_server: APIServer) -> None:
+    series = {"count": 7, "lastObservedTime": "2026-01-01T00:10:00.000000Z"}
+    api_server.create(event("a", eventTime="2026-01-01T00:00:00.000000Z", series=series))
+    api_server.create(event("b", lastTimestamp="2026-01-01T00:05:00Z"))
+    rows = (await run(api_server, "events", "--no-headers")).out.splitlines()
+    assert [row.split()[-1] for row in rows] == ["b", "a"]
+    assert "(x7 over " in rows[1]
+    assert "over" not in rows[0]
+
+
+async def test_pages_of_events_are_one_table(api_server: APIServer) -> None:
+    for number in range(501):
+        api_server.create(event(f"e{number}"))
+    assert (await run(api_server, "events", "--no-headers")).out.count("\n") == 501
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--for=pod/a/b"], "error: arguments in resource/name form may not have more than one slash\n"),
+        (["--for=foo/a"], 'error: the server doesn\'t have a resource type "foo"\n'),
+        (["--types=Normal,Bad"], "error: valid --types are Normal or Warning\n"),
+    ],
+)
+async def test_mistakes_are_errors(api_server: APIServer, arguments: list[str], error: str) -> None:
+    result = await run(api_server, "events", *arguments)
+    assert (result.code, result.out, result.err) == (1, "", error)
