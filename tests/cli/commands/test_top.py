@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import httpx
 import pytest
@@ -16,7 +17,7 @@ from trioformer.testing import APIServer
 
 @pytest.fixture
 def server(api_server: APIServer) -> APIServer:
-    group = {"group": "metrics.k8s.io", "version": "v1beta1"}
+    group: Any = {"group": "metrics.k8s.io", "version": "v1beta1"}
     api_server.register(ResourceInfo(**group, kind="NodeMetrics", plural="nodes", namespaced=False))
     api_server.register(ResourceInfo(**group, kind="PodMetrics", plural="pods", namespaced=True))
     return api_server
