@@ -56,7 +56,7 @@ get pods -w --output-watch-events=false nope
 get pods -l app=web,pod-template-hash -o name
 get pods --field-selector metadata.name=nope
 get svc kubernetes web
-get pods --all-namespaces=true --sort-by=.status.podIP -o name
+get pods --sort-by=.status.podIP -o name
 get deploy -ojson -n kube-system
 get ns default -o name --show-labels
 get deploy/web svc/web cm/nope

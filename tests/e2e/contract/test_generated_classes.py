@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ import trio
 from tests.models.test_from_crd import WEBSITES, module_of, normalized
 from trioformer.client import Client
 from trioformer.crds import install_crds
-from trioformer.errors import InvalidError
+from trioformer.errors import InvalidError, NotFoundError
 from trioformer.models import ObjectMeta, Quantity, resource_of, to_dict
 from trioformer.models._from_crd import generate, read_definitions
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.watchtools import wait_for
 
 
 async def test_generated_classes_are_installed_written_and_read(server_client: Client, namespace: str) -> None:
@@ -24,6 +26,9 @@ async def test_generated_classes_are_installed_written_and_read(server_client: C
     api = server_client.api(CustomResourceDefinition)
     try:
         with trio.fail_after(60):
+            with suppress(NotFoundError):  # what another test of this server has left
+                await api.delete("websites.example.com")
+            await wait_for(api, "websites.example.com", lambda left: left is None)
             await install_crds(server_client, *classes)
         assert await server_client.discover(module.Website) is module.Website
         assert resource_of(await server_client.discover("ws")).plural == "websites"

@@ -1,6 +1,6 @@
 """What the tool prints for the invocations that the end-to-end tests compare with kubectl, on the same embedded server.
 
-``python -m tests.cli.test_invocations`` writes the expected file again; look at the difference, and run the end-to-end
+``python -m tests.cli.test_commands`` writes the expected file again; look at the difference, and run the end-to-end
 tests, which say whether kubectl prints it too.
 """
 
