@@ -10,11 +10,15 @@ import pytest
 import trio
 
 from tests.support.cli import opener_of
+from trioformer import Client
 from trioformer.cli._resources import Target
 from trioformer.cli.commands._pods import PODS
-from trioformer.cli.commands._watching import RowListWatch
+from trioformer.cli.commands._watching import RowListWatch, follow
 from trioformer.errors import ConnectionFailedError, StatusError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import from_dict, resource_of
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
 
 
 def table(name: str, **metadata: str) -> dict[str, Any]:
@@ -72,3 +76,20 @@ async def test_a_watch_ends_with_what_ends_its_events(line: str, error: type[Exc
             assert (event.type, event.object.metadata.name) == ("ADDED", "a")
             with pytest.raises(error):
                 await events.receive_batch()
+
+
+async def test_an_object_of_the_list_says_what_kind_it_is(api_server: APIServer, k8s_client: Client) -> None:
+    """The items of a list have neither ``apiVersion`` nor ``kind``."""
+    api_server.create(from_dict(ConfigMap, {"metadata": {"name": "a"}}))
+    found: list[dict[str, Any]] = []
+    with trio.CancelScope() as scope:
+
+        def report(_: str, obj: dict[str, Any]) -> None:
+            found.append(obj)
+            scope.cancel()
+
+        await follow(k8s_client, Target(resource_of(ConfigMap), "default"), report)
+    (first,) = found
+    assert (first["apiVersion"], first["kind"], first["metadata"]["name"]) == ("v1", "ConfigMap", "a")
+        ("v1", "ConfigMap", "a")
+    ]

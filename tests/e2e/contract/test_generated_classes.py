@@ -15,7 +15,7 @@ from trioformer.errors import InvalidError, NotFoundError
 from trioformer.models import ObjectMeta, Quantity, resource_of, to_dict
 from trioformer.models._from_crd import generate, read_definitions
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
-from trioformer.watchtools import wait_for
+from trioformer.watchtools import deleted, wait_for
 
 
 async def test_generated_classes_are_installed_written_and_read(server_client: Client, namespace: str) -> None:
@@ -28,7 +28,7 @@ async def test_generated_classes_are_installed_written_and_read(server_client: C
         with trio.fail_after(60):
             with suppress(NotFoundError):  # what another test of this server has left
                 await api.delete("websites.example.com")
-            await wait_for(api, "websites.example.com", lambda left: left is None)
+            await wait_for(api, "websites.example.com", deleted())
             await install_crds(server_client, *classes)
         assert await server_client.discover(module.Website) is module.Website
         assert resource_of(await server_client.discover("ws")).plural == "websites"

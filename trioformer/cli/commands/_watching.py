@@ -51,8 +51,11 @@ async def follow(
     """
     source = object_list_watch(client, target, selector=selector, field_selector=field_selector)
 
+    # The items of a list do not have them.
+    head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
+
     def report(event: str, obj: KubernetesObject) -> None:
-        on_event(event, to_dict(obj))
+        on_event(event, {**head, **to_dict(obj)})
 
     await _run(source, report)
 
