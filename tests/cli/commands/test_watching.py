@@ -91,5 +91,3 @@ async def test_an_object_of_the_list_says_what_kind_it_is(api_server: APIServer,
         await follow(k8s_client, Target(resource_of(ConfigMap), "default"), report)
     (first,) = found
     assert (first["apiVersion"], first["kind"], first["metadata"]["name"]) == ("v1", "ConfigMap", "a")
-        ("v1", "ConfigMap", "a")
-    ]
