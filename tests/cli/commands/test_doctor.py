@@ -51,6 +51,15 @@ async def test_arguments_are_not_expected() -> None:
             "authentication",
             "warning: not allowed, so not known: not you",
         ),
+        (
+            REVIEWS,
+            (200, ["what a proxy sends"]),
+            "authentication",
+            (
+                "failed: /apis/authentication.k8s.io/v1/selfsubjectreviews: the response is not an object of the API: "
+                "check what responds"
+            ),
+        ),
         ("/readyz", (500, "[-]etcd failed: reason withheld\nreadyz check failed\n"), "health", "ok: not ready: etcd"),
         (
             f"{PODS}?limit=1",
@@ -81,7 +90,7 @@ async def test_what_a_server_answers_is_in_the_line_of_the_check(
 ) -> None:
     result, _ = await run_with(api_server, {path: answer}, "doctor")
     assert lines_of(result)[check] == line
-    assert result.code == 0
+    assert result.code == line.startswith("failed")
 
 
 async def test_a_check_that_fails_is_the_exit_code_and_not_the_end(

@@ -6,13 +6,13 @@ import argparse
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 from urllib.parse import quote, urlsplit
 
 import attrs
 import trio
 
-from ...errors import ConfigError, ForbiddenError, NotFoundError, StatusError, TrioformerError
+from ...errors import ConfigError, ForbiddenError, NotFoundError, StatusError, TrioformerError, UnexpectedResponseError
 from .._arguments import Parser
 from .._clock import now
 from .._failures import UsageError
@@ -182,11 +182,21 @@ def _clock(report: _Report, date: str) -> None:
         report.ok("clock", "as the server's")
 
 
+async def _request(client: Client, method: str, path: str, **options: Any) -> dict[str, Any]:
+    """Send a request, and return the object in its response."""
+    found: Any = (await client.request(method, path, **options)).json()
+    if not isinstance(found, dict):
+        raise UnexpectedResponseError(
+            f"{path}: the response is not an object of the API: check what responds", code=200
+        )
+    return cast("dict[str, Any]", found)
+
+
 async def _authenticate(client: Client, _: Session) -> str:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     try:
-        review: Any = (await client.request("POST", path, body=body)).json()
+        review = await _request(client, "POST", path, body=body)
     except NotFoundError:
         return "accepted; the server does not say as whom"
     user = (review.get("status") or {}).get("userInfo") or {}
@@ -207,13 +217,13 @@ def _path(session: Session) -> str:
 
 async def _list(client: Client, session: Session) -> str:
     begun = trio.current_time()
-    found: Any = (await client.request("GET", _path(session))).json()
+    found = await _request(client, "GET", _path(session))
     took = (trio.current_time() - begun) * 1000
     return f"{len(found.get('items') or [])} pods in {session.namespace}, in {took:.0f} ms"
 
 
 async def _list_pages(client: Client, session: Session) -> str:
-    found: Any = (await client.request("GET", _path(session), params={"limit": 1})).json()
+    found = await _request(client, "GET", _path(session), params={"limit": 1})
     count = len(found.get("items") or [])
     return "works" if count <= 1 else "not supported: the server ignores limit"
 
@@ -225,12 +235,12 @@ async def _list_cached(client: Client, session: Session) -> str:
 
 async def _table(client: Client, session: Session) -> str:
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-    found: Any = (await client.request("GET", _path(session), params={"limit": 1}, accept=accept)).json()
+    found = await _request(client, "GET", _path(session), params={"limit": 1}, accept=accept)
     return "works" if found.get("kind") == "Table" else "not supported: columns are name and age"
 
 
 async def _watch(client: Client, session: Session) -> str:
-    found: Any = (await client.request("GET", _path(session), params={"limit": 1})).json()
+    found = await _request(client, "GET", _path(session), params={"limit": 1})
     version = (found.get("metadata") or {}).get("resourceVersion", "")
     params = {"watch": True, "resourceVersion": version, "timeoutSeconds": 1, "allowWatchBookmarks": True}
     async with client.stream("GET", _path(session), params=params, endless=True) as stream:
@@ -251,6 +261,8 @@ async def _watch_list(client: Client, session: Session) -> str:
         async with client.stream("GET", _path(session), params=params, endless=True) as stream:
             async for line in stream.lines():
                 event = json.loads(line)
+                if not isinstance(event, dict):
+                    return "not supported by this server"
                 metadata = (event.get("object") or {}).get("metadata") or {}
                 if "k8s.io/initial-events-end" in (metadata.get("annotations") or {}):
                     return "works"
