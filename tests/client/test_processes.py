@@ -403,3 +403,32 @@ class CancelAt(trio.abc.Instrument):
             self._left -= 1
             if self._left == 0:
                 self._scope.cancel()
+
+
+async def test_a_wrong_use_of_a_process_says_what_is_wrong(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async def echo(process: ScriptedProcess) -> int:
+        await cat(process)
+        return 0
+
+    web.on_exec(echo)
+    async with pods.exec("web-0", ["cat"], stdin=True) as process:
+        assert repr(process).endswith(": running>")
+        assert repr(process.stdin).startswith("<ProcessInput of ")
+        assert repr(process.stdout).startswith("<ProcessOutput, standard output of ")
+        with pytest.raises(RuntimeError, match="only a process with a terminal has a size"):
+            await process.resize(80, 24)
+        with pytest.raises(ValueError, match="max_bytes must be at least 1"):
+            await process.stdout.receive_some(0)
+        await process.stdin.wait_send_all_might_not_block()
+        await process.stdin.send_all(b"abcd")
+        assert await process.stdout.receive_some(3) == b"abc"
+        assert await process.stdout.receive_some(3) == b"d"
+        await process.stdin.aclose()
+        await process.stdin.aclose()
+        with pytest.raises(trio.ClosedResourceError, match="this input is closed"):
+            await process.stdin.send_all(b"more")
+        assert await process.wait() == 0
+        assert repr(process).endswith(": exit code 0>")
+    assert repr(process).endswith(": closed>")
+    with pytest.raises(trio.ClosedResourceError):
+        await process.stdout.receive_some()

@@ -14,7 +14,6 @@ import attrs
 
 from .._text import one_line
 from ._base import TrioformerError, add_request_id
-from ._unquoted import without_object, without_objects
 
 __all__ = [
     "AlreadyExistsError",
@@ -125,6 +124,8 @@ def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
 
 def _cause(cause: Mapping[str, object]) -> StatusCause:
     field = name_in(cause, "field")
+    from ._unquoted import without_object  # noqa: PLC0415  # only when a server rejects something
+
     message = without_object(text_in(cause, "message"), field=field)
     return StatusCause(name_in(cause, "reason"), one_line(message, longest=MAX_MESSAGE), field)
 
@@ -172,6 +173,8 @@ class StatusError(TrioformerError):
         where: str = "",
         request_id: str = "",
     ) -> None:
+        from ._unquoted import without_objects  # noqa: PLC0415  # only when a server rejects something
+
         message = without_objects(message)
         self.code = code
         reason = one_line(reason, longest=MAX_NAME)

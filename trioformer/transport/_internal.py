@@ -26,11 +26,11 @@ from ._open import default_user_agent as default_user_agent
 from ._open import open_transport as open_transport
 from ._response import Response as Response
 from ._response import request_id_in as request_id_in
-from ._upgrade import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog
 
 if TYPE_CHECKING:
     from ._httpcore_errors import to_httpx as to_httpx
+    from ._upgrade import upgrade as upgrade
 else:
-    # It imports httpcore, which most programs need only when they send the first request.
-    __getattr__, _ = _names_on_demand(globals(), {"to_httpx": "_httpcore_errors"})
+    # One imports httpcore, which most programs need only when they send the first request; few need the other.
+    __getattr__, _ = _names_on_demand(globals(), {"to_httpx": "_httpcore_errors", "upgrade": "_upgrade"})

@@ -1,0 +1,62 @@
+"""What the function of a scripted port sees of its connection."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from trioformer.client import Client
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ConnectionHandler, ScriptedConnection
+
+
+async def talk(client: Client, api_server: APIServer, handler: ConnectionHandler, *, then: bytes = b"") -> bytes:
+    """Connect to a port that a function answers, send something, and return what it sends."""
+    spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
+    api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
+    api_server.script_pod("web-0").on_connect(80, handler)
+    async with client.api(Pod, "default").connect_port("web-0", 80) as stream:
+        await stream.send_all(b"abc")
+        received = [data async for data in stream]
+        if then:
+            await stream.send_all(then)
+        return b"".join(received)
+
+
+async def test_a_connection_is_a_stream_of_trio(client: Client, api_server: APIServer) -> None:
+    pieces: list[bytes] = []
+
+    async def handle(connection: ScriptedConnection) -> None:
+        assert repr(connection) == "<ScriptedConnection to port 80>"
+        pieces.append(await connection.receive_some(2))
+        pieces.append(await connection.receive_some())
+        await connection.wait_send_all_might_not_block()
+        await connection.send_all(b"x" * 100_000)
+        await connection.send_eof()
+        await connection.send_eof()
+        with pytest.raises(trio.ClosedResourceError, match="nothing more can be sent"):
+            await connection.send_all(b"more")
+
+    assert await talk(client, api_server, handle) == b"x" * 100_000
+    assert pieces == [b"ab", b"c"]
+
+
+async def test_a_problem_and_a_broken_connection_are_errors_of_the_client(
+    client: Client, api_server: APIServer
+) -> None:
+    async def fail(connection: ScriptedConnection) -> None:
+        connection.fail("read: connection reset by peer")
+        with pytest.raises(trio.ClosedResourceError):
+            await connection.send_all(b"more")
+
+    with pytest.raises(trio.BrokenResourceError, match="connection reset by peer"):
+        await talk(client, api_server, fail)
+
+    async def disconnect(connection: ScriptedConnection) -> None:
+        await connection.disconnect()
+
+    api_server.script_pod("web-0").on_connect(81, disconnect)
+    async with client.api(Pod, "default").connect_port("web-0", 81) as stream:
+        with pytest.raises(trio.BrokenResourceError):
+            await stream.receive_some()
