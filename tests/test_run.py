@@ -6,6 +6,7 @@ Most tests send themselves the first signal, which the run handles; what kills a
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import signal
@@ -411,6 +412,28 @@ async def test_an_output_that_cannot_be_written_is_reported_in_one_line(unbuffer
         os.close(full)
     assert done.returncode == 1
     assert done.stderr == b"python: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("is_pipe", [False, True], ids=["full disk", "closed pipe"])
+def test_an_output_that_fails_in_this_process_is_reported_or_not(
+    is_unbuffered: bool, is_pipe: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def main() -> None:
+        print("x")
+        await trio.lowlevel.checkpoint()
+
+    reader, writer = os.pipe() if is_pipe else (os.open(os.devnull, os.O_RDONLY), os.open("/dev/full", os.O_WRONLY))
+    os.close(reader)
+    raw = os.fdopen(writer, "wb", buffering=0)
+    with io.TextIOWrapper(raw if is_unbuffered else io.BufferedWriter(raw), write_through=is_unbuffered) as out:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            code = trioformer.run(main)
+        os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), writer)
+        os.close(nowhere)
+    problem = "counter: cannot write to standard output: No space left on device\n"
+    assert (code, capsys.readouterr().err) == ((141, "") if is_pipe else (1, problem))
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The kubeconfig files that ``config`` shows: which are read, and what is none."""
+"""The kubeconfig files that ``config`` shows: which are read, and what is not valid."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from trioformer.testing import APIServer
 
 KIND = "x-kubernetes-group-version-kind"
 
+NO_RESOURCE = "error: couldn't find resource for " + '"apps/v9, Resource=deployments"'
+
 
 def document(group: str, version: str, kind: str) -> dict[str, Any]:
     """Return a document of OpenAPI v3 with a kind, behind one of another group."""
@@ -93,8 +95,8 @@ async def test_a_document_without_the_kind_is_an_error(api_server: APIServer, an
         (["a", "b"], "error: We accept only this format: explain RESOURCE"),
         (["cm", "-o", "html"], 'error: unrecognized format: html: only "plaintext" is supported'),
         (["cm", "--api-version=a/b/c/"], "error: unexpected GroupVersion string: a/b/c/"),
-        (["deploy", "--api-version=apps/v9"], 'error: couldn\'t find resource for "apps/v9, Resource=deployments"'),
-        (["foos.spec"], 'the server doesn\'t have a resource type "foos"'),
+        (["deploy", "--api-version=apps/v9"], NO_RESOURCE),
+        (["foos.spec"], "the server doesn't have a resource type " + '"foos"'),
     ],
 )
 async def test_what_cannot_be_explained_is_an_error(api_server: APIServer, arguments: list[str], error: str) -> None:
