@@ -28,8 +28,9 @@ from tests.support.kubeconfigs import (
     with_context,
     with_user,
 )
+from trioformer._yaml import _events
 from trioformer.errors import ConfigError, ConfigProblem
-from trioformer.kubeconfig import ClusterConfig, _yaml, load_config, load_in_cluster, load_kubeconfig
+from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
 
 # ------------------------------------------------------------------------------------- the configuration of a context
 
@@ -456,16 +457,7 @@ def check_error(write: Write, document: object, key: str, message: str) -> None:
 
 
 QUOTE_IT = "must be a string, but YAML reads it as {}: put it in quotes"
-ENCRYPTED = "is encrypted with a passphrase, which is not supported; store it decrypted"
 NO_TOKEN = "contains white space, control or non-ASCII characters, which a bearer token must not"
-PKCS8 = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
-PKCS1 = b"""-----BEGIN RSA PRIVATE KEY-----
-Proc-Type: 4,ENCRYPTED
-DEK-Info: AES-128-CBC,00
-
-AAAA
------END RSA PRIVATE KEY-----
-"""
 
 
 @pytest.mark.parametrize(
@@ -488,10 +480,6 @@ AAAA
         ({"client-certificate-data": "YW-_"}, ".client-certificate-data", "is not valid base64"),
         ({"client-certificate-data": "YW Jj"}, ".client-certificate-data", "is not valid base64"),
         ({"client-certificate-data": "é"}, ".client-certificate-data", "is not valid base64"),
-        ({"client-certificate-data": encode(b"hidden")}, ".client-certificate-data", "contains no PEM certificate"),
-        ({"client-key-data": encode(b"hidden")}, ".client-key-data", "contains no PEM private key"),
-        ({"client-key-data": encode(PKCS8)}, ".client-key-data", ENCRYPTED),
-        ({"client-key-data": encode(PKCS1)}, ".client-key-data", ENCRYPTED),
     ],
 )
 def test_an_invalid_user_is_an_error_with_its_key(
@@ -512,11 +500,6 @@ def test_an_invalid_user_is_an_error_with_its_key(
         ({"tls-server-name": 5}, "tls-server-name", QUOTE_IT.format("an integer")),
         ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false, not a string"),
         ({"insecure-skip-tls-verify": 1}, "insecure-skip-tls-verify", "must be true or false, not an integer"),
-        (
-            {"certificate-authority-data": encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n")},
-            "certificate-authority-data",
-            "contains no PEM certificate",
-        ),
     ],
 )
 def test_an_invalid_cluster_is_an_error_with_its_key(
@@ -677,12 +660,12 @@ def test_the_error_of_a_path_that_is_no_file_names_it(write: Write, tmp_path: Pa
     path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
     error = fails(lambda: load_kubeconfig(path))
     place = f"{path}: {where}s[dev].{where}.{field}"
-    assert str(error.problems[0]) == f"{place}: file '{tmp_path / 'directory'}' is a directory, not a regular file"
+    assert str(error.problems[0]) == f"{place}: file '{tmp_path / 'directory'}' cannot be read: Is a directory"
 
 
 def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
     error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="/a\0b"))))
-    assert str(error).endswith(r"users[dev].user.tokenFile: file '/a\x00b' is not a valid path")
+    assert str(error).endswith(r"users[dev].user.tokenFile: file '/a\x00b' cannot be read: the path is not valid")
 
 
 @pytest.mark.parametrize(
@@ -690,8 +673,6 @@ def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
     [
         ("tokenFile", b" \n", "is empty"),
         ("tokenFile", "töken".encode(), NO_TOKEN),
-        ("client-certificate", b"", "contains no PEM certificate"),
-        ("client-key", b"", "contains no PEM private key"),
     ],
 )
 def test_the_error_of_a_file_with_invalid_content_names_it(
@@ -701,18 +682,6 @@ def test_the_error_of_a_file_with_invalid_content_names_it(
     path = write(with_user(**{field: "wrong"}))
     error = fails(lambda: load_kubeconfig(path))
     assert str(error.problems[0]) == f"{path}: users[dev].user.{field}: file '{wrong}' {predicate}"
-
-
-def test_the_error_of_swapped_certificate_and_key_shows_what_was_found(write: Write, pems: Certificates) -> None:
-    def messages(certificate: bytes, key: bytes) -> list[str]:
-        user = {"client-certificate-data": encode(certificate), "client-key-data": encode(key)}
-        return [problem.message for problem in fails(lambda: load_kubeconfig(write(with_user(**user)))).problems]
-
-    label = pems.key.split(b"-----")[1].removeprefix(b"BEGIN ").decode()
-    no_certificate, no_key = "contains no PEM certificate, only", "contains no PEM private key, only"
-    assert messages(pems.key, pems.certificate) == [f"{no_certificate} {label}", f"{no_key} CERTIFICATE"]
-    both = pems.certificate + b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n"
-    assert messages(pems.certificate, both) == [f"{no_key} CERTIFICATE, EC PARAMETERS"]
 
 
 def test_key_parameters_may_come_before_the_key(write: Write, pems: Certificates) -> None:
@@ -826,11 +795,11 @@ def test_the_text_of_an_error_has_at_most_twenty_problems(write: Write) -> None:
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML has a loader in C only with libyaml."""
-    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(_events, "_LOADER", getattr(yaml, request.param))
 
 
 QUOTE = "put a value with special characters in quotes"
-TAG = r"has a tag \(!\) that a kubeconfig cannot have: put a string that begins with ! in quotes"
+TAG = r"has a tag \(!\) that JSON has no type for: put a string that begins with ! in quotes"
 
 
 @pytest.mark.usefixtures("_loader")
@@ -843,7 +812,7 @@ TAG = r"has a tag \(!\) that a kubeconfig cannot have: put a string that begins 
         ),
         ("a: b: c", rf"is not YAML: mapping values are not allowed .* \(line 1, column 5\); {QUOTE}"),
         ("users:\n- user:\n    token: hidden: hidden\n", rf"is not YAML: .* \(line 3, column 18\); {QUOTE}"),
-        ("--- {}\n--- {}\n", r"contains a second document: remove it \(line 2, column 1\)"),
+        ("--- {}\n--- {}\n", r"contains a second document: remove it \(line 2, column 5\)"),
         ("a: !hidden1 b", rf"{TAG} \(line 1, column 4\)"),
         ("- a\n", "must be a YAML mapping, not a list"),
         ("just text", "must be a YAML mapping, not a string"),
@@ -871,7 +840,7 @@ def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
 
 def test_a_kubeconfig_that_is_a_directory_is_an_error_even_in_a_list(tmp_path: Path, write: Write) -> None:
     error = fails(lambda: load_kubeconfig(str(tmp_path), write(kubeconfig())))
-    assert str(error) == f"{tmp_path}: is a directory, not a regular file"
+    assert str(error) == f"{tmp_path}: cannot be read: Is a directory"
 
 
 @pytest.mark.parametrize("content", ["", "# comment\n", "kind: Config\napiVersion: v1\n", "clusters:\nusers: []\n"])
@@ -988,8 +957,6 @@ def test_without_ca_crt_the_systems_authorities_are_used_with_a_warning(
 
 
 def test_invalid_files_of_a_service_account_are_errors(pod: Pod) -> None:
-    (pod.directory / "ca.crt").write_text("nothing")
-    assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'ca.crt'}: contains no PEM certificate"
     (pod.directory / "token").write_text("")
     assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'token'}: is empty"
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer import Client
+from trioformer.errors import ManifestError
 from trioformer.manifests import ApplySet, Manifest, apply_manifests, dump_manifests, load_manifests
 from trioformer.models import ObjectMeta, from_dict, to_dict, unstructured_kind
 from trioformer.models.core_v1 import ConfigMap
@@ -68,7 +69,8 @@ def test_an_export_has_the_order_of_kubectl_and_lines_of_texts() -> None:
     obj = from_dict(Widget, whole)
     assert (
         dump_manifests([Manifest(object=obj), obj], drop_server_fields=True, drop_status=True).split("---\n")
-        == [
+        == [""]
+        + [
             """\
 apiVersion: example.com/v1
 kind: Widget
@@ -100,7 +102,7 @@ async def test_items_of_a_list_are_written_as_objects_that_can_be_applied(client
     maps = client.api(ConfigMap, "default")
     await maps.apply(ConfigMap(metadata=ObjectMeta(name="d"), data={"a": "b"}), field_manager="me")
     text = dump_manifests(await maps.list(), drop_server_fields=True)
-    assert text.startswith("apiVersion: v1\nkind: ConfigMap\nmetadata:\n")
+    assert text.startswith("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n")
     (manifest,) = load_manifests(text=text)
     assert manifest.object.name == "d"
 
@@ -113,3 +115,12 @@ async def test_an_export_is_no_member_of_an_apply_set(client: Client) -> None:
         metadata = yaml.safe_load(dump_manifests([result.object], drop_server_fields=True))["metadata"]
         assert metadata.get("labels") == kept
         assert "applyset" in dump_manifests([result.object])
+
+
+def test_dumped_texts_can_be_joined() -> None:
+    texts = [dump_manifests([ConfigMap(metadata=ObjectMeta(name=name))]) for name in "ab"]
+    assert [each.object.name for each in load_manifests(text="".join(texts))] == ["a", "b"]
+    with pytest.raises(ManifestError) as caught:
+        load_manifests(text="".join(texts).replace("---\n", ""))
+    (problem,) = caught.value.problems
+    assert "---" in str(problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import attrs
@@ -168,7 +167,7 @@ def test_a_directory_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
 def test_each_file_and_problem_is_named_and_all_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{CONFIG_MAP}---\nkind: Pod\n---\n- a\n")
     (tmp_path / "b.yaml").write_text("a: b: c")
-    os.mkfifo(tmp_path / "c.yaml")
+    (tmp_path / "c.yaml").symlink_to("c.yaml")
     (tmp_path / "d").mkdir()
     with pytest.raises(ManifestError) as caught:
         load_manifests(tmp_path, tmp_path / "missing.yaml", tmp_path / "d")
@@ -180,19 +179,12 @@ def test_each_file_and_problem_is_named_and_all_are_found(tmp_path: Path) -> Non
         "a.yaml:6:1: a manifest has no apiVersion: add one, such as apps/v1",
         "a.yaml:8:1: a manifest must be a mapping, not a list",
         f"b.yaml:1:5: is not YAML: mapping values are not allowed in this context; {quotes}",
-        "c.yaml: is a FIFO, not a regular file: write a file instead",
+        "c.yaml: cannot be read: Too many levels of symbolic links",
         "missing.yaml: does not exist",
         "d: the directory contains no file *.json, *.yaml, *.yml, or pass recursive=True for the directories in it",
     ]
     assert (error.file, error.line, error.column) == (str(tmp_path / "a.yaml"), 6, 1)
     assert "\n" not in str(error)
-
-
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trioformer.manifests._load.MAX_FILE", 50)
-    (tmp_path / "a.yaml").write_text(CONFIG_MAP + "#" * 50)
-    with pytest.raises(ManifestError, match=r"a\.yaml: has more than 50 bytes"):
-        load_manifests(tmp_path / "a.yaml")
 
 
 def test_ten_megabytes_are_loaded() -> None:
@@ -243,9 +235,9 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
         ("? [a]\n: b\n", "line 1, column 3: a key must be a string, not a list, a mapping or an alias"),
         (
             f"{CONFIG_MAP}kind: Secret\n",
-            "line 5, column 1: has the key 'kind' twice in one mapping: remove one of them",
+            "line 5, column 1: has a key twice in one mapping: put a line --- between two objects",
         ),
-        (f"{CONFIG_MAP}  name: d\n", "line 5, column 3: has the key 'name' twice in one mapping: remove one of them"),
+        (f"{CONFIG_MAP}  name: d\n", "line 5, column 3: has a key twice in one mapping: remove one of them"),
         (
             f"{CONFIG_MAP}data: {{yes: a}}\n",
             "line 5, column 8: has a key that is not a string but a number, a boolean or",
@@ -256,7 +248,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
             "line 5, column 8: has a key that is not a string but a number, a boolean or",
         ),
         (f"{CONFIG_MAP}data: {{<<: a}}\n", "line 5, column 12: the value of a merge key (<<) must be a mapping, or a"),
-        (f"{CONFIG_MAP}data: {{a: !secret b}}\n", "line 5, column 11: has a tag (!) that manifests cannot have"),
+        (f"{CONFIG_MAP}data: {{a: !secret b}}\n", "line 5, column 11: has a tag (!) that JSON has no type for"),
         (
             f"{CONFIG_MAP}data: {{a: .inf}}\n",
             "line 5, column 11: contains an infinite number or .nan, which JSON does not",

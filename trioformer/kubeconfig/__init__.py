@@ -5,22 +5,18 @@ An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which n
 shows a secret.
 
 The functions are synchronous: they read a few small local files and do not checkpoint.
-Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000 keys and values.
+A kubeconfig has at most 30,000 keys and values.
 
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
 - ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
 - ``_overrides.py``: :class:`ConfigOverrides`, what replaces values of a kubeconfig
-- ``_replace.py``: replaces them
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 - ``_pod.py``: loads the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
-- ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
-- ``_clusters.py``: reads the server, how it is verified, and the proxy
-- ``_credentials.py``: reads certificates, tokens, credential plugins and impersonation
-- ``_entries.py``: reads the fields of clusters, contexts and users
-- ``_problems.py``: collects what is wrong, for one error
-- ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
-- ``_permissions.py``: warns about what others may read or change
+- ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context, and replaces values
+- ``_credentials.py``: reads the cluster and the user: server, proxy, certificates, tokens, plugins, impersonation
+- ``_entries.py``: reads the fields of clusters, contexts and users, and collects what is wrong
+- ``_checks.py``: checks of files, server URLs, tokens and namespaces
 - ``_yaml.py``: parses YAML, within limits
 - ``_values.py``: the values of a YAML document
 """

@@ -1,4 +1,4 @@
-"""Checks of server URLs, tokens, certificates and namespaces.
+"""Checks of files, server URLs, tokens and namespaces.
 
 Each function raises :class:`CheckError` with a predicate such as "does not exist"; the caller knows file and key, and
 raises it as a :class:`~trioformer.errors.ConfigError`.
@@ -7,8 +7,6 @@ raises it as a :class:`~trioformer.errors.ConfigError`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
 from urllib.parse import urlsplit
 
 from .. import _files
@@ -16,23 +14,6 @@ from .._secret import Secret
 
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-# Single lines: an expression from BEGIN to END takes quadratic time for many that begin and none that ends.
-_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
-_CERTIFICATE = "CERTIFICATE"
-_PRIVATE_KEY = "PRIVATE KEY"
-_SHOWN_LABELS: Final = frozenset(
-    {
-        _CERTIFICATE,
-        _PRIVATE_KEY,
-        *(f"{kind} {_PRIVATE_KEY}" for kind in ("DSA", "EC", "ENCRYPTED", "OPENSSH", "RSA")),
-        *(f"{kind} PARAMETERS" for kind in ("DH", "DSA", "EC")),
-        "CERTIFICATE REQUEST",
-        "PUBLIC KEY",
-        "TRUSTED CERTIFICATE",
-        "X509 CRL",
-    }
-)
-"""Other labels are not shown: what a file is that contains them is not known."""
 
 
 class CheckError(Exception):
@@ -48,26 +29,14 @@ def read_file(path: str) -> Secret[bytes]:
 
     Raises:
         MissingError: It does not exist.
-        CheckError: It cannot be read, or is no regular file, or is too large.
-    """
-    return read_file_and_mode(path)[0]
-
-
-def read_file_and_mode(path: str) -> tuple[Secret[bytes], int]:
-    """Return a file's content and its permissions.
-
-    Raises:
-        MissingError: It does not exist.
-        CheckError: It cannot be read, or is no regular file, or is too large.
+        CheckError: It cannot be read.
     """
     try:
-        return _files.read_file_and_mode(path)
+        return _files.read_file(path)
     except FileNotFoundError as exc:
         raise MissingError("does not exist") from exc
     except OSError as exc:
         raise CheckError(f"cannot be read: {exc.strerror}") from exc
-    except _files.FileRefusedError as exc:
-        raise CheckError(str(exc)) from exc
 
 
 def parse_server(url: str) -> str:
@@ -155,47 +124,3 @@ def check_namespace(name: str) -> None:
     """
     if not _DNS_LABEL.fullmatch(name):
         raise CheckError(f"must be a DNS label (lower-case letters, digits and '-', at most 63), not {name!r}")
-
-
-def check_certificates(pem: bytes) -> None:
-    """Check that there is a PEM certificate; its content is checked by TLS.
-
-    Raises:
-        CheckError: The certificate is missing.
-    """
-    if not any(label == _CERTIFICATE for label, _ in _blocks(pem)):
-        raise CheckError(f"contains no PEM certificate{_found(pem)}")
-
-
-def check_private_key(pem: bytes) -> None:
-    """Check that there is a PEM private key without a passphrase.
-
-    OpenSSL would read a passphrase from the terminal, and stop the whole program.
-
-    Raises:
-        CheckError: The key is missing, or the first key is encrypted.
-    """
-    for label, body in _blocks(pem):
-        if label.endswith(_PRIVATE_KEY):
-            if label.startswith("ENCRYPTED ") or b"Proc-Type: 4,ENCRYPTED" in body:
-                raise CheckError("is encrypted with a passphrase, which is not supported; store it decrypted")
-            return
-    raise CheckError(f"contains no PEM private key{_found(pem)}")
-
-
-def _blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
-    """Find the blocks from a BEGIN to the next line, if that is an END with the same label; time is linear."""
-    label, start = b"", 0
-    for boundary in _BOUNDARY.finditer(pem):
-        if boundary[1] == b"BEGIN":
-            label, start = boundary[2], boundary.end()
-        elif boundary[2] == label:
-            yield label.decode(), pem[start : boundary.start()]
-            label = b""
-
-
-def _found(pem: bytes) -> str:
-    labels = dict.fromkeys(label for label, _ in _blocks(pem))
-    shown = [label for label in labels if label in _SHOWN_LABELS]
-    shown += ["something else"] if len(shown) < len(labels) else []
-    return f", only {', '.join(shown)}" if shown else ""

@@ -32,7 +32,7 @@ class ClusterConfig:
 
     - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
       and it is read again when it may have changed;
-    - a client certificate has a key, and the key is not encrypted;
+    - a client certificate has a key;
     - ``insecure_skip_tls_verify`` excludes a certificate authority;
     - a bearer token (``token`` or ``token_file``) excludes basic authentication;
     - when the server is ``http://``, there are neither credentials nor TLS settings.

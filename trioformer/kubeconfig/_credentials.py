@@ -1,22 +1,96 @@
-"""Reads the user of a context: certificate, token, password, credential plugin and impersonation."""
+"""Reads the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation."""
 
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Final
+from typing import AnyStr, Final
 
 import attrs
 
 from .._secret import Secret
-from ._checks import check_certificates, check_private_key, parse_token, read_token
-from ._clusters import read_pem, revealed
+from ._checks import check_proxy_url, parse_server, parse_token, read_file, read_token
 from ._config import ClusterConfig
-from ._entries import Entry
-from ._problems import Problems
+from ._entries import Entry, Problems
 from ._users import ExecConfig, Impersonation, InteractiveMode
-from ._values import to_json
+from ._values import reveal
+
+_HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
+
+
+def read_server(cluster: Entry) -> str:
+    """Return the URL of the API server.
+
+    Raises:
+        ConfigError: It is missing or not valid.
+    """
+    server = cluster.secret("server")  # it may contain a password
+    if server is None:
+        raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
+    return cluster.call("server", lambda: parse_server(_with_scheme(server.reveal(), cluster)))
+
+
+def _with_scheme(server: str, cluster: Entry) -> str:
+    """Complete ``host:port`` as client-go does (``DefaultServerURL``): https with TLS settings, otherwise http."""
+    if not _HOST_AND_PORT.fullmatch(server):
+        return server
+    fields = ("insecure-skip-tls-verify", "certificate-authority", "certificate-authority-data")
+    has_tls = any(cluster.has(field) and cluster.fields.get(field) is not False for field in fields)
+    return f"{'https' if has_tls else 'http'}://{server}"
+
+
+def with_connection(config: ClusterConfig, cluster: Entry, problems: Problems) -> ClusterConfig:
+    """Add how the server is reached: the proxy, and whether responses may be compressed."""
+    proxy_url = problems.attempt(lambda: _proxy_url(cluster))
+    return attrs.evolve(
+        config,
+        proxy_url=revealed(proxy_url),
+        disable_compression=bool(problems.attempt(lambda: cluster.flag("disable-compression"))),
+    )
+
+
+def _proxy_url(cluster: Entry) -> Secret[str] | None:
+    url = cluster.secret("proxy-url")  # it may contain a password
+    if url is not None:
+        cluster.call("proxy-url", lambda: check_proxy_url(url.reveal()))
+    return url
+
+
+def with_tls(config: ClusterConfig, cluster: Entry, problems: Problems) -> ClusterConfig:
+    """Add how the server is verified."""
+    ca_data, ca_file = read_pem(cluster, "certificate-authority", problems)
+    insecure = bool(problems.attempt(lambda: cluster.flag("insecure-skip-tls-verify")))
+    if insecure and (cluster.has("certificate-authority") or cluster.has("certificate-authority-data")):
+        message = "excludes a certificate authority: remove one of the two"
+        problems.add(cluster.error("insecure-skip-tls-verify", message))
+    return attrs.evolve(
+        config,
+        ca_data=revealed(ca_data),
+        ca_file=ca_file,
+        insecure_skip_tls_verify=insecure,
+        tls_server_name=problems.attempt(lambda: cluster.text("tls-server-name")),
+    )
+
+
+def revealed(secret: Secret[AnyStr] | None) -> AnyStr | None:
+    """Reveal a credential; None stays None."""
+    return None if secret is None else secret.reveal()
+
+
+def read_pem(entry: Entry, field: str, problems: Problems) -> tuple[Secret[bytes] | None, str | None]:
+    """Return ``field``-data, or the path of the file that ``field`` names, which must be readable."""
+    if entry.has(field) and entry.has(f"{field}-data"):
+        problems.add(entry.error(field, f"is set together with {field}-data: remove one of the two"))
+    data = problems.attempt(lambda: entry.data(f"{field}-data"))
+    if data is not None:
+        return data, None
+    path = problems.attempt(lambda: entry.path(field))
+    if path is not None:
+        problems.attempt(lambda: entry.call(field, lambda: read_file(path), f"file {path!r} "))
+    return None, path
+
 
 EXTENSION: Final = "client.authentication.k8s.io/exec"
 """The name of a cluster's extension whose content is for credential plugins."""
@@ -39,11 +113,11 @@ _PROVIDERS: Final[Mapping[str, str]] = {
 def with_credentials(config: ClusterConfig, user: Entry, cluster: Entry, problems: Problems) -> ClusterConfig:
     """Add what the user is authenticated with; a plugin gets an extension of the cluster."""
     problems.attempt(lambda: _check_provider(user))
-    certificate_data, certificate_file = read_pem(user, "client-certificate", check_certificates, problems)
+    certificate_data, certificate_file = read_pem(user, "client-certificate", problems)
     has_certificate, has_key = (user.has(field) or user.has(f"{field}-data") for field in _CERTIFICATE_AND_KEY)
     # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
     is_ignored = not has_certificate and any(user.has(field) for field in ("token", "tokenFile", "username"))
-    key_data, key_file = (None, None) if is_ignored else read_pem(user, "client-key", check_private_key, problems)
+    key_data, key_file = (None, None) if is_ignored else read_pem(user, "client-key", problems)
     if has_certificate != has_key and not is_ignored:
         missing, given = reversed(_CERTIFICATE_AND_KEY) if has_certificate else _CERTIFICATE_AND_KEY
         problems.add(user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data"))
@@ -112,7 +186,7 @@ def _exec(user: Entry, cluster: Entry, problems: Problems) -> ExecConfig | None:
         install_hint=None if hint is None else "".join(map(_printable, hint)),
         interactive_mode=mode or InteractiveMode.IF_AVAILABLE,
         provide_cluster_info=bool(provides),
-        cluster_config=extension and extension.call("extension", lambda: to_json(extension.fields.get("extension"))),
+        cluster_config=extension and reveal(extension.fields.get("extension")),
     )
 
 

@@ -1,20 +1,76 @@
-"""The entries of a kubeconfig: clusters, contexts and users, whose fields are checked when they are read."""
+"""The entries of a kubeconfig, whose fields are checked when they are read; one error lists all that is wrong.
+
+Source: client-go ``clientcmd/validation.go``.
+"""
 
 from __future__ import annotations
 
 import binascii
 import os
 from collections.abc import Callable, Mapping
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 import attrs
 
 from .._secret import Secret
-from ..errors import ConfigError
+from ..errors import ConfigError, ConfigProblem
 from ._checks import CheckError
-from ._values import Fields, Items, RawValue, Value, kind_of
+from ._values import Fields, Items, Value, kind_of
 
 T = TypeVar("T")
+
+MAX_SHOWN: Final = 20
+"""Problems in the text of an error; all are in its ``problems``."""
+
+
+@final
+class Problems:
+    """The problems that were found.
+
+    An error is taken apart and not kept: its traceback has frames whose variables may be credentials.
+    """
+
+    __slots__ = ("_problems",)
+
+    def __init__(self) -> None:
+        self._problems: dict[ConfigProblem, None] = {}  # no problem twice
+
+    def __bool__(self) -> bool:
+        return bool(self._problems)
+
+    def add(self, error: ConfigError) -> None:
+        """Add the problems of an error."""
+        self._problems.update(dict.fromkeys(error.problems))
+
+    def attempt(self, check: Callable[[], T]) -> T | None:
+        """Return what ``check`` returns; if it raises a ConfigError, add its problems and return None."""
+        try:
+            return check()
+        except ConfigError as exc:
+            self.add(exc)
+            return None
+
+    def raise_if_any(self) -> None:
+        """Raise one error with all problems, if there are any.
+
+        Raises:
+            ConfigError: There is at least one.
+        """
+        if self._problems:
+            raise _joined(list(self._problems))
+
+
+def _joined(problems: list[ConfigProblem]) -> ConfigError:
+    """Return one error with all of the problems, of which there is at least one."""
+    first = problems[0]
+    if len(problems) == 1:
+        return ConfigError(first.message, file=first.file, key=first.key)
+    file = first.file if all(problem.file == first.file for problem in problems) else None
+    shown = [str(ConfigProblem(p.message, None if file else p.file, p.key)) for p in problems[:MAX_SHOWN]]
+    more = f"; and {len(problems) - MAX_SHOWN} more" if len(problems) > MAX_SHOWN else ""
+    error = ConfigError(f"{len(problems)} problems: {'; '.join(shown)}{more}", file=file)
+    error.problems = tuple(problems)
+    return error
 
 
 @final
@@ -35,7 +91,7 @@ class Entry:
     overridden: Mapping[str, str] = attrs.field(factory=dict[str, str])
     """Fields whose values are not the file's, and the keys by which errors name them instead."""
 
-    def override(self, fields: Mapping[str, RawValue], names: Mapping[str, str]) -> Entry:
+    def override(self, fields: Mapping[str, object], names: Mapping[str, str]) -> Entry:
         """Return a copy with other values; errors about them have the key in ``names`` and no file."""
         return attrs.evolve(self, fields=self.fields.replace(fields), overridden={**self.overridden, **names})
 

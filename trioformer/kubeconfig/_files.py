@@ -5,18 +5,30 @@ Here only the structure is checked; the methods of ``Entry`` check the fields of
 
 from __future__ import annotations
 
+import logging
+import os
+import shlex
+import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import final
 
 import attrs
+import trio
 
-from .._secret import Secret
+from .._files import is_stream
+from .._util import warn_once
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, read_file_and_mode
-from ._entries import Entry
-from ._permissions import warn_about_permissions
-from ._problems import Problems
-from ._values import Fields, Items, Value, kind_of
+from ._checks import CheckError, MissingError, read_file
+from ._entries import Entry, Problems
+from ._values import Fields, Items, Value, kind_of, parse_yaml
+
+_log = logging.getLogger("trioformer.kubeconfig.permissions")
+_CREDENTIALS = ("token", "password", "client-key-data")
+
+
+class StreamError(ConfigError):
+    """A kubeconfig is a FIFO or a device, and was not read."""
 
 
 @final
@@ -65,17 +77,18 @@ def read_kubeconfig(file: str) -> Kubeconfig:
 
     Raises:
         MissingError: It does not exist.
+        StreamError: It is a FIFO or a device, and this is a task, not a thread that may wait.
         ConfigError: It cannot be read, is not YAML, or does not have the structure of a kubeconfig.
     """
+    if trio.lowlevel.in_trio_run() and is_stream(file):
+        hint = "open_client(kubeconfig=…) reads it in a thread, or load it before trio.run()"
+        raise StreamError(f"is a FIFO or a device, for which a task must not wait: {hint}", file=file)
     try:
-        content, mode = read_file_and_mode(file)
+        content = read_file(file)
     except MissingError:
         raise
     except CheckError as exc:
         raise ConfigError(str(exc), file=file) from exc
-    # PyYAML is a fifth of this library's import time, and a program in a pod reads no file.
-    from ._yaml import parse_yaml  # noqa: PLC0415
-
     document = parse_yaml(content, file)
     if document is None:
         return Kubeconfig(files=(file,))
@@ -93,9 +106,8 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         users=_entries(top, "users", "user", problems),
     )
     problems.raise_if_any()
-    has_credentials = any(map(_has_credentials, kubeconfig.users.values()))
-    has_credentials = has_credentials or any(map(_has_password, kubeconfig.clusters.values()))
-    warn_about_permissions(file, mode, has_credentials=has_credentials)
+    if any(user.has(field) for user in kubeconfig.users.values() for field in _CREDENTIALS):
+        _warn_about_mode(file)
     return kubeconfig
 
 
@@ -116,6 +128,7 @@ def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
     """Merge the files that exist; return the reasons for those that are missing or empty.
 
     Raises:
+        StreamError: As for :func:`read_kubeconfig`; nothing of a stream has been read.
         ConfigError: A file is not valid; lists the problems of all.
     """
     merged = Kubeconfig()
@@ -127,6 +140,8 @@ def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
         except MissingError as exc:
             reasons.append(f"{file!r} ({exc})")
             continue
+        except StreamError:
+            raise
         except ConfigError as exc:
             problems.add(exc)
             continue
@@ -137,18 +152,13 @@ def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
     return merged, reasons
 
 
-def _has_credentials(user: Entry) -> bool:
-    """Whether the file itself contains a credential of the user; files that it names are not meant."""
-    if any(user.has(field) for field in ("token", "password", "client-key-data", "auth-provider")):
-        return True
-    plugin = user.fields.get("exec")
-    return isinstance(plugin, Fields) and bool(plugin.get("env"))  # often a password or a token
-
-
-def _has_password(cluster: Entry) -> bool:
-    """Whether the URL of the proxy contains one."""
-    url = cluster.fields.get("proxy-url")
-    return isinstance(url, Secret) and "@" in url.reveal()
+def _warn_about_mode(file: str) -> None:
+    """Warn, once for each file, if others may read or change it; helm does, and kubectl does not."""
+    with suppress(OSError):  # it was replaced meanwhile
+        mode = os.stat(file).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            shown = f"{file}: others may read or change it (mode {stat.S_IMODE(mode):04o})"
+            warn_once(_log, f"{shown}: run chmod 600 {shlex.quote(file)}")
 
 
 def _check_type(top: Entry, problems: Problems) -> None:

@@ -37,6 +37,8 @@ def load_config(
     Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, otherwise the service account's).
 
     Reads a few small local files, and does not checkpoint.
+    A kubeconfig that is a FIFO or a device is read to its end; in a trio task, which must not wait, it is an error:
+    call ``open_client(kubeconfig=…)`` there.
     The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context whose
     cluster or user does not exist is an error, inside a pod as well.
 
@@ -100,7 +102,7 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     file with a cluster, context or user of some name, or with a current context, wins.
 
     The environment and the service account are not used.
-    Reads a few small local files, and does not checkpoint.
+    Reads a few small local files, and does not checkpoint; a FIFO or a device as :func:`load_config` does.
 
     Args:
         paths: The files, in order of precedence.

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from .._secret import Secret
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
+from ._checks import CheckError, MissingError, check_namespace, parse_server, read_file, read_token
 from ._config import ClusterConfig
 from ._overrides import ConfigOverrides
 
@@ -52,7 +52,6 @@ class Pod:
         for variable in _SERVICE:
             if not self._variables.get(variable):
                 return f"${variable} is not set"
-        # What is there but is no regular file is an error of load().
         if os.path.isdir(self._token_file) or not os.path.exists(self._token_file):
             return f"{self._token_file!r} does not exist"
         return None
@@ -104,7 +103,7 @@ class Pod:
 
     def _ca(self) -> str | None:
         try:
-            check_certificates(read_file(self._ca_file).reveal())
+            read_file(self._ca_file)
         except MissingError:
             _log.warning("%s does not exist: trusting the system's certificate authorities", self._ca_file)
             return None

@@ -1,24 +1,27 @@
-"""Makes the :class:`ClusterConfig` of a context (client-go's ``tools/clientcmd/client_config.go``)."""
+"""Makes the :class:`ClusterConfig` of a context, and replaces values of it.
+
+Source: client-go ``tools/clientcmd/client_config.go`` and ``overrides.go``.
+"""
 
 from __future__ import annotations
 
+import base64
 import functools
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import attrs
 
 from ..errors import ConfigError
 from ._checks import check_namespace
-from ._clusters import read_server, with_connection, with_tls
 from ._config import ClusterConfig
-from ._credentials import with_credentials, with_impersonation
-from ._entries import Entry
+from ._credentials import read_server, with_connection, with_credentials, with_impersonation, with_tls
+from ._entries import Entry, Problems
 from ._files import Kubeconfig
 from ._overrides import ConfigOverrides
-from ._problems import Problems
-from ._replace import apply_to_cluster, apply_to_context, apply_to_user
+from ._users import Impersonation
 from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
@@ -165,3 +168,82 @@ def _namespace(chosen: Entry) -> str | None:
     if namespace is not None:
         chosen.call("namespace", lambda: check_namespace(namespace))
     return namespace
+
+
+_CONTEXT: Final = {"cluster": "cluster", "user": "user", "namespace": "namespace"}
+_CONNECTION: Final = {"server": "server", "proxy_url": "proxy-url", "disable_compression": "disable-compression"}
+_AUTHORITY: Final = {
+    "insecure_skip_tls_verify": "insecure-skip-tls-verify",
+    "ca_file": "certificate-authority",
+    "ca_data": "certificate-authority-data",
+}
+_SERVER: Final = {"tls_server_name": "tls-server-name"}
+_CERTIFICATE: Final = {
+    "client_certificate_file": "client-certificate",
+    "client_certificate_data": "client-certificate-data",
+}
+_KEY: Final = {"client_key_file": "client-key", "client_key_data": "client-key-data"}
+_TOKEN: Final = {"token": "token", "token_file": "tokenFile"}
+_BASIC: Final = {"username": "username", "password": "password"}
+_NAMES: Final = {
+    **{
+        key: name
+        for names in (_CONTEXT, _CONNECTION, _AUTHORITY, _SERVER, _CERTIFICATE, _KEY, _TOKEN, _BASIC)
+        for name, key in names.items()
+    },
+    "as": "impersonate.user",
+    "as-uid": "impersonate.uid",
+    "as-groups": "impersonate.groups",
+    "as-user-extra": "impersonate.extra",
+}
+"""The fields here, by their keys in a kubeconfig."""
+
+
+def apply_to_context(overrides: ConfigOverrides, context: Entry) -> Entry:
+    """Return a context with the other cluster, user and namespace."""
+    return _override(context, _given(overrides, _CONTEXT))
+
+
+def apply_to_cluster(overrides: ConfigOverrides, cluster: Entry) -> Entry:
+    """Return a cluster with the other server, authorities and proxy."""
+    fields = _given(overrides, _CONNECTION)
+    fields |= _together(overrides, _AUTHORITY, any(getattr(overrides, name) for name in _AUTHORITY))
+    fields |= _together(overrides, _SERVER, bool(overrides.server or overrides.tls_server_name))
+    return _override(cluster, fields)
+
+
+def apply_to_user(overrides: ConfigOverrides, user: Entry) -> Entry:
+    """Return a user with the other credentials and impersonation."""
+    fields = _given(overrides, _BASIC)
+    for names in (_CERTIFICATE, _KEY, _TOKEN):
+        fields |= _together(overrides, names, any(getattr(overrides, name) for name in names))
+    if overrides.impersonate is not None:
+        fields |= _impersonation(overrides.impersonate)
+    return _override(user, fields)
+
+
+def _given(overrides: ConfigOverrides, names: Mapping[str, str]) -> dict[str, object]:
+    return {key: _raw(getattr(overrides, name)) for name, key in names.items() if getattr(overrides, name)}
+
+
+def _together(overrides: ConfigOverrides, names: Mapping[str, str], is_given: bool) -> dict[str, object]:
+    return {key: _raw(getattr(overrides, name)) for name, key in names.items()} if is_given else {}
+
+
+def _override(entry: Entry, fields: Mapping[str, object]) -> Entry:
+    return entry.override(fields, {key: f"overrides.{_NAMES[key]}" for key in fields})
+
+
+def _raw(value: object) -> object:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value if isinstance(value, (str, bool)) else None
+
+
+def _impersonation(impersonate: Impersonation) -> dict[str, object]:
+    return {
+        "as": impersonate.user,
+        "as-uid": impersonate.uid,
+        "as-groups": list(impersonate.groups),
+        "as-user-extra": {key: list(values) for key, values in impersonate.extra.items()},
+    }

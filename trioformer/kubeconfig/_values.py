@@ -1,56 +1,47 @@
-"""The values of a YAML document, which show nothing of their content: each may be a credential in the wrong place."""
+"""The values of a kubeconfig, which show nothing of their content: each may be a credential in the wrong place."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from .._secret import Secret
-from ._checks import CheckError
+from ..errors import ConfigError
 
 
-@final
-class NumberKind(enum.Enum):
-    """What a number is for Go."""
+def parse_yaml(content: Secret[bytes], file: str) -> Value:
+    """Parse one YAML document; None if the file is empty.
 
-    INTEGER = "an integer"
-    DECIMAL = "a number"
+    Raises:
+        ConfigError: It is not YAML, or is ambiguous; names the file and the position, and quotes nothing.
+    """
+    found = _parse(content)
+    if isinstance(found, str):
+        raise ConfigError(found, file=file)  # here, since the variables of _parse() are values of the file
+    return found
 
 
-@final
-class Number:
-    """A number; only a cluster's extension for credential plugins has one that is used."""
+def _parse(content: Secret[bytes]) -> Value | str:
+    """Return the value of the only document, or a text that says what is wrong.
 
-    __slots__ = ("_digits", "kind")
+    An empty document may follow, as behind a ``---`` at the end of a file.
+    """
+    # PyYAML is a fifth of this library's import time, and a program in a pod reads no file.
+    from .._yaml import YamlError, compose, decode_text  # noqa: PLC0415
 
-    def __init__(self, kind: NumberKind, digits: str) -> None:
-        self.kind = kind
-        self._digits = digits
-
-    def to_json(self) -> int | float:
-        """Return the value that kubectl gives it: ``017`` is octal, and an integer of more than 64 bits a float64.
-
-        Raises:
-            CheckError: JSON does not have it.
-        """
-        digits = self._digits.lower()
-        if digits.endswith(("inf", "nan")):
-            raise CheckError("contains an infinite number or .nan, which JSON does not have")
-        if self.kind is NumberKind.DECIMAL:
-            return float(digits)
-        sign, unsigned = ("-", digits[1:]) if digits[0] == "-" else ("", digits.lstrip("+"))
-        base = _BASES.get(unsigned[:2])
-        if base is None:
-            unsigned = unsigned.lstrip("0") or "0"
-            base = 8 if unsigned != digits.lstrip("+-") and set(unsigned) <= _OCTAL else 10
-        value = int(f"{sign}{unsigned}", base)
-        if -(1 << 63) <= value < 1 << 64:
-            return value
-        return float(f"{sign}{unsigned}")  # an octal number that overflows is a decimal one
-
-    def __repr__(self) -> str:
-        return f"<{self.kind.value}>"
+    try:
+        found = compose(decode_text(content))
+    except YamlError as exc:
+        return str(exc)
+    if found.error is not None:
+        return str(found.error)
+    if found.problems:
+        problem = found.problems[0]
+        return f"{problem.message} (line {problem.line}, column {problem.column})"
+    for document in found.documents[1:]:
+        if document.value is not None or len(found.documents) > 2:
+            return f"contains a second document: remove it (line {document.line}, column {document.column})"
+    return _conceal(found.documents[0].value) if found.documents else None
 
 
 @final
@@ -59,8 +50,8 @@ class Fields:
 
     __slots__ = ("_fields",)
 
-    def __init__(self, fields: dict[str, RawValue] | None = None) -> None:
-        self._fields: dict[str, RawValue] = {} if fields is None else fields
+    def __init__(self, fields: Mapping[str, Any] | None = None) -> None:
+        self._fields: Mapping[str, Any] = {} if fields is None else fields
 
     def get(self, key: str) -> Value:
         """Return the value of a key; None if it is absent, as if it were null."""
@@ -70,7 +61,7 @@ class Fields:
         """Return the keys, which may be credentials in the wrong place."""
         return list(self._fields)
 
-    def replace(self, fields: Mapping[str, RawValue]) -> Fields:
+    def replace(self, fields: Mapping[str, Any]) -> Fields:
         """Return a copy with other values for some keys."""
         return Fields({**self._fields, **fields})
 
@@ -87,7 +78,7 @@ class Items:
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: list[RawValue]) -> None:
+    def __init__(self, items: list[Any]) -> None:
         self._items = items
 
     def __iter__(self) -> Iterator[Value]:
@@ -100,16 +91,15 @@ class Items:
         return f"<{len(self)} items>"
 
 
-_BASES: Final = {"0x": 16, "0o": 8, "0b": 2}
-_OCTAL: Final = frozenset("01234567")
-
-Value: TypeAlias = Secret[str] | bool | Number | Fields | Items | None
-RawValue: TypeAlias = str | bool | Number | Fields | Items | None
-"""A value inside of a collection, which conceals it; concealing each when it is read takes a third longer."""
+Value: TypeAlias = Secret[str] | bool | int | float | Fields | Items | None
 
 
-def _conceal(value: RawValue) -> Value:
-    return Secret(value) if isinstance(value, str) else value
+def _conceal(value: Any) -> Value:
+    if isinstance(value, str):
+        return Secret(value)
+    if isinstance(value, dict):
+        return Fields(value)
+    return Items(value) if isinstance(value, list) else value
 
 
 def kind_of(value: Value) -> str:
@@ -119,8 +109,10 @@ def kind_of(value: Value) -> str:
             return "a string"
         case bool():
             return "a boolean"
-        case Number():
-            return value.kind.value
+        case int():
+            return "an integer"
+        case float():
+            return "a number"
         case Fields():
             return "a mapping"
         case Items():
@@ -129,20 +121,14 @@ def kind_of(value: Value) -> str:
             return "nothing"
 
 
-def to_json(value: Value) -> object:
-    """Return a value as Python's ``json`` would: dicts, lists, strings, numbers, booleans and None, not concealed.
-
-    Raises:
-        CheckError: JSON does not have a number in it.
-    """
+def reveal(value: Value) -> object:
+    """Return a value as JSON has it: dicts, lists, strings, numbers, booleans and None, not concealed."""
     match value:
         case Secret():
             return value.reveal()
-        case Number():
-            return value.to_json()
         case Fields():
-            return {key: to_json(value.get(key)) for key in value.keys()}  # noqa: SIM118  # it is no dict
+            return value._fields
         case Items():
-            return [to_json(item) for item in value]
+            return value._items
         case _:
             return value

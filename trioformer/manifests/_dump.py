@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from ..kubeconfig._internal import resolve_scalar
+from .._yaml import resolve_scalar
 from ..models import KubernetesObject, resource_of, to_dict
 from ._apply_set import MEMBER_LABEL
 from ._manifest import Manifest
@@ -20,6 +20,8 @@ def dump_manifests(
     objects: Iterable[KubernetesObject | Manifest], *, drop_server_fields: bool = False, drop_status: bool = False
 ) -> str:
     """Write objects as a YAML text with one document for each; empty without objects.
+
+    Each document begins with a line ``---``, so that texts can be joined.
 
     For example, an export of what runs, to be applied elsewhere::
 
@@ -40,9 +42,14 @@ def dump_manifests(
     documents = [_plain(each, drop_server_fields=drop_server_fields, drop_status=drop_status) for each in objects]
     if not documents:
         return ""
-    # The first document has no marker, as a file of one object.
     text: str = yaml.dump_all(
-        documents, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=False, width=1 << 20
+        documents,
+        Dumper=_Dumper,
+        allow_unicode=True,
+        sort_keys=False,
+        default_flow_style=False,
+        width=1 << 20,
+        explicit_start=True,
     )
     return text
 

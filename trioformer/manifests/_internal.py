@@ -7,3 +7,4 @@ from ._prune import prune_objects as prune_objects
 from ._targets import CRDS as CRDS
 from ._targets import Target as Target
 from ._targets import find_targets as find_targets
+from ._targets import rank_of as rank_of

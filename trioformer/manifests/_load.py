@@ -11,9 +11,10 @@ from typing import Any, Final, cast, final
 
 import attrs
 
-from .._files import FileRefusedError, read_file
+from .._files import read_file
 from .._secret import Secret
 from .._text import quoted
+from .._yaml import Mapping
 from ..errors import ManifestError, ManifestProblem
 from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, resource_of, to_dict, unstructured_kind
 from ..models._internal import (
@@ -27,12 +28,10 @@ from ..models._internal import (
     locate_undecodable,
 )
 from ._manifest import Manifest
-from ._yaml import Mapping, parse_documents, position_of
+from ._yaml import parse_documents, position_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a directory that are read, as by kubectl."""
-MAX_FILE: Final = 1 << 26
-"""Bytes of one file; the definitions of large projects have some megabytes."""
 
 _STEP: Final = re.compile(r"\[(?:\.\.\.|([0-9]+))\]|\.(\w+)")
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -156,9 +155,7 @@ class _Loading:
 
     def read_file(self, file: str) -> None:
         try:
-            content = read_file(file, MAX_FILE)
-        except FileRefusedError as exc:
-            self.report(str(exc), file)
+            content = read_file(file)
         except OSError as exc:
             self.report(_cannot_read(exc), file)
         else:
