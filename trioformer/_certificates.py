@@ -11,19 +11,11 @@ import ssl
 import tempfile
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import UTC, datetime
 from typing import Final
 
 from ._secret import Secret
 
 _DESCRIPTORS: Final = "/proc/self/fd/"
-
-_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
-_END: Final = "-----END CERTIFICATE-----"
-# Tags and a limit of DER.
-_VERSION: Final = 0xA0
-_UTC_TIME: Final = 0x17
-_LONG: Final = 0x80
 
 
 class CertificateRefusedError(Exception):
@@ -122,42 +114,3 @@ def _open_memory() -> tuple[int, str] | None:
 def _reject_passphrase() -> str:
     # Without this OpenSSL reads a passphrase from the terminal, and stops the whole program.
     raise _PassphraseError
-
-
-def expires_at(certificate: Secret[bytes]) -> datetime | None:
-    """Return when the first certificate of a PEM chain expires, in UTC; None if that cannot be read.
-
-    Python's ``ssl`` shows the dates of a peer's certificate and of authorities, and not those of one's own.
-    """
-    chain = certificate.reveal().decode("ascii", "ignore").partition(_BEGIN)[2]
-    try:
-        der = ssl.PEM_cert_to_DER_cert(f"{_BEGIN}{chain.partition(_END)[0]}{_END}")
-        (_, signed), *_ = _elements(der)
-        (_, content), *_ = _elements(signed)
-        fields = _elements(content)
-        # RFC 5280, 4.1: version, which may be missing, serial number, algorithm, issuer, and then the validity.
-        _, (tag, text) = _elements(fields[4 if fields[0][0] == _VERSION else 3][1])
-        form = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
-        return datetime.strptime(text.decode("ascii"), form).replace(tzinfo=UTC)
-    except (ValueError, IndexError):
-        return None
-
-
-def _elements(der: bytes) -> list[tuple[int, bytes]]:
-    """Split DER into the tags and contents of its elements.
-
-    Raises:
-        IndexError: It ends inside a length.
-    """
-    elements: list[tuple[int, bytes]] = []
-    position = 0
-    while position < len(der):
-        tag, length = der[position], der[position + 1]
-        position += 2
-        if length >= _LONG:
-            size = length - _LONG
-            length = int.from_bytes(der[position : position + size])
-            position += size
-        elements.append((tag, der[position : position + length]))
-        position += length
-    return elements

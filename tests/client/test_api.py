@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -284,30 +283,27 @@ async def test_a_success_without_the_object_is_an_unexpected_response(body: str,
         (lambda client: client.discover("v1", "Pod"), "discover Pod of v1"),
         (lambda client: client.version(), "GET /version"),
         (lambda client: client.api(Pod, "shop").server_version(), "GET /version"),
-        (lambda client: client.api(Pod, "shop").list(), "list pods in namespace shop"),
-        (lambda client: client.api(Pod, "shop").check_resource_version("7"), "list pods in namespace shop"),
     ],
 )
 async def test_an_exceeded_limit_names_the_operation(call: Callable[[Client], Awaitable[object]], where: str) -> None:
-    limits = Limits(response_bytes=1_000, discovery_bytes=1_000, list_bytes=1_000)
-    limit = {"discover": "discovery_bytes", "list": "list_bytes"}.get(where.split()[0], "response_bytes")
+    limits = Limits(object_bytes=1_000)
     transport = InMemory([response(200, " " * 2_000)], scripts_version=True)
     async with open_client(CONFIG, http_transport=transport, limits=limits) as client:
         with pytest.raises(LimitExceededError) as caught:
             await call(client)
-    text = f"{where}: the body is too long, more than Limits.{limit} (1000); if the server is right, raise it: "
+    text = f"{where}: the body is too long, more than Limits.object_bytes (1000); if the server is right, raise it: "
     assert str(caught.value).startswith(text)
-    assert caught.value.limit == limit
+    assert caught.value.limit == "object_bytes"
 
 
 async def test_a_limit_of_the_headers_names_the_operation() -> None:
     async with (
-        serving(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 2_000 + b"\r\n") as server,
+        serving(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000 + b"\r\n") as server,
         open_client(ClusterConfig(server=server.url)) as client,
     ):
-        with pytest.raises(LimitExceededError, match=r"^get pods/web in namespace shop: the head .* Limits\.headers"):
+        with pytest.raises(LimitExceededError, match=r"^get pods/web in .*: the head .* Limits\.header_bytes"):
             await client.api(Pod, "shop").get("web")
-        with pytest.raises(LimitExceededError, match=r"^watch pods in namespace shop: the head .* Limits\.headers"):
+        with pytest.raises(LimitExceededError, match=r"^watch pods in .*: the head .* Limits\.header_bytes"):
             async with client.api(Pod, "shop").watch():
                 pass
 
@@ -430,10 +426,10 @@ async def test_those_that_wait_to_retry_learn_from_other_requests(autojump_clock
         assert passed == pytest.approx([3.0, 3.2, 3.4]), "the body of the watch failed"
 
 
-@pytest.mark.parametrize(("resumable", "patience"), [(False, None), (True, math.inf)])
-async def test_a_resumable_watch_has_another_read_timeout(resumable: bool, patience: float | None) -> None:
+@pytest.mark.parametrize("resumable", [False, True])
+async def test_a_watch_has_no_read_timeout(resumable: bool) -> None:
     async with client_of(response(200)) as (client, transport), client.api(Pod).watch(resumable=resumable):
-        assert transport.requests[0].extensions["timeout"]["read"] == patience
+        assert transport.requests[0].extensions["timeout"]["read"] is None
 
 
 async def test_reprs_show_the_server_and_no_secret() -> None:
@@ -452,7 +448,7 @@ async def test_an_api_has_kind_namespace_and_resource() -> None:
 
 
 async def test_clients_and_apis_have_no_public_constructor() -> None:
-    with pytest.raises(TypeError, match="no public constructor"):
+    with pytest.raises(TypeError, match=r"no public constructor; .*open_client\(\)"):
         Client(CONFIG, None)  # type: ignore[call-arg,arg-type]  # the mistake that the test makes
 
 

@@ -1,22 +1,29 @@
-"""How an object is named: by its name, by a request of a controller, or by itself."""
+"""How an object is named: by its name, by a request of a controller, or by itself; and how values are sent."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from tests.client.test_api import POD, client_of
-from trioformer.client import ObjectName
+from tests.support.scripted_http import complete, serving
+from trioformer.client import Api, ListOptions, ObjectRef, open_client
 from trioformer.controller import Request
-from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import Node, Pod
+from trioformer.errors import NotFoundError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import ObjectMeta, from_json, metadata_kind, unstructured_kind
+from trioformer.models.core_v1 import Node, Pod, Service
 
 WEB = Pod(metadata=ObjectMeta(name="web-0", namespace="shop"))
 
 
 @pytest.mark.parametrize("api_namespace", [None, "shop"])
-@pytest.mark.parametrize("name", [WEB, Request("shop", "web-0"), "web-0"])
-async def test_an_object_is_named_by_itself_a_request_or_its_name(
-    api_namespace: str | None, name: ObjectName | str
+@pytest.mark.parametrize("name", [WEB, ObjectRef("shop", "web-0"), Request("shop", "web-0"), "web-0"])
+async def test_an_object_is_named_by_itself_a_reference_or_its_name(
+    api_namespace: str | None, name: str | ObjectRef | Pod
 ) -> None:
     async with client_of(POD, POD, POD) as (client, transport):
         pods = client.api(Pod, api_namespace)
@@ -38,7 +45,7 @@ async def test_an_object_is_named_by_itself_a_request_or_its_name(
     ],
 )
 async def test_an_object_of_another_namespace_is_refused(
-    api_namespace: str | None, name: ObjectName | str, namespace: str | None, text: str
+    api_namespace: str | None, name: str | ObjectRef | Pod, namespace: str | None, text: str
 ) -> None:
     async with client_of() as (client, transport):
         with pytest.raises(ValueError, match=text):
@@ -46,8 +53,68 @@ async def test_an_object_of_another_namespace_is_refused(
     assert transport.requests == []
 
 
+async def test_an_object_of_a_kind_of_the_same_name_in_another_group_is_refused() -> None:
+    kind = unstructured_kind("serving.knative.dev/v1", "Service", plural="services", namespaced=True)
+    other: Any = kind.of({"metadata": {"name": "web", "namespace": "shop"}})
+    async with client_of() as (client, transport):
+        with pytest.raises(TypeError, match="the API of v1 Service"):
+            await client.api(Service).delete(other)
+    assert transport.requests == []
+
+
+@pytest.mark.parametrize("cls", [Pod, metadata_kind(Pod)])
+async def test_metadata_of_an_object_names_the_object(cls: type[Any]) -> None:
+    text = '{"kind": "PartialObjectMetadata", "metadata": {"name": "web-0", "namespace": "shop"}}'
+    async with client_of(POD) as (client, transport):
+        await client.api(cls).patch(from_json(metadata_kind(Pod), text), {})
+    assert transport.targets == ["PATCH /api/v1/namespaces/shop/pods/web-0"]
+
+
 async def test_a_cluster_scoped_kind_takes_no_namespace() -> None:
     async with client_of() as (client, transport):
         with pytest.raises(ValueError, match="nodes are not namespaced; omit the namespace 'shop'"):
             await client.api(Node).get("worker-1", namespace="shop")
     assert transport.requests == []
+
+
+async def watched(pods: Api[Pod], value: str) -> None:
+    async with pods.watch(resource_version=value):
+        pass
+
+
+async def executed(pods: Api[Pod], value: str) -> None:
+    async with pods.exec("web-0", [value]):
+        pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["me&force=true", "5&labelSelector=app", "a=b", "a#b", "a%26b", "a+b", "a b", "\u00e9", "a?b/c", "a\nb", "a.b_-~"],
+)
+@pytest.mark.parametrize(
+    ("name", "send"),
+    [
+        ("fieldManager", lambda pods, value: pods.patch("web-0", {}, field_manager=value)),
+        ("container", lambda pods, value: pods.logs("web-0", container=value)),
+        ("resourceVersion", lambda pods, value: pods.list_page(ListOptions(resource_version=value))),
+        ("continue", lambda pods, value: pods.list_page(ListOptions(continue_token=value))),
+        ("resourceVersion", watched),
+        ("command", executed),
+    ],
+)
+async def test_a_value_is_one_value_of_the_query_that_is_sent(
+    name: str, send: Callable[[Api[Pod], str], Awaitable[object]], value: str
+) -> None:
+    async with (
+        serving(complete(b"{}", "404 Not Found")) as server,
+        open_client(ClusterConfig(server=server.url), retries=0) as client,
+    ):
+        is_refused = name == "fieldManager" and not value.isprintable()
+        with pytest.raises(ValueError if is_refused else NotFoundError):
+            await send(client.api(Pod, "shop"), value)
+    found = urlsplit(server.heads[0].split(b" ")[1].decode("ascii")) if server.heads else None
+    assert (found is None) == is_refused
+    if found is not None:
+        flags = {(each, "true") for each in ("watch", "follow", "timestamps", "stdout", "stderr")}
+        assert set(parse_qsl(found.query)) - flags == {(name, value)}
+        assert found.fragment == ""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -343,3 +346,36 @@ async def test_a_number_of_retries_is_an_int(retries: Any) -> None:
     with pytest.raises(TypeError, match=r"^retries must be a number of retries, 0 for none, not "):
         async with open_client(MEMORY, retries=retries):
             pytest.fail("the client is open")
+
+
+# --- the configuration ---
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "config")
+    return tmp_path / "config"
+
+
+async def test_a_kubeconfig_that_is_a_fifo_is_read_once(fifo: Path) -> None:
+    content = (
+        b"clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+        b"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+    )
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            write = partial(trio.to_thread.run_sync, fifo.write_bytes, content, abandon_on_cancel=True)
+            nursery.start_soon(write)
+            async with open_client(kubeconfig=fifo, http_transport=replies(1)) as client:
+                assert client.config.server == "https://h"
+                await client.version()
+
+
+async def test_a_kubeconfig_without_a_writer_is_waited_for_until_cancelled(
+    fifo: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    with trio.move_on_after(60) as scope:
+        async with open_client(kubeconfig=fifo):
+            raise AssertionError
+    assert scope.cancelled_caught
+    os.close(os.open(fifo, os.O_RDWR))  # the thread that waits ends

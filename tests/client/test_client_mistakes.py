@@ -76,11 +76,11 @@ SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
     [
         (
             lambda client: client.api(Pod, "shop").get(Node(metadata=ObjectMeta(name="a"))),
-            "this is the API of Pod, and <Node a> is not one",
+            "this is the API of Pod, and <Node a> is not one; for the Pod of that name pass Request.of(obj)",
         ),
         (
             lambda client: client.api(Pod, "shop").delete(7),
-            "a name must be a string, not an int; pass a string, an object, or a request of a controller",
+            "a name must be a string, not an int; pass a string, an ObjectRef, a controller's request, or an object",
         ),
         (
             lambda client: client.api(Secret, "shop").create(SECRET),

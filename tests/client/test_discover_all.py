@@ -159,12 +159,12 @@ async def test_an_older_server_is_asked_for_each_version() -> None:
         (response(404, "404 page not found"), "discover the resources of a.io/v1: "),
         (response(200, "[]"), "not a resource list"),
         (response(200, json.dumps({"resources": "x"})), "not a resource list"),
-        (response(200, " " * 3_000), "Limits.discovery_bytes"),
+        (response(200, " " * 3_000), "Limits.object_bytes"),
     ],
 )
 async def test_a_version_that_fails_alone_is_reported(failure: httpx.Response, text: str) -> None:
     replies = OLD_API, listed("pods"), OLD_APIS, listed("as"), failure, listed("bs")
-    async with client_of(*replies, limits=Limits(discovery_bytes=2_000)) as (client, _):
+    async with client_of(*replies, limits=Limits(object_bytes=2_000)) as (client, _):
         found = await client.api_resources()
     assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs"]
     assert found.failures.keys() == {"a.io/v1"}
@@ -261,6 +261,6 @@ async def test_a_long_list_of_resources_does_not_hold_up_other_tasks() -> None:
 
 
 async def test_a_list_of_groups_without_end_is_refused() -> None:
-    async with client_of(response(200, " " * 3_000), limits=Limits(response_bytes=2_000)) as (client, _):
-        with pytest.raises(LimitExceededError, match=r"Limits\.response_bytes"):
+    async with client_of(response(200, " " * 3_000), limits=Limits(object_bytes=2_000)) as (client, _):
+        with pytest.raises(LimitExceededError, match=r"Limits\.object_bytes"):
             await client.api_resources()

@@ -686,7 +686,7 @@ async def test_discovery_has_limits() -> None:
     unusual = b'{"resources":[%s{"name":"widgets","kind":"Widget","a":"%s"}]}' % (b"[],7,{}," * 1_000, b"x" * 100_000)
     replies = (
         resource_list(20_000),
-        resource_list(5_000, note="x" * 1_000),
+        resource_list(5_000, note="x" * 4_000),
         response(200, unusual),
         resource_list(3_000),
     )
@@ -698,4 +698,4 @@ async def test_discovery_has_limits() -> None:
         with pytest.raises(NotFoundError):
             await client.discover("example.com/v1", "Widget")
         assert (await client.discover("example.com/v1", "Widget2999")).__resource__.plural == "widgets2999"
-    assert caught.value.limit == "discovery_bytes"
+    assert caught.value.limit == "object_bytes"

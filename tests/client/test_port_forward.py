@@ -309,13 +309,17 @@ async def test_both_addresses_of_localhost_have_one_port(web: ScriptedPod, pods:
 
 
 async def test_one_address_of_localhost_is_enough(web: ScriptedPod, pods: Api[Pod]) -> None:
-    async with pods.port_forward("web-0", 7) as taken:
+    with socket.socket(socket.AF_INET6) as free, socket.socket() as taken:
         try:
-            async with pods.port_forward("web-0", 7, local_port=taken.port, address="localhost") as forward:
-                assert forward.addresses == (("::1", taken.port),)
-                assert forward.url == f"http://[::1]:{taken.port}"
-        except ListenError:  # this machine has no IPv6
-            assert not socket.has_dualstack_ipv6()
+            free.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        port = free.getsockname()[1]  # other processes may use a port on one of the two addresses
+        taken.bind(("127.0.0.1", port))
+        free.close()
+        async with pods.port_forward("web-0", 7, local_port=port, address="localhost") as forward:
+            assert forward.addresses == (("::1", port),)
+            assert forward.url == f"http://[::1]:{port}"
 
 
 async def test_the_local_port_may_be_the_same_as_in_the_pod(web: ScriptedPod, pods: Api[Pod]) -> None:

@@ -101,6 +101,18 @@ async def test_a_response_may_end_with_the_connection(web: ScriptedPod, pods: Ap
             assert sum([len(part) async for part in streamed.aiter_bytes()]) == 300_000
 
 
+async def test_a_response_to_head_has_no_body(web: ScriptedPod, pods: Api[Pod]) -> None:
+    async def serve(connection: ScriptedConnection) -> None:
+        await connection.receive_some()
+        await connection.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+        await trio.sleep_forever()
+
+    web.on_connect(8080, serve)
+    async with httpx.AsyncClient(transport=pods.port_transport("web-0", 8080)) as http:
+        with trio.fail_after(5):
+            assert (await http.head("http://web-0/")).content == b""
+
+
 async def test_tls_is_that_of_the_pod(web: ScriptedPod, pods: Api[Pod]) -> None:
     authority = trustme.CA()
     server_context, client_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()

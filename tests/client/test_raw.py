@@ -159,7 +159,7 @@ async def test_a_failure_with_the_code_of_a_success_and_a_redirect_are_errors() 
     async with client_of(response(200, NOT_FOUND), redirect) as (client, _):
         with pytest.raises(NotFoundError):
             await client.request("GET", "/x")
-        with pytest.raises(UnexpectedResponseError, match=r"a redirect to https://other\.test/login"):
+        with pytest.raises(UnexpectedResponseError, match="a redirect, which is not followed"):
             await client.request("GET", "/x")
 
 
@@ -175,17 +175,14 @@ async def test_a_body_that_is_not_json_raises_only_when_it_is_decoded() -> None:
     assert "HELP" not in repr(metrics)
 
 
-async def test_a_complete_response_has_a_limit_and_a_stream_a_larger_one() -> None:
-    limits = Limits(response_bytes=10, list_bytes=20)
-    replies = [streamed(b"x" * 11), streamed(b"x" * 20), streamed(b"x" * 21), streamed(*[b"x" * 10] * 9)]
+async def test_a_complete_response_has_a_limit_and_a_stream_has_none() -> None:
+    limits = Limits(object_bytes=10)
+    replies = [streamed(b"x" * 11), streamed(b"x" * 20), streamed(*[b"x" * 10] * 9)]
     async with client_of(*replies, limits=limits) as (client, _):
-        with pytest.raises(LimitExceededError, match="response_bytes"):
+        with pytest.raises(LimitExceededError, match="object_bytes"):
             await client.request("GET", "/x")
         async with client.stream("GET", "/x") as body:
             assert len(b"".join([chunk async for chunk in body])) == 20
-        async with client.stream("GET", "/x") as body:
-            with pytest.raises(LimitExceededError, match="list_bytes"):
-                await body.receive_some()
         async with client.stream("GET", "/x", endless=True) as body:
             assert sum([len(chunk) async for chunk in body]) == 90
 
@@ -221,10 +218,10 @@ async def test_lines_are_cut_wherever_chunks_end() -> None:
 )
 async def test_a_line_that_is_too_long_is_an_error(steps: list[bytes]) -> None:
     async with (
-        client_of(streamed(*steps), limits=Limits(frame_bytes=10)) as (client, _),
+        client_of(streamed(*steps), limits=Limits(object_bytes=10)) as (client, _),
         client.stream("GET", "/log", endless=True) as body,
     ):
-        with pytest.raises(LimitExceededError, match=r"^GET /log: a line is too long.*frame_bytes"):
+        with pytest.raises(LimitExceededError, match=r"^GET /log: a line is too long.*object_bytes"):
             async for _ in body.lines():
                 pass
 

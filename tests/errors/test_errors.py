@@ -121,7 +121,7 @@ MISUSE_AND_LIFETIME = {
 }
 FOR_PROGRAMS = {"ReconcileDeadlineError", "RetryAfter", "TerminalError"}
 """What a reconcile raises, or is logged as the failure of one; none leaves the library."""
-INTERNAL_CAUSES = {"RecursionError", "cattrs.IterableValidationError"}
+INTERNAL_CAUSES = {"OSError", "RecursionError", "cattrs.IterableValidationError"}
 
 
 def exceptions_of(module: ModuleType) -> Iterator[type[Exception]]:
@@ -147,7 +147,7 @@ def raised_in(path: Path) -> Iterator[str]:
 
 
 def test_no_exception_class_of_python_reports_what_went_wrong_in_the_world() -> None:
-    """Such as OSError and TimeoutError; those of httpx and httpcore are mapped in the transport."""
+    """Such as OSError and TimeoutError; those of httpx are mapped in the transport."""
     root = Path(trioformer.__path__[0])
     raised = {name for path in root.rglob("*.py") for name in raised_in(path)}
     foreign = {

@@ -100,3 +100,17 @@ def test_a_huge_status_is_bounded_and_keeps_its_reason_and_hint() -> None:
     long = StatusError.from_status({"reason": "r" * 100_000}, code=404)
     assert type(long) is errors.NotFoundError
     assert len(long.reason) <= 500
+
+
+def test_a_message_has_no_quoted_patch_but_what_is_wrong_with_it() -> None:
+    quoted = 'Invalid value: "{\\"data\\":{\\"a\\":\\"c2VjcmV0\\"}}": json: cannot unmarshal'
+    error = StatusError.from_status(
+        {
+            "message": f'Secret "a" is invalid: patch: {quoted}',
+            "details": {"causes": [{"field": "patch", "message": quoted}, {"field": "data", "message": "stays"}]},
+        },
+        code=422,
+        where="patch secrets/a",
+    )
+    assert error.status_message == 'Secret "a" is invalid: patch: Invalid value: "…": json: cannot unmarshal'
+    assert [cause.message for cause in error.details.causes] == ['Invalid value: "…": json: cannot unmarshal', "stays"]

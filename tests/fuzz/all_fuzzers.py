@@ -9,23 +9,21 @@ from typing import Any
 from .engine import Fuzzer
 from .kubeconfigs import Kubeconfigs
 from .lists import Lists
-from .raw_http import RawHTTP
 from .requests import Requests
 from .selectors import Selectors
 from .statuses import Statuses
 from .watches import Watches
 
 FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {
-    each.name: each for each in (Lists, Watches, Statuses, Kubeconfigs, Selectors, RawHTTP, Requests)
+    each.name: each for each in (Lists, Watches, Statuses, Kubeconfigs, Selectors, Requests)
 }
 INPUTS: Mapping[str, int] = {
-    "lists": 16_000,
-    "watches": 14_000,
-    "statuses": 16_000,
+    "lists": 20_000,
+    "watches": 20_000,
+    "statuses": 18_000,
     "kubeconfigs": 12_000,
     "selectors": 14_000,
-    "raw_http": 16_000,
-    "requests": 12_000,
+    "requests": 16_000,
 }
 """How many inputs of each a long run has."""
 LONG_SEED = 1

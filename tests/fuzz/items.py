@@ -107,9 +107,7 @@ def identity_in(found: JSON, *, namespace: str | None) -> Identity | None:
     if not all(text is None or isinstance(text, str) for text in texts):
         return None
     its_namespace, name, version = (text or "" for text in texts)
-    if not name or "/" in name or "/" in its_namespace:
-        return None
-    if namespace is not None and its_namespace not in ("", namespace):
+    if not name:
         return None
     return Identity(its_namespace, name, version)
 

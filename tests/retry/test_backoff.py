@@ -1,12 +1,14 @@
-"""Delays that grow, and time limits for retries."""
+"""Delays that grow, time limits for retries, and a rate with a burst."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
+import trio
+import trio.testing
 
-from trioformer._retry import Backoff, BackoffPolicy, RetryWindow
+from trioformer._retry import Backoff, BackoffPolicy, RetryWindow, TokenBucket
 
 
 def test_delays_double_up_to_the_maximum_and_start_again_after_a_reset() -> None:
@@ -47,3 +49,22 @@ def test_a_retry_window_allows_failures_for_its_length_and_reopens_after_a_minut
     assert all(spread.allows(70.0 + second) for second in range(31))
     assert not spread.allows(101.0)
     assert not RetryWindow(0).allows(1.0)
+
+
+async def test_a_full_bucket_has_its_burst_and_fills_at_its_rate(autojump_clock: trio.testing.MockClock) -> None:
+    bucket = TokenBucket(rate=2, burst=3)
+    assert [bucket.take() for _ in range(5)] == [0, 0, 0, 0.5, 1.0]
+    await trio.sleep(1.0)
+    assert bucket.delay() == 0.5, "both tokens that have come were reserved"
+    await trio.sleep(100)
+    assert [bucket.take() for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+@pytest.mark.parametrize("period", [1, 3, 49, 98, 103, 107, 300])
+async def test_one_period_after_a_bucket_was_emptied_a_token_is_available(
+    period: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    bucket = TokenBucket(rate=1 / period, burst=1)
+    for _ in range(5):
+        assert bucket.take() == 0
+        await trio.sleep(period)

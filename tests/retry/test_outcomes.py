@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from trioformer._retry import REQUEST_ERRORS, Outcome, is_permanent, outcome_of, retry_after
-from trioformer.client._responses import status_error
+from trioformer.client.bodies._responses import status_error
 from trioformer.errors import (
     AlreadyExistsError,
     ApplyConflictError,
@@ -52,10 +52,10 @@ OUTCOMES: list[tuple[Exception, Outcome]] = [
     (ExecPluginError("the plugin has exited with 1"), Outcome.LOST),
     (UnexpectedResponseError("a page of HTML", code=502), Outcome.FAILED),
     (DecodeError("no JSON"), Outcome.FAILED),
-    (LimitExceededError("the list is too long", limit="list_bytes"), Outcome.FAILED),
+    (LimitExceededError("the body is too long", limit="object_bytes"), Outcome.FAILED),
     (TooManyRequestsError("slow down", code=429), Outcome.OVERLOADED),
-    (ExpiredError("too old", code=410), Outcome.EXPIRED),
-    (ServerTimeoutError(TOO_LARGE, code=504, reason="Timeout"), Outcome.TOO_LARGE),
+    (ExpiredError("too old", code=410), Outcome.UNAVAILABLE),
+    (ServerTimeoutError(TOO_LARGE, code=504, reason="Timeout"), Outcome.UNAVAILABLE),
     (
         ServerTimeoutError(
             "timeout",
@@ -63,15 +63,15 @@ OUTCOMES: list[tuple[Exception, Outcome]] = [
             reason="Timeout",
             details=StatusDetails(causes=(StatusCause(reason="ResourceVersionTooLarge"),)),
         ),
-        Outcome.TOO_LARGE,
+        Outcome.UNAVAILABLE,
     ),
     (BadRequestError("unknown parameter", code=400), Outcome.REJECTED),
     (InvalidError("forbidden parameter", code=422), Outcome.REJECTED),
     (UnauthorizedError("who", code=401), Outcome.DENIED),
     (ForbiddenError("no", code=403), Outcome.DENIED),
-    (NotFoundError("no such kind", code=404), Outcome.DENIED),
-    (NotInCacheError("no such object"), Outcome.DENIED),
-    (MethodNotAllowedError("no watch", code=405), Outcome.DENIED),
+    (NotFoundError("no such kind", code=404), Outcome.REJECTED),
+    (NotInCacheError("no such object"), Outcome.REJECTED),
+    (MethodNotAllowedError("no watch", code=405), Outcome.REJECTED),
     (NotAcceptableError("no JSON", code=406), Outcome.FAILED),
     (ConflictError("conflict", code=409), Outcome.FAILED),
     (AlreadyExistsError("exists", code=409), Outcome.FAILED),
@@ -133,7 +133,7 @@ def test_without_a_retry_after_there_is_no_least_wait(error: Exception | None) -
         (403, Outcome.DENIED),
         (404, Outcome.FAILED),
         (405, Outcome.FAILED),
-        (410, Outcome.EXPIRED),
+        (410, Outcome.UNAVAILABLE),
         (422, Outcome.FAILED),
         (429, Outcome.OVERLOADED),
         (502, Outcome.FAILED),

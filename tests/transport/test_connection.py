@@ -22,9 +22,9 @@ from tests.support.scripted_http import (
     suspended_generators,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._credentials import Credential
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._open import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, socket_options
+from trioformer.transport.auth._credentials import Credential
 
 
 async def test_a_request_sends_its_arguments_and_returns_the_complete_response() -> None:
@@ -77,7 +77,7 @@ async def test_requests_share_connections_until_the_transport_is_closed() -> Non
             for _ in range(3):
                 assert (await transport.request("GET", "/x")).body == b"hello"
             assert server.connections == 1
-            connections = transport._generations.present.requests.connections  # type: ignore[attr-defined]  # of Connections
+            connections = transport._generations.present.requests.connections  # type: ignore[attr-defined]  # of a Pool
             assert [connection.is_closed for connection in connections] == [False]
         assert [connection.is_closed for connection in connections] == [True]
 
@@ -89,8 +89,8 @@ async def test_the_kernel_keeps_connections_alive() -> None:
         transport.stream("/x", for_watch=True) as body,
     ):
         await body.receive_some()
-        stream = body._response.extensions["network_stream"]
-        sock = stream.get_extra_info("socket")
+        (connection,) = transport._generations.present.watches.connections  # type: ignore[union-attr]  # of a Pool
+        sock = connection.stream.raw.socket
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 9
@@ -172,7 +172,7 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
                 for _ in range(150):
                     nursery.start_soon(transport.request, "GET", "/x")
         assert transport._limiter.borrowed_tokens == 0
-        assert transport._generations.present.requests.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._generations.present.requests.connections == []  # type: ignore[attr-defined]  # of a Pool
     assert suspended_generators() == []
 
 
@@ -252,7 +252,7 @@ async def test_an_observer_that_raises_leaves_no_connection_in_use(for_watch: bo
                 async with transport.stream("/x", for_watch=for_watch):
                     pass
         pool = transport._generations.present.of(for_watch=for_watch)
-        assert pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert pool.connections == []  # type: ignore[attr-defined]  # of a Pool
     assert suspended_generators() == []
 
 

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import attrs
 import httpx
@@ -31,10 +30,11 @@ from trioformer._secret import Secret
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import RequestObserver
-from trioformer.transport._credentials import Credential
 from trioformer.transport._internal import Transport, open_transport
-from trioformer.transport._network import _Network, _SocketStream
-from trioformer.transport._retries import Retries
+from trioformer.transport.auth._credentials import Credential
+from trioformer.transport.http._network import Network
+from trioformer.transport.http._sockets import NetworkStream, TCPStream
+from trioformer.transport.policy._retries import Retries
 
 Clock = trio.testing.MockClock
 
@@ -413,22 +413,21 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_writ
 ) -> None:
     """client-go: TestReconnectBrokenTCP_HTTP1."""
     looks: list[str] = []
-    look = _SocketStream.get_extra_info
+    look = TCPStream.is_readable.fget
+    assert look is not None
 
-    def look_and_close(stream: _SocketStream, info: str) -> object:
-        found = look(stream, info)
-        if info == "is_readable":
-            looks.append(info)
-            if len(looks) == 1:  # after the response, which is too early to notice
-                look(stream, "socket").shutdown(socket.SHUT_RD)
-        return found
+    def close_and_look(stream: TCPStream) -> bool:
+        looks.append("look")
+        if len(looks) == 1:  # before the second request
+            stream.socket.shutdown(socket.SHUT_RD)
+        return look(stream)
 
     observer = Recorded()
     async with (
         serving(complete(b"ok"), keep_alive=True) as server,
         open_transport(ClusterConfig(server=server.url), observer=observer) as transport,
     ):
-        monkeypatch.setattr(_SocketStream, "get_extra_info", look_and_close)
+        monkeypatch.setattr(TCPStream, "is_readable", property(close_and_look))
         await transport.request("POST", "/x", content=b"1")
         assert (await transport.request("POST", "/x", content=b"2")).body == b"ok"
         assert server.connections == 2
@@ -439,19 +438,20 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_writ
 async def test_a_connection_that_was_reset_before_its_first_byte_was_not_used(
     retries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = _Network.connect_tcp
-    connections: list[_SocketStream] = []
+    connect = Network.connect
+    connections: list[NetworkStream] = []
 
-    async def connect_and_reset(network: _Network, host: str, port: int, **options: Any) -> _SocketStream:
-        stream = await connect(network, host, port, **options)
+    async def connect_and_reset(network: Network, host: str, port: int, patience: float) -> NetworkStream:
+        stream = await connect(network, host, port, patience)
         connections.append(stream)
         if len(connections) == 1:
             await server.wait_until_open(1)
             server.reset_connections()
-            await trio.lowlevel.wait_readable(stream.get_extra_info("socket"))
+            assert isinstance(stream.raw, TCPStream)
+            await trio.lowlevel.wait_readable(stream.raw.socket)
         return stream
 
-    monkeypatch.setattr(_Network, "connect_tcp", connect_and_reset)
+    monkeypatch.setattr(Network, "connect", connect_and_reset)
     async with serving() as server, open_transport(ClusterConfig(server=server.url), retries=retries) as transport:
         if retries:
             assert (await transport.request("POST", "/x", content=b"1")).body == b"hello"

@@ -20,9 +20,9 @@ from trioformer.client import open_client
 from trioformer.errors import ConfigError, UnauthorizedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap
-from trioformer.transport import _outgoing
 from trioformer.transport._internal import Transport, open_transport
-from trioformer.transport._network import _TLSStream
+from trioformer.transport.http import _messages
+from trioformer.transport.http._sockets import TLSStream
 
 CA = trustme.CA()
 OTHER_CA = trustme.CA()
@@ -142,7 +142,7 @@ async def test_a_failed_probe_shows_no_credential(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize("send", [request, read_list])
 async def test_a_response_that_does_not_come_shows_no_credential(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_outgoing, "_REQUEST_PATIENCE", {"read": 0.05})
+    monkeypatch.setattr(_messages, "READ_PATIENCE", 0.05)
     async with serving(None, tls=server_tls()) as server:
         error = await raised_by(send, config_of(server.url, USERS[0]))
         assert "timeout while waiting" in str(error)
@@ -154,23 +154,25 @@ async def test_a_response_that_does_not_come_shows_no_credential(send: Send, mon
 async def test_a_request_that_cannot_be_written_shows_no_credential(
     send: Send, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(self: _TLSStream, data: bytes) -> None:
+    async def fail(self: TLSStream, data: bytes) -> None:
         del data  # the frame of this function is not the library's
         await trio.lowlevel.checkpoint()
         raise kind("no")
 
-    monkeypatch.setattr(_TLSStream, "_write", fail)
+    monkeypatch.setattr(TLSStream, "_send_now", lambda _, data: data)
+    monkeypatch.setattr(TLSStream, "send_raw", fail)
     async with serving(None, tls=server_tls()) as server:
         check(await raised_by(send, config_of(server.url, USERS[0])))
 
 
 async def test_a_request_that_is_interrupted_shows_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(self: _TLSStream, data: bytes) -> None:
+    async def fail(self: TLSStream, data: bytes) -> None:
         del data  # the frame of this function is not the library's
         await trio.lowlevel.checkpoint()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_TLSStream, "_write", fail)
+    monkeypatch.setattr(TLSStream, "_send_now", lambda _, data: data)
+    monkeypatch.setattr(TLSStream, "send_raw", fail)
     async with serving(tls=server_tls()) as server, open_transport(config_of(server.url, USERS[0])) as transport:
         with pytest.raises(KeyboardInterrupt) as caught:
             await request(transport)

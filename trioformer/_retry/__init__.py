@@ -1,9 +1,8 @@
 """Private: when to retry, and what an error means for the caller.
 
-- ``_backoff.py``: exponential delays, and a time limit for retries
-- ``_outcomes.py``: how a request can end
+- ``_backoff.py``: exponential delays, a time limit for retries, and a rate limit with a burst
+- ``_outcomes.py``: how a request can end, and which failures are logged
 - ``_pacing.py``: when the next request may be sent, and how long a watch may last
-- ``_token_bucket.py``: a rate limit with a burst
 """
 
 from __future__ import annotations
@@ -12,10 +11,13 @@ from ._backoff import QUICK_TRIES as QUICK_TRIES
 from ._backoff import Backoff as Backoff
 from ._backoff import BackoffPolicy as BackoffPolicy
 from ._backoff import RetryWindow as RetryWindow
+from ._backoff import TokenBucket as TokenBucket
 from ._outcomes import REQUEST_ERRORS as REQUEST_ERRORS
 from ._outcomes import Outcome as Outcome
 from ._outcomes import WatchErrorHandler as WatchErrorHandler
+from ._outcomes import count_failure as count_failure
 from ._outcomes import is_permanent as is_permanent
+from ._outcomes import log_failure as log_failure
 from ._outcomes import outcome_of as outcome_of
 from ._outcomes import retry_after as retry_after
 from ._pacing import END_GRACE as END_GRACE
@@ -26,7 +28,6 @@ from ._pacing import Pacing as Pacing
 from ._pacing import QuickTries as QuickTries
 from ._pacing import Wait as Wait
 from ._pacing import watch_timeout as watch_timeout
-from ._token_bucket import TokenBucket as TokenBucket
 
 __all__ = [
     "END_GRACE",
@@ -44,7 +45,9 @@ __all__ = [
     "TokenBucket",
     "Wait",
     "WatchErrorHandler",
+    "count_failure",
     "is_permanent",
+    "log_failure",
     "outcome_of",
     "retry_after",
     "watch_timeout",

@@ -1,4 +1,4 @@
-"""How a request can end, for everything that retries: one classification of errors.
+"""How a request can end, for everything that retries: one classification of errors; and which are logged.
 
 The reflector, which can list again, and the resuming watch, which cannot, share it.
 An HTTP response and an ERROR event of a watch are the same error here, and so have the same outcome.
@@ -9,10 +9,14 @@ Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go
 from __future__ import annotations
 
 import enum
+import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, TypeAlias
 
+import trio
+
+from .._util import LogLimit
 from ..errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -29,6 +33,11 @@ from ..errors import (
     UnexpectedResponseError,
 )
 
+FAILURE_LOG_PERIOD = 60.0
+"""Seconds between two lines about the same cause of failures."""
+
+_failures: trio.lowlevel.RunVar[LogLimit] = trio.lowlevel.RunVar("failures that are retried")
+
 REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, LimitExceededError, UnexpectedResponseError, DecodeError)
 """The errors with which a request to a server can fail; any other exception is an error in the program."""
 
@@ -38,10 +47,9 @@ MAX_RETRY_AFTER: Final = 300.0
 RETRY_JITTER: Final = 0.1
 """The largest share by which a wait is lengthened at random, so that not all clients retry at the same time."""
 
-_REJECTIONS: Final = (BadRequestError, InvalidError)
-_DENIALS: Final = (UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
-_OF_AUTHENTICATORS: Final = (UnauthorizedError, ForbiddenError)
-"""What the authenticating proxies before an API server respond in HTML or plain text, and mean."""
+_REJECTIONS: Final = (BadRequestError, NotFoundError, MethodNotAllowedError, InvalidError)
+_DENIALS: Final = (UnauthorizedError, ForbiddenError)
+"""What the authenticating proxies before an API server also respond, in HTML or plain text, and mean."""
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
@@ -51,24 +59,22 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 class Outcome(enum.Enum):
     """How a request ended, or the watch that it opened."""
 
-    LISTS = "the server streams its lists, or has no watch-list"
-    WATCH_LISTS = "the server has watch-lists, or its version is not known"
     RECEIVED = "the list is complete"
     ENDED = "the server has ended the watch after a second or more"
     ENDED_EARLY = "the server has ended the watch within a second, after events"
-    ENDED_EMPTY = "the server has ended the watch within a second, without an event"
-    CUT_SHORT = "a watch-list ended or broke before its end bookmark"
-    NO_END = "the end bookmark of a watch-list did not arrive in time"
+    CUT_SHORT = "the connection failed inside the response to a list or a watch-list"
     CONFIRMED = "the server has the resourceVersion from which the watch resumed"
     SILENT = "the watch received nothing for too long"
     LOST = "the connection failed, or could not be made"
     OVERLOADED = "429"
-    EXPIRED = "410: the server does not have the resourceVersion any more"
-    TOO_LARGE = "the server has not reached the resourceVersion"
-    REJECTED = "400 or 422"
-    DENIED = "401, 403, 404 or 405, or a certificate that does not verify"
+    UNAVAILABLE = "410, or the server has not reached the resourceVersion"
+    REJECTED = "400, 404, 405 or 422"
+    DENIED = "401 or 403, or a certificate that does not verify"
     INTERNAL = "500 as an event, within internal_error_retry"
-    FAILED = "any other response or ERROR event, a proxy's error page, something undecodable, or more than a limit"
+    FAILED = (
+        "any other response or ERROR event, a proxy's error page, something undecodable, more than a limit, "
+        "a watch that ended within a second without an event, or a watch-list without its end bookmark"
+    )
 
 
 def outcome_of(error: Exception) -> Outcome:
@@ -77,10 +83,8 @@ def outcome_of(error: Exception) -> Outcome:
         return Outcome.DENIED if error.permanent else Outcome.LOST
     if isinstance(error, TooManyRequestsError):
         return Outcome.OVERLOADED
-    if isinstance(error, ExpiredError):
-        return Outcome.EXPIRED
-    if isinstance(error, StatusError) and error.is_too_large_resource_version:
-        return Outcome.TOO_LARGE
+    if isinstance(error, ExpiredError) or (isinstance(error, StatusError) and error.is_too_large_resource_version):
+        return Outcome.UNAVAILABLE
     if _is_of_a_proxy(error):
         return Outcome.FAILED
     if isinstance(error, _REJECTIONS):
@@ -98,7 +102,7 @@ def is_permanent(error: Exception) -> bool:
 def _is_of_a_proxy(error: Exception) -> bool:
     """Whether an error page, such as the 404 of a proxy that has lost its server, says nothing about the request."""
     is_page = isinstance(error, StatusError) and error.is_unexpected_server_error
-    return is_page and not isinstance(error, _OF_AUTHENTICATORS)
+    return is_page and not isinstance(error, _DENIALS)
 
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:
@@ -106,3 +110,38 @@ def retry_after(error: Exception | None, rng: random.Random) -> float:
     requested = error.details.retry_after_seconds if isinstance(error, StatusError) else 0
     # The number may have too many digits for a float.
     return min(requested, MAX_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())
+
+
+def count_failure(error: Exception, name: str = "") -> int:
+    """Count a failure: return 0 to log nothing, otherwise how many failures a line stands for.
+
+    All tasks of a run share the counts, since one server fails for all of them.
+
+    Args:
+        error: The failure.
+        name: What failed; by default the operation at the beginning of the error's text.
+    """
+    try:
+        limit = _failures.get()
+    except LookupError:
+        _failures.set(limit := LogLimit(FAILURE_LOG_PERIOD))
+    return limit.count(_cause_of(error, name))
+
+
+def log_failure(logger: logging.Logger, error: Exception, prefix: str = "") -> None:
+    """Log a failure that is retried as a warning, or count it for the next line about its cause."""
+    if count := count_failure(error, prefix):
+        times = f"; failed {count} times since this was logged" if count > 1 else ""
+        logger.warning("%s%s%s", prefix, error, times)
+
+
+def _cause_of(error: Exception, name: str) -> Hashable:
+    """Return what a failure has in common with others of the same cause.
+
+    If the server cannot be reached, that is the text without the operation at its beginning, so it is the same for all
+    operations.  Other texts may have numbers that change.
+    """
+    operation, _, rest = str(error).partition(": ")
+    if isinstance(error, ConnectionFailedError):
+        return rest or operation
+    return name or operation, type(error), error.code if isinstance(error, StatusError) else 0

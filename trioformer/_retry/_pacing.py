@@ -4,7 +4,8 @@ Failures are of two kinds:
 
 - The connection failed.  It is tried again after 0.5 to 1 s, ten times in a row and eighty times a minute, before the
   delays grow: most outages are short, and an attempt that is refused costs the server nothing.
-- The server responded: with an error, or by ending a watch immediately.  The delays grow from the first one.
+- The server responded: with an error, by ending a watch immediately, or with a list that broke.  The delays grow from
+  the first one.
 
 A watch is a success if it has delivered an event or lasted for some seconds.
 Ten further attempts follow a success, or a list.
@@ -30,8 +31,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from ._backoff import Backoff, BackoffPolicy, RetryWindow
-from ._token_bucket import TokenBucket
+from ._backoff import Backoff, BackoffPolicy, RetryWindow, TokenBucket
 
 MIN_WATCH_TIMEOUT: Final = 300
 """Seconds.  Each watch requests a random time between this and its double, so that not all end at the same time."""
@@ -47,8 +47,6 @@ PAUSE_FACTOR: Final = 0.1
 """The share of a watch's duration to wait before the next watch."""
 NO_PAUSE_AFTER: Final = 30.0
 """Seconds that a watch must last for the next one to start immediately, and for the delays after errors to be reset."""
-SLOW_FAILURE: Final = 10.0
-"""Seconds after which a request that had no response is repeated soon, since each attempt takes so long."""
 QUICK_DELAY: Final = 0.5
 """Seconds.  After the connection failed, the next attempt follows after this to its double."""
 QUICK_TRIES_A_MINUTE: Final = 80
@@ -78,16 +76,12 @@ class QuickTries:
     _rng: random.Random
     _used: int = attrs.field(default=0, init=False)
 
-    def draw(self) -> float:
-        """Draw the seconds before a quick attempt, which is not counted."""
-        return QUICK_DELAY * (1 + self._rng.random())
-
     def next_delay(self) -> float | None:
         """Return the seconds before the next quick attempt; None if there have been enough since the last success."""
         if self._used >= self._limit:
             return None
         self._used += 1
-        return self.draw()
+        return QUICK_DELAY * (1 + self._rng.random())
 
     def reset(self) -> None:
         """Record a success."""
@@ -183,7 +177,6 @@ class Pacing:
         if is_success and (duration >= healthy_after or (wait is Wait.RECONNECT and not self._budget.delay())):
             self._backoff.reset()
         is_short = duration < VERY_SHORT
-        is_slow = not self.is_accepted and duration >= SLOW_FAILURE
         if wait is Wait.RECONNECT and self.is_accepted and not is_short:
             wait = Wait.PAUSE
         elif wait is Wait.PAUSE and is_short:
@@ -194,7 +187,7 @@ class Pacing:
         elif wait is Wait.PAUSE:
             delay = min(self._backoff.policy.initial, duration * PAUSE_FACTOR) if duration < NO_PAUSE_AFTER else 0.0
         elif wait is Wait.RECONNECT:
-            delay = self._quick_tries.draw() if is_slow else self._next_reconnect_delay()
+            delay = self._next_reconnect_delay()
         self.is_accepted = self._has_delivered = False
         self.resume_at = trio.current_time() + delay
         return wait

@@ -5,16 +5,14 @@
   ``_api_subresources.py``
 - ``_api_requests.py``: how it sends the requests for single objects
 - ``_subresources.py``: responses that are of another kind than the API
-- ``_lists.py``: :class:`ObjectList`, and how a list is decoded while it arrives
 - ``_watch.py``: :class:`WatchStream`, an open watch
 - ``_discovery.py``: looks up one kind in the resource list of its version
 - ``_discover_all.py``: reads all resources of a server
 - ``_api_resources.py``: :class:`ApiResources`, and the names of resources that kubectl accepts
 - ``_known_kinds.py``: the kinds that a client knows by name
-- ``_wire_format.py``: media types, and the check that a response is of the requested kind
-- ``_responses.py``: responses to objects and errors
-- ``_undecodable.py``: :class:`Undecodable`, an object that cannot be decoded
+- ``bodies``: from the bytes of a response to objects: :class:`ObjectList`, :class:`Undecodable`
 - ``_patch.py``: the types of patch
+- ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
 - ``_paths.py``: URL paths, and the names of operations in errors
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_logs.py``: the log of a container, read as a whole or followed; ``_log_lines.py``: :class:`LogLine`, and which
@@ -40,21 +38,22 @@ from ._api import Api as Api
 from ._client import Client as Client
 from ._client import VersionInfo as VersionInfo
 from ._client import open_client as open_client
-from ._lists import PAGE_SIZE as PAGE_SIZE
-from ._lists import ObjectList as ObjectList
+from ._object_ref import ObjectRef as ObjectRef
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import FieldValidation as FieldValidation
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import ListOptions as ListOptions
 from ._options import PropagationPolicy as PropagationPolicy
 from ._patch import PatchType as PatchType
-from ._paths import ObjectName as ObjectName
 from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 from ._subresources import OwnSubresource as OwnSubresource
-from ._undecodable import Undecodable as Undecodable
-from ._undecodable import UndecodableHandler as UndecodableHandler
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
+from .bodies._frames import EventType as EventType
+from .bodies._lists import PAGE_SIZE as PAGE_SIZE
+from .bodies._lists import ObjectList as ObjectList
+from .bodies._undecodable import Undecodable as Undecodable
+from .bodies._undecodable import UndecodableHandler as UndecodableHandler
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources
@@ -128,6 +127,7 @@ __all__ = [
     "ConnectionErrorHandler",
     "CopyProgress",
     "CopyResult",
+    "EventType",
     "FieldSelectorLike",
     "FieldValidation",
     "Health",
@@ -138,7 +138,7 @@ __all__ = [
     "LogLines",
     "LogTime",
     "ObjectList",
-    "ObjectName",
+    "ObjectRef",
     "OwnSubresource",
     "PatchType",
     "PodConnection",

@@ -13,8 +13,8 @@ from ..models._internal import scan_whole
 from ._api_changes import ApiChanges
 from ._api_requests import suggests_arguments
 from ._api_subresources import ApiSubresources
-from ._paths import ObjectName
-from ._responses import server_version_in
+from ._object_ref import ObjectRef
+from .bodies._responses import server_version_in
 
 if TYPE_CHECKING:
     import ssl
@@ -82,7 +82,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     @opened_by("process", "async with api.exec(name, command) as process:")
     async def exec(
         self: Api[Pod],
-        name: str | ObjectName,
+        name: str | ObjectRef | Pod,
         command: Sequence[str],
         *,
         namespace: str | None = None,
@@ -108,7 +108,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         ``get`` ``pods/exec``.  It is not sent again, because the command could be executed twice.
 
         Args:
-            name: The name of the pod; or what has one: a request of a controller, or the pod itself.
+            name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
             command: The program and its arguments; no shell is involved.
             namespace: The namespace of the pod; None for that of ``name``, or of this API.
             container: The container; None for the only one, or for the one that the annotation
@@ -159,7 +159,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     @opened_by("process", "async with api.attach(name) as process:")
     async def attach(
         self: Api[Pod],
-        name: str | ObjectName,
+        name: str | ObjectRef | Pod,
         *,
         namespace: str | None = None,
         container: str | None = None,
@@ -220,7 +220,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     @opened_by("port", "async with api.port_forward(name, port) as forward:")
     async def port_forward(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         port: int | str,
         *,
         namespace: str | None = None,
@@ -245,7 +245,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         also to ``get`` these, and to ``list`` pods.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             port: The port, or its name.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             local_port: The local port; 0 for any that is free, None for the same number as ``port`` has.
@@ -288,7 +288,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     @suggests_arguments
     @opened_by("connection", "async with api.connect_port(name, port) as stream:")
     async def connect_port(
-        self, name: str | ObjectName, port: int | str, *, namespace: str | None = None
+        self, name: str | ObjectRef | T, port: int | str, *, namespace: str | None = None
     ) -> AsyncGenerator[PodConnection, None]:
         r"""Open one connection to a port of a pod, as a stream of trio; nothing listens on this machine.
 
@@ -328,7 +328,7 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     @suggests_arguments
     def port_transport(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         port: int | str,
         *,
         namespace: str | None = None,
@@ -357,7 +357,9 @@ class Api(ApiChanges[T], ApiSubresources[T]):
 
         return PortTransport(self._port_source("port_transport", name, port, namespace), tls)
 
-    def _port_source(self, method: str, name: str | ObjectName, port: int | str, namespace: str | None) -> PortSource:
+    def _port_source(
+        self, method: str, name: str | ObjectRef | T, port: int | str, namespace: str | None
+    ) -> PortSource:
         from ..models.core_v1 import Pod  # noqa: PLC0415
         from . import _port_targets  # noqa: PLC0415  # imported by who connects to ports of pods
 

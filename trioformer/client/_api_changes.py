@@ -13,8 +13,8 @@ from ..models import KubernetesObject, key_of, merge_patch
 from ._api_reads import ApiReads
 from ._api_requests import suggests_arguments
 from ._api_writes import ApiWrites
+from ._object_ref import ObjectRef
 from ._options import FieldValidation
-from ._paths import ObjectName
 from ._retry_on_conflict import retry_on_conflict
 
 P = ParamSpec("P")
@@ -178,7 +178,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
     @suggests_arguments
     async def update_with_retry(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         change: Callable[[T], T],
         *,
         namespace: str | None = None,
@@ -201,7 +201,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
         No change of another program is lost: the object is replaced only if it is still the one that was read.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             change: Receives the object as it was read, and returns the changed one; it is called once for each try.
                 If it returns an equal object, nothing is sent.
             namespace: The namespace of the object; None for that of ``name``, or of this API.

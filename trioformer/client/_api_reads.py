@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
@@ -17,13 +17,13 @@ from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructure
 from ..models._internal import scan_whole
 from ..transport._internal import ByteStream
 from ._api_requests import ApiRequests, suggests_arguments, without_retries
-from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
+from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, watch_params
-from ._paths import ObjectName
-from ._responses import drain, raise_failure, streamed_status_error
 from ._subresources import OwnSubresource
-from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import RESPONSE_GRACE, WatchStream
+from .bodies._lists import PAGE_SIZE, ObjectList, Pages, all_pages, read_list
+from .bodies._responses import drain, raise_failure, streamed_status_error
+from .bodies._undecodable import Undecodable, UndecodableHandler
 
 if TYPE_CHECKING:
     from .._retry import WatchErrorHandler
@@ -42,25 +42,25 @@ class ApiReads(ApiRequests[T]):
 
     @overload
     async def get(
-        self, name: str | ObjectName, *, namespace: str | None = None, subresource: OwnSubresource | None = None
+        self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: OwnSubresource | None = None
     ) -> T: ...
     @overload
     async def get(
-        self, name: str | ObjectName, *, namespace: str | None = None, subresource: Literal["scale"]
+        self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: Literal["scale"]
     ) -> Scale: ...
     @overload
     async def get(
-        self, name: str | ObjectName, *, namespace: str | None = None, subresource: str
+        self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: str
     ) -> T | Scale | Unstructured: ...
 
     @suggests_arguments
     async def get(
-        self, name: str | ObjectName, *, namespace: str | None = None, subresource: str | None = None
+        self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: str | None = None
     ) -> T | Scale | Unstructured:
         """Read one object.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             subresource: Such as ``scale``; the object is of the kind that the server sends.
 
@@ -72,11 +72,11 @@ class ApiReads(ApiRequests[T]):
         return await self._request_any("GET", where, name, namespace, subresource)
 
     @suggests_arguments
-    async def get_or_none(self, name: str | ObjectName, *, namespace: str | None = None) -> T | None:
+    async def get_or_none(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> T | None:
         """Read one object; None if there is no object of this name.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
 
         Raises:
@@ -91,11 +91,11 @@ class ApiReads(ApiRequests[T]):
             return None
 
     @suggests_arguments
-    async def exists(self, name: str | ObjectName, *, namespace: str | None = None) -> bool:
+    async def exists(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> bool:
         """Return whether there is an object of this name; only its metadata is requested.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
 
         Raises:
@@ -144,9 +144,9 @@ class ApiReads(ApiRequests[T]):
         )
         where = self._paths.operation("list")
         if on_undecodable is None:
-            return await all_pages(self.list_page, options, where, self._transport.limits, None)
+            return await all_pages(self.list_page, options, where, None)
         undecodable: deque[Undecodable] = deque()
-        listed = await all_pages(self.list_page, options, where, self._transport.limits, undecodable)
+        listed = await all_pages(self.list_page, options, where, undecodable)
         slices = Slices()
         for each in undecodable:
             on_undecodable(each)
@@ -170,19 +170,34 @@ class ApiReads(ApiRequests[T]):
             SelectorError: A selector does not parse.
             ExpiredError: The resourceVersion or the continue token has expired.
         """
-        where, limits = self._paths.operation("list"), self._transport.limits
+        where = self._paths.operation("list")
         undecodable: list[Undecodable] = []
         report = None if on_undecodable is None else undecodable.append
 
         async def read(body: ByteStream) -> ObjectList[T]:
             undecodable.clear()  # of an attempt whose connection failed
-            return await read_list(body, self._wire_format, where, limits, report)
+            return await read_list(body, self._wire_format, where, report)
 
         page = await self._read_list(options if options is not None else ListOptions(), read)
         for each in undecodable:
             assert on_undecodable is not None
             on_undecodable(each)
         return page
+
+    def pages(self, options: ListOptions | None = None) -> AsyncIterator[ObjectList[T]]:
+        """List objects page by page: ``async for page in api.pages(ListOptions(limit=500)):``.
+
+        Each page is requested when the loop asks for it, and freed with the loop's variable, so a list of any length
+        takes the memory of a page.  The loop may end early: nothing is left open.
+
+        Args:
+            options: The options of the first page; without a limit, 500 objects a page.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            ExpiredError: The resourceVersion of the list has expired between two pages; list again.
+        """
+        return Pages(self.list_page, options if options is not None else ListOptions(limit=PAGE_SIZE))
 
     async def check_resource_version(
         self,
@@ -291,7 +306,7 @@ class ApiReads(ApiRequests[T]):
     @suggests_arguments
     async def logs(
         self: ApiReads[Pod],
-        name: str | ObjectName,
+        name: str | ObjectRef | Pod,
         *,
         namespace: str | None = None,
         container: str | None = None,
@@ -307,7 +322,7 @@ class ApiReads(ApiRequests[T]):
         Bytes that are not UTF-8 become U+FFFD.
 
         Args:
-            name: The name of the pod; or what has one: a request of a controller, or the pod itself.
+            name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
             namespace: The namespace of the pod; None for that of ``name``, or of this API.
             container: The container, also an init container; None for the only one, or for the one that the annotation
                 ``kubectl.kubernetes.io/default-container`` names.
@@ -350,7 +365,7 @@ class ApiReads(ApiRequests[T]):
     @opened_by("log", "async with api.follow_logs(name) as lines:")
     async def follow_logs(
         self: ApiReads[Pod],
-        name: str | ObjectName,
+        name: str | ObjectRef | Pod,
         *,
         namespace: str | None = None,
         container: str | None = None,

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
-from ..transport._internal import ByteStream, Response, Scan, Transport
+from ..transport._internal import ByteStream, Response, Transport
+from ._object_ref import ObjectRef, reference_to
 from ._options import FieldValidation, ListOptions, list_params, write_params
-from ._paths import ObjectName, ResourcePaths
-from ._responses import Asked, object_in, streamed_status_error
+from ._paths import ResourcePaths
 from ._subresources import has_own_kind, subresource_in
-from ._wire_format import JSON, WireFormat
+from .bodies._frames import Scan
+from .bodies._responses import object_in, streamed_status_error
+from .bodies._wire_format import JSON, WireFormat
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
@@ -45,14 +47,6 @@ def _described(obj: object, kind: type[KubernetesObject]) -> str:
     return f"{describe(obj)} is not one{hint}"
 
 
-def _named(target: ObjectName) -> tuple[str, str | None]:
-    try:
-        return target.name, target.namespace
-    except AttributeError:
-        hint = "pass a string, an object, or a request of a controller"
-        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}") from None
-
-
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     """The requests of the API of one kind; the base of :class:`Api`, which describes its attributes."""
 
@@ -74,7 +68,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         self._retries = True
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)
-        self._wire_format = WireFormat(kind, scan, namespace)
+        self._wire_format = WireFormat(kind, scan)
         self.namespace: str | None = namespace
         self._paths = ResourcePaths(self.resource, namespace)
 
@@ -87,7 +81,6 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         path: str,
         where: str,
         *,
-        asked: Asked,
         content: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
@@ -95,7 +88,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         """Send a request, and return the object of this kind in its response."""
         response = await self._send(method, path, where, content, content_type, params)
         with self._wire_format.translate_errors():
-            return object_in(response, self._wire_format, method=method, where=where, asked=asked)
+            return object_in(response, self._wire_format, method=method, where=where)
 
     async def _request_any(
         self,
@@ -110,15 +103,10 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     ) -> T | Scale | Unstructured:
         """Send a request about one object, and return the object in its response, of the kind that came."""
         path = self._paths.object(name, namespace=namespace, subresource=subresource)
-        asked = Asked(name, namespace)
         if subresource is None or has_own_kind(subresource):
-            return await self._request(
-                method, path, where, asked=asked, content=content, content_type=content_type, params=params
-            )
+            return await self._request(method, path, where, content=content, content_type=content_type, params=params)
         response = await self._send(method, path, where, content, content_type, params, accept=JSON)
-        return subresource_in(
-            response, self._wire_format, self.resource, subresource, asked, method=method, where=where
-        )
+        return subresource_in(response, self._wire_format, self.resource, subresource, method=method, where=where)
 
     async def _send(
         self,
@@ -191,22 +179,20 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             where=where,
         )
 
-    def _locate(self, target: str | ObjectName, namespace: str | None) -> tuple[str, str | None]:
-        """Return name and namespace of an object that is named by its name, a request of a controller, or itself.
+    def _locate(self, target: str | ObjectRef | T, namespace: str | None) -> tuple[str, str | None]:
+        """Return name and namespace of an object that is named by its name, a reference, or itself.
 
         Raises:
-            TypeError: It is an object of another kind.
+            TypeError: It is an object of another kind, or something else.
             ValueError: It has another namespace than this API, or than the given one.
         """
         if isinstance(target, str):
             name = target
         else:
-            if isinstance(target, KubernetesObject) and target.kind != self.resource.kind:
-                raise TypeError(f"this is the API of {self.kind.__name__}, and {target!r} is not one")
-            name, own = _named(target)
-            if namespace not in (None, own):
+            ref = reference_to(target, self.resource)
+            if namespace not in (None, ref.namespace):
                 raise ValueError(f"{target!r} is not in namespace {namespace!r}")
-            namespace = own
+            name, namespace = ref.name, ref.namespace
         if namespace is None:
             return name, self.namespace
         if not self.resource.namespaced:

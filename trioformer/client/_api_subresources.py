@@ -10,9 +10,8 @@ import attrs
 from ..errors import ExpiredError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Model, PartialObjectMetadata, encode, metadata_kind
 from ..models._internal import dumps, encode_request, scan_whole
-from ..transport._internal import limit_exceeded
 from ._api_requests import ApiRequests
-from ._lists import PAGE_SIZE, ObjectList, read_list
+from ._object_ref import ObjectRef
 from ._options import (
     FieldSelectorLike,
     FieldValidation,
@@ -22,10 +21,10 @@ from ._options import (
     list_params,
 )
 from ._patch import APPLY
-from ._paths import ObjectName
-from ._responses import streamed_status_error
 from ._subresources import body_in, with_name
-from ._wire_format import JSON, WireFormat
+from .bodies._lists import PAGE_SIZE, ObjectList, read_list
+from .bodies._responses import streamed_status_error
+from .bodies._wire_format import JSON, WireFormat
 
 if TYPE_CHECKING:
     from ..models.authentication_v1 import TokenRequest
@@ -48,7 +47,7 @@ class ApiSubresources(ApiRequests[T]):
 
     async def create_subresource(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         subresource: str,
         body: M,
         *,
@@ -63,7 +62,7 @@ class ApiSubresources(ApiRequests[T]):
         :meth:`evict` and :meth:`create_token` send an Eviction and a TokenRequest.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
             body: What to send; if its metadata has no name, it is sent with ``name``.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
@@ -84,7 +83,7 @@ class ApiSubresources(ApiRequests[T]):
 
     async def replace_subresource(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         subresource: str,
         body: M,
         *,
@@ -99,7 +98,7 @@ class ApiSubresources(ApiRequests[T]):
         itself, of which the server takes the part that the subresource is about.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
             body: What to send; if its metadata has no name, it is sent with ``name``.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
@@ -117,7 +116,7 @@ class ApiSubresources(ApiRequests[T]):
 
     async def apply_subresource(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         subresource: str,
         body: M,
         *,
@@ -133,7 +132,7 @@ class ApiSubresources(ApiRequests[T]):
         For subresources whose objects are of the kind itself, such as ``status``, call :meth:`apply`.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
             body: The fields that the manager wants to have; if its metadata has no name, it is sent with ``name``.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
@@ -159,7 +158,7 @@ class ApiSubresources(ApiRequests[T]):
         self,
         method: str,
         verb: str,
-        target: str | ObjectName,
+        target: str | ObjectRef | T,
         subresource: str,
         body: M,
         namespace: str | None,
@@ -175,13 +174,13 @@ class ApiSubresources(ApiRequests[T]):
         else:
             content = encode(body)  # it has its kind as a field
         sent = await self._send(method, path, where, content, content_type, params, accept=JSON)
-        return body_in(sent, body, namespace, method=method, where=where)
+        return body_in(sent, body, method=method, where=where)
 
     # --- those that people use ---
 
     async def scale(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         replicas: int,
         *,
         namespace: str | None = None,
@@ -192,7 +191,7 @@ class ApiSubresources(ApiRequests[T]):
         """Set the number of replicas, of any kind that has a ``scale``, and return its Scale (``kubectl scale``).
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             replicas: How many there should be.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             resource_version: Scale it only if it has this resourceVersion.
@@ -215,11 +214,11 @@ class ApiSubresources(ApiRequests[T]):
             patch["metadata"] = {"resourceVersion": resource_version}
         params = self._params(field_manager=field_manager, dry_run=dry_run)
         response = await self._send("PATCH", path, where, dumps(patch), MERGE, params, accept=JSON)
-        return body_in(response, Scale(), namespace, method="PATCH", where=where)
+        return body_in(response, Scale(), method="PATCH", where=where)
 
     async def evict(
         self: ApiSubresources[Pod],
-        name: str | ObjectName,
+        name: str | ObjectRef | Pod,
         *,
         namespace: str | None = None,
         grace_period_seconds: int | None = None,
@@ -230,7 +229,7 @@ class ApiSubresources(ApiRequests[T]):
         """Evict a pod: delete it if its disruption budgets allow that, as ``kubectl drain`` does.
 
         Args:
-            name: The name of the pod; or what has one: a request of a controller, or the pod itself.
+            name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
             namespace: The namespace of the pod; None for that of ``name``, or of this API.
             grace_period_seconds: The time for a graceful stop; None for that of the pod.
             uid: Evict it only if it has this uid.
@@ -254,7 +253,7 @@ class ApiSubresources(ApiRequests[T]):
 
     async def create_token(
         self: ApiSubresources[ServiceAccount],
-        name: str | ObjectName,
+        name: str | ObjectRef | ServiceAccount,
         *,
         namespace: str | None = None,
         audiences: Sequence[str] = (),
@@ -264,7 +263,7 @@ class ApiSubresources(ApiRequests[T]):
         """Create a token of a service account (``kubectl create token``): ``.status.token`` of the result.
 
         Args:
-            name: The name of the account; or what has one: a request of a controller, or the account itself.
+            name: The name of the account; an :class:`ObjectRef`, such as a controller's request; or the account itself.
             namespace: The namespace of the account; None for that of ``name``, or of this API.
             audiences: For whom the token is; without any, for the API server.
             expiration_seconds: How long it is wanted to be valid, at least 600; the server may choose another time,
@@ -350,7 +349,9 @@ class ApiSubresources(ApiRequests[T]):
         options = ListOptions(label_selector=str(labels), field_selector=str(fields), limit=page_size)
         found: dict[str, PartialObjectMetadata] = {}
         version = ""
-        for number in range(self._transport.limits.list_pages):
+        pages = 0
+        while True:
+            pages += 1
             try:
                 page = await self._delete_page(list_params(options), content)
             except ExpiredError:
@@ -362,15 +363,13 @@ class ApiSubresources(ApiRequests[T]):
             found |= {one.uid: one for one in page}
             version = version or page.resource_version
             if not page.continue_token:
-                return ObjectList(items=tuple(found.values()), resource_version=version, pages=number + 1)
+                return ObjectList(items=tuple(found.values()), resource_version=version, pages=pages)
             options = attrs.evolve(options, continue_token=page.continue_token)
-        where = self._paths.operation("delete collection")
-        raise limit_exceeded(where, self._transport.limits, "list_pages", "the list has too many pages")
 
     async def _delete_page(self, params: Mapping[str, str], content: bytes | None) -> ObjectList[PartialObjectMetadata]:
         """Delete the objects of one page, and return their metadata."""
         where = self._paths.operation("delete collection")
-        wire_format: WireFormat[Any] = WireFormat(metadata_kind(self.kind), scan_whole, self.namespace)
+        wire_format: WireFormat[Any] = WireFormat(metadata_kind(self.kind), scan_whole)
         async with self._transport.stream(
             self._paths.collection(),
             method="DELETE",
@@ -384,7 +383,5 @@ class ApiSubresources(ApiRequests[T]):
         ) as body:
             if body.code != 200:
                 raise await streamed_status_error(body, method="DELETE", where=where)
-            listed: ObjectList[PartialObjectMetadata] = await read_list(
-                body, wire_format, where, self._transport.limits
-            )
+            listed: ObjectList[PartialObjectMetadata] = await read_list(body, wire_format, where)
             return listed

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 from ..models import KubernetesObject, Unstructured, from_dict
 from ..models._internal import dumps, encode_request
 from ._api_requests import ApiRequests, suggests_arguments
+from ._object_ref import ObjectRef
 from ._options import FieldValidation, PropagationPolicy
 from ._patch import APPLY, PatchType, patch_content, translate_patch_errors
-from ._paths import ObjectName
-from ._responses import Asked, check, object_in
 from ._subresources import OwnSubresource, created_in, is_success
-from ._wire_format import JSON
+from .bodies._responses import check, object_in
+from .bodies._wire_format import JSON
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
@@ -56,7 +56,7 @@ class ApiWrites(ApiRequests[T]):
         path = self._paths.collection(namespace=namespace)
         params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
         response = await self._send("POST", path, where, encode_request(obj), params=params)
-        return created_in(response, self._wire_format, obj, namespace, where=where)
+        return created_in(response, self._wire_format, obj, where=where)
 
     @suggests_arguments
     async def replace(
@@ -111,13 +111,12 @@ class ApiWrites(ApiRequests[T]):
         namespace = self._namespace_for(obj)
         where = self._paths.operation("replace", name=obj.name, namespace=namespace, subresource=subresource)
         path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
-        asked = Asked(obj.name, namespace)
-        return await self._request("PUT", path, where, asked=asked, content=encode_request(obj), params=params)
+        return await self._request("PUT", path, where, content=encode_request(obj), params=params)
 
     @overload
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Mapping[str, object],
         *,
         namespace: str | None = None,
@@ -130,7 +129,7 @@ class ApiWrites(ApiRequests[T]):
     @overload
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Sequence[Mapping[str, object]],
         *,
         namespace: str | None = None,
@@ -143,7 +142,7 @@ class ApiWrites(ApiRequests[T]):
     @overload
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Mapping[str, object],
         *,
         namespace: str | None = None,
@@ -156,7 +155,7 @@ class ApiWrites(ApiRequests[T]):
     @overload
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Sequence[Mapping[str, object]],
         *,
         namespace: str | None = None,
@@ -169,7 +168,7 @@ class ApiWrites(ApiRequests[T]):
     @overload
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Mapping[str, object] | Sequence[Mapping[str, object]],
         *,
         namespace: str | None = None,
@@ -183,7 +182,7 @@ class ApiWrites(ApiRequests[T]):
     @suggests_arguments
     async def patch(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         patch: Mapping[str, object] | Sequence[Mapping[str, object]],
         *,
         namespace: str | None = None,
@@ -212,7 +211,7 @@ class ApiWrites(ApiRequests[T]):
         A model as an item of a list of a merge patch, or as the value of a JSON patch's operation, is sent as its JSON.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             patch_type: The type of the patch.
@@ -293,7 +292,6 @@ class ApiWrites(ApiRequests[T]):
             "PATCH",
             path,
             where,
-            asked=Asked(obj.name, namespace),
             content=content,
             content_type=APPLY,
             params=params,
@@ -310,7 +308,7 @@ class ApiWrites(ApiRequests[T]):
     @suggests_arguments
     async def delete(
         self,
-        name: str | ObjectName,
+        name: str | ObjectRef | T,
         *,
         namespace: str | None = None,
         grace_period_seconds: int | None = None,
@@ -322,7 +320,7 @@ class ApiWrites(ApiRequests[T]):
         """Delete an object.
 
         Args:
-            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             grace_period_seconds: The time for a graceful stop; 0 deletes immediately, None is the kind's default.
             propagation_policy: Whether the objects that it owns are deleted; None is the kind's default.
@@ -353,5 +351,4 @@ class ApiWrites(ApiRequests[T]):
             check(response, method="DELETE", where=where)
         if is_success(response, where):
             return None
-        asked = Asked(name, namespace)
-        return object_in(response, self._wire_format, method="DELETE", where=where, asked=asked)
+        return object_in(response, self._wire_format, method="DELETE", where=where)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar, cast, final, overload
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast, final, overload
 
 import attrs
 import httpx
@@ -13,7 +14,7 @@ import trio
 
 from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor, opened_by
-from ..errors import DecodeError
+from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
 from ..models import KubernetesObject, Unstructured
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
@@ -31,7 +32,7 @@ from ._api import Api
 from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
 from ._options import check_field_manager
-from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
+from .bodies._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources
@@ -105,11 +106,13 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     Any number of tasks may use it at the same time.
     """
 
+    _made_by: ClassVar[str] = "write `async with open_client() as client:`"
     config: ClusterConfig
     """The server and the credentials."""
     _transport: Transport
     _opened: _Opened
     _known: KnownKinds | None = attrs.field(default=None, init=False)
+    _applied_kinds: dict[tuple[str, str], type[KubernetesObject]] = attrs.field(factory=dict, init=False)
 
     if not TYPE_CHECKING:  # type checkers would accept every name
         __getattr__ = attribute_hints(**_HINTS)
@@ -224,7 +227,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a resource list.
-            LimitExceededError: A response is too long, or arrives too slowly.
+            LimitExceededError: A response is too long.
             ConnectionFailedError: No complete response arrived.
             ValueError: ``api_version`` is not valid, ``kind`` is empty, or the name can be none of a kind.
             TypeError: The class is not a kind.
@@ -248,7 +251,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         Raises:
             StatusError: The server rejected the requests.
             UnexpectedResponseError: A response is not one of discovery.
-            LimitExceededError: A response is too long, or arrives too slowly.
+            LimitExceededError: A response is too long.
             ConnectionFailedError: No complete response arrived.
         """
         return await self._kinds().refresh()
@@ -331,7 +334,7 @@ async def open_client(
     Args:
         config: The cluster; None for the one that :func:`~trioformer.kubeconfig.load_config` finds: in a kubeconfig,
             otherwise the one of the pod's service account.
-        kubeconfig: The kubeconfig file.
+        kubeconfig: The kubeconfig file; a FIFO, such as a shell's ``<(…)``, is read once, in a thread.
         context: The context in the kubeconfig.
         overrides: Values that replace those of the kubeconfig, as kubectl's options such as ``--server`` do.
         http_transport: Sends the requests instead of network connections, such as the API server of
@@ -348,7 +351,7 @@ async def open_client(
         warning_handler: Receives each warning of the server, such as that an API is deprecated; None to log each text
             once, by the logger ``trioformer.transport``.
         observer: Observes each request, for metrics.
-        limits: Limits of what the server may send; None for the defaults, which no honest cluster reaches.
+        limits: Limits of what the server may send; None for the defaults.
         retries: How often a request is sent again, where that is safe: when the server asks for it with ``Retry-After``
             (429, 503, and other errors 5xx for reads), and when the connection fails, for reads, and for writes of
             which nothing was sent; 0 for never.
@@ -371,7 +374,16 @@ async def open_client(
     if not trio.lowlevel.in_trio_run():
         raise RuntimeError(_NO_TRIO)
     if config is None:
-        config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
+        load = partial(load_config, kubeconfig=kubeconfig, context=context, overrides=overrides)
+        try:
+            config = load()
+        except ConfigError as exc:
+            # A program in a pod reads no kubeconfig, and does not import what does.
+            from ..kubeconfig._internal import StreamError  # noqa: PLC0415
+
+            if not isinstance(exc, StreamError):
+                raise
+            config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     elif not isinstance(config, ClusterConfig):
         raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; a file is kubeconfig=")
     elif kubeconfig is not None or context is not None or overrides is not None:

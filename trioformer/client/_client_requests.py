@@ -6,9 +6,11 @@ from collections.abc import AsyncGenerator, Collection
 from typing import TYPE_CHECKING
 
 from .._util import opened_by
-from ..transport._internal import Transport
+from ..transport._internal import Transport, open_http_client
 
 if TYPE_CHECKING:
+    import httpx
+
     from ._raw import Health, QueryParams, RawResponse, RawStream, RequestBody
 
 
@@ -49,7 +51,7 @@ class ClientRequests:
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.
             UnexpectedResponseError: The response is a redirect.
-            LimitExceededError: It is longer than ``Limits.response_bytes``; :meth:`stream` takes more.
+            LimitExceededError: It is longer than ``Limits.object_bytes``; :meth:`stream` takes more.
             ConnectionFailedError: No complete response arrived.
             ValueError: The method or the path is not valid.
             TypeError: The body is of another type.
@@ -88,13 +90,11 @@ class ClientRequests:
             body: As for :meth:`request`.
             content_type: As for :meth:`request`.
             accept: As for :meth:`request`.
-            endless: Whether the body may be silent for any time and has no limit, as that of a watch; otherwise it has
-                at most ``Limits.list_bytes``, and must arrive as fast as a list.
+            endless: Whether the body may be silent for any time, as that of a watch.
 
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.
             UnexpectedResponseError: The response is a redirect.
-            LimitExceededError: The body is too long, or arrives too slowly.
             ConnectionFailedError: No response arrived, or the body ended early.
             ValueError: The method or the path is not valid.
             TypeError: The body is of another type.
@@ -116,6 +116,33 @@ class ClientRequests:
             endless=endless,
         ) as received:
             yield received
+
+    def http(self) -> httpx.AsyncClient:
+        """Return an httpx client for this cluster, for what has no typed call and for libraries that take one.
+
+        For example, the metrics of a service, through the API server::
+
+            async with client.http() as http:
+                response = await http.get("/api/v1/namespaces/default/services/web:8080/proxy/metrics")
+
+        Its requests use the connections, the credentials, the proxy, the retries and the rate limit of this client.
+        Paths are below the server's URL.  An ``Authorization`` header of a request is used instead of the credentials.
+        The client has no cookies, and ignores the environment.
+        Redirects are not followed; with ``follow_redirects=True`` those to the same server are.
+
+        Of a request's timeouts only ``read`` counts: seconds without a byte of the response, 90 by default; None for
+        streams that may be silent.
+
+        Raises:
+            httpx.UnsupportedProtocol: By a request for another server, be it after a redirect; nothing is sent then.
+            httpx.TransportError: By a request that has no complete response.
+            TrioformerError: By a request for which no credential was obtained.
+
+        Ownership:
+            The connections belong to this client: closing the other one closes none, and it works no longer than this
+            one.  Close each response, as always with httpx: leave ``async with http.stream(...)``.
+        """
+        return open_http_client(self._transport)
 
     async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:
         """Ask a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or one check, ``readyz/etcd``.

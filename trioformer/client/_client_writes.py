@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .._suggestions import describe
-from ..models import KubernetesObject, builtin_kind, from_dict
+from ..models import KubernetesObject, Unstructured, builtin_kind, from_dict
 from ._options import FieldValidation, PropagationPolicy
 from ._patch import PatchType
 from ._subresources import OwnSubresource
@@ -27,8 +27,11 @@ class ClientWrites:
     __slots__ = ()
 
     if TYPE_CHECKING:
+        _applied_kinds: dict[tuple[str, str], type[KubernetesObject]]
 
         def _api_of(self, obj: T) -> Api[T]: ...
+
+        async def discover(self, api_version: str, kind: str) -> type[Unstructured]: ...
 
     async def create(
         self,
@@ -274,7 +277,8 @@ class ClientWrites:
         """Apply an object by server-side apply; see :meth:`Api.apply`.
 
         Args:
-            obj: The fields that the manager wants to have.  A mapping must be of a built-in kind.
+            obj: The fields that the manager wants to have.  A mapping may be of a custom kind, which is looked
+                up on the server once.
             subresource: Such as ``status``.
             force: Whether to take fields that other managers have set to another value.
             dry_run: As for :meth:`create`.
@@ -284,10 +288,11 @@ class ClientWrites:
         Raises:
             ApplyConflictError: Other managers have set some of the fields to another value.
             InvalidError: The result is not valid.
-            ValueError: There is no field manager; or a mapping is not of a built-in kind.
+            NotFoundError: The server does not serve the kind of a mapping.
+            ValueError: There is no field manager; or a mapping has no apiVersion or kind.
             TypeError: It is neither an object nor a mapping.
         """
-        made = _from_mapping(obj) if isinstance(obj, Mapping) else _checked(obj)
+        made = await self._from_mapping(obj) if isinstance(obj, Mapping) else _checked(obj)
         return await self._api_of(made).apply(
             made,
             subresource=subresource,
@@ -296,6 +301,19 @@ class ClientWrites:
             field_validation=field_validation,
             field_manager=field_manager,
         )
+
+    async def _from_mapping(self, mapping: Mapping[str, object]) -> KubernetesObject:
+        api_version, kind = str(mapping.get("apiVersion", "")), str(mapping.get("kind", ""))
+        if not (api_version and kind):
+            raise ValueError("a mapping must have apiVersion and kind")
+        made = self._applied_kinds.get((api_version, kind))
+        if made is None:
+            try:
+                made = builtin_kind(api_version, kind)
+            except LookupError:
+                made = await self.discover(api_version, kind)
+            self._applied_kinds[api_version, kind] = made
+        return from_dict(made, mapping)
 
     async def delete(
         self,
@@ -338,12 +356,3 @@ def _checked(obj: T) -> T:
         return obj
     hint = "by name: client.api(Pod, namespace=...) has the methods" if isinstance(given, str) else "pass an object"
     raise TypeError(f"this takes an object that says its kind and name, not {describe(given)}; {hint}")
-
-
-def _from_mapping(mapping: Mapping[str, object]) -> KubernetesObject:
-    api_version, kind = str(mapping.get("apiVersion", "")), str(mapping.get("kind", ""))
-    try:
-        return from_dict(builtin_kind(api_version, kind), mapping)
-    except LookupError:
-        hint = "pass an object, or await client.discover() for its class and use client.api(...).apply(mapping)"
-        raise ValueError(f"a mapping must have apiVersion and kind of a built-in kind; {hint}") from None

@@ -40,7 +40,7 @@ from ..models._internal import (
 from ..transport._internal import Response, Transport
 from ._api_resources import ApiResources
 from ._discovery import labels_in, resource_entries, resource_info, subresources_in, text_in
-from ._responses import check, raise_failure, unexpected_response
+from .bodies._responses import check, raise_failure, unexpected_response
 
 __all__ = ["discover_all"]
 
@@ -92,7 +92,7 @@ async def discover_all(transport: Transport, known: ApiResources | None = None) 
     Raises:
         StatusError: The server rejected the requests.
         UnexpectedResponseError: A response is not one of discovery.
-        LimitExceededError: A response is too long, or arrives too slowly.
+        LimitExceededError: A response is too long.
         ConnectionFailedError: No complete response arrived.
     """
     versions: list[_Version] = []
@@ -119,7 +119,6 @@ async def discover_all(transport: Transport, known: ApiResources | None = None) 
 
 async def _versions_at(transport: Transport, path: str) -> list[_Version]:
     where = f"{_WHERE} of {path}"
-    # Not discovery_bytes: this is one list of all groups.
     response = await transport.request("GET", path, accept=_ACCEPT, where=where)
     check(response, method="GET", where=where)
     raise_failure(response, response.body, where=where)
@@ -230,7 +229,7 @@ async def _read_resources(transport: Transport, version: _Version) -> None:
     path = f"/apis/{version.name}" if version.group else f"/api/{version.version}"
     where = f"{_WHERE} of {version.name}"
     try:
-        response: Response = await transport.request("GET", path, limit="discovery_bytes", where=where)
+        response: Response = await transport.request("GET", path, where=where)
         check(response, method="GET", where=where)
         raise_failure(response, response.body, where=where)
         entries = await resource_entries(response, where)

@@ -24,7 +24,7 @@ from ..models._internal import (
     list_items,
 )
 from ..transport._internal import Response, Transport
-from ._responses import check, raise_failure, unexpected_response
+from .bodies._responses import check, raise_failure, unexpected_response
 
 _MAX_RESOURCES: Final = 10_000
 """Resources of one version of an API group, subresources included; the core group has a hundred."""
@@ -44,7 +44,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not a resource list, or its name for the kind is not valid.
-        LimitExceededError: The response is too long, or arrives too slowly.
+        LimitExceededError: The response is too long.
         ConnectionFailedError: No complete response arrived.
         ValueError: ``api_version`` is not valid, or ``kind`` is empty.
     """
@@ -54,7 +54,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         raise ValueError(f"a kind has an apiVersion such as apps/v1 and a name, not {api_version!r} and {kind!r}")
     where = f"discover {kind} of {api_version}"
     path = f"/apis/{api_version}" if group else f"/api/{version}"
-    response = await transport.request("GET", path, limit="discovery_bytes", where=where)
+    response = await transport.request("GET", path, where=where)
     if response.code == 404:
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)

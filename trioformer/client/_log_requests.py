@@ -15,8 +15,8 @@ from .._suggestions import describe
 from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
 from ..transport._internal import ByteStream, Transport
 from ._log_lines import MIN_LINE
-from ._responses import check, streamed_status_error
-from ._wire_format import JSON
+from .bodies._responses import check, streamed_status_error
+from .bodies._wire_format import JSON
 
 if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod

@@ -33,6 +33,7 @@ from .._retry import (
     Wait,
     WatchErrorHandler,
     is_permanent,
+    log_failure,
     outcome_of,
     retry_after,
 )
@@ -428,7 +429,7 @@ class LogLines(metaclass=NoPublicConstructor):
         if self._on_retry is not None:
             self._on_retry(error)
         else:
-            logger.warning("%s", error)
+            log_failure(logger, error)
 
     def _fail(self, error: Exception) -> None:
         self._error, self._phase = error, _Phase.FAILED

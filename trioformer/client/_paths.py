@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import final
 from urllib.parse import quote
 
 import attrs
@@ -11,20 +11,6 @@ from .._suggestions import describe
 from .._text import quoted
 from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import is_path_segment
-
-
-class ObjectName(Protocol):
-    """What names an object: a request of a controller, or an object itself."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        ...
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace; None for a cluster-scoped kind, or for the namespace of the API."""
-        ...
 
 
 @final

@@ -1,113 +1,95 @@
-"""A transport of httpx whose connections go to a port of a pod.
-
-httpcore's pool sends the requests, and opens its connections here.
-"""
+"""A transport of httpx whose connections go to a port of a pod."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from collections import deque
+from typing import Final, final
 
-import httpcore
+import attrs
 import httpx
 import trio
 
 from ..errors import TrioformerError
-from ..transport._internal import to_httpx
+from ..transport._internal import (
+    Connection,
+    Head,
+    NetworkStream,
+    NotAvailableError,
+    State,
+    client_context,
+    request_of,
+    response_of,
+)
 from ._port_streams import PodConnection
 from ._port_targets import PortSource
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
 _KEEP_PERIOD: Final = 5.0
 """Seconds for which an unused connection is kept, as by httpx."""
-_RECEIVE_SIZE: Final = 64 * 1024
-
-
-@contextmanager
-def _translated(kind: type[Exception]) -> Generator[None, None, None]:
-    """Raise errors of httpcore, as httpx does of its own connections."""
-    try:
-        yield
-    except httpcore.TimeoutException:
-        raise
-    except (TrioformerError, trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError) as exc:
-        raise kind(str(exc) or str(exc.__cause__)) from exc
-
-
-@contextmanager
-def _within(seconds: float | None, kind: type[Exception]) -> Generator[None, None, None]:
-    with trio.CancelScope() as scope:
-        if seconds is not None:
-            scope.deadline = trio.current_time() + seconds
-        yield
-    if scope.cancelled_caught:
-        raise kind(f"not within {seconds:g} s")
+_MAX_READ: Final = 64 * 1024
 
 
 @final
-class _Connection(httpcore.AsyncNetworkStream):
-    """A connection as httpcore wants it."""
+class _PodStream:
+    """A connection to a pod, with the errors of a socket."""
 
-    def __init__(self, connection: PodConnection, stream: trio.abc.Stream) -> None:
-        self._connection = connection
-        self._stream = stream
-        """The same, or TLS over it."""
+    def __init__(self, pod: PodConnection) -> None:
+        self._pod = pod
+        self.is_closed = False
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
-        with _translated(httpcore.ReadError), _within(timeout, httpcore.ReadTimeout):
-            return bytes(await self._stream.receive_some(min(max_bytes, _RECEIVE_SIZE)))
+    async def receive_some(self, max_bytes: int) -> bytes:
+        try:
+            return await self._pod.receive_some(min(max_bytes, _MAX_READ))
+        except TrioformerError as exc:
+            raise trio.BrokenResourceError(str(exc)) from exc
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        with _translated(httpcore.WriteError), _within(timeout, httpcore.WriteTimeout):
-            await self._stream.send_all(buffer)
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        try:
+            await self._pod.send_all(data)
+        except TrioformerError as exc:
+            raise trio.BrokenResourceError(str(exc)) from exc
+
+    def send_now(self, data: bytes) -> int:
+        return 0
+
+    @property
+    def is_readable(self) -> bool:
+        return self.is_closed or self._pod.is_readable
+
+    def problem(self) -> Exception | None:
+        return trio.ClosedResourceError("closed on this side") if self.is_closed else None
+
+    def close(self) -> None:
+        self.is_closed = True  # whoever has the pod's connection closes that
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        """Do nothing: there is no socket."""
+
+
+@final
+@attrs.define(eq=False)
+class _Kept:
+    """A connection, and the response that it receives."""
+
+    pod: PodConnection
+    connection: Connection
+    origin: tuple[str, str]
+    """The scheme and the host, with which TLS was done."""
+    head: Head = attrs.field(init=False)
+    patience: float | None = attrs.field(default=None, init=False)
+    expires_at: float = attrs.field(default=0.0, init=False)
+    _transport: PortTransport
+
+    @property
+    def upgraded(self) -> None:
+        """It does not switch to another protocol."""
+        return
+
+    async def receive(self) -> bytes:
+        return await self.connection.receive(self.patience)
 
     async def aclose(self) -> None:
-        await self._connection.aclose()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> _Connection:
-        stream = trio.SSLStream(self._stream, ssl_context, server_hostname=server_hostname, https_compatible=True)
-        try:
-            with _translated(httpcore.ConnectError), _within(timeout, httpcore.ConnectTimeout):
-                await stream.do_handshake()
-        except BaseException:
-            await self._connection.aclose()
-            raise
-        return _Connection(self._connection, stream)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._connection.is_readable if info == "is_readable" else None
-
-
-@final
-class _Network(httpcore.AsyncNetworkBackend):
-    """Opens connections to one port of a pod, whatever the URL says."""
-
-    def __init__(self, source: PortSource) -> None:
-        self._source = source
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> _Connection:
-        with _translated(httpcore.ConnectError), _within(timeout, httpcore.ConnectTimeout):
-            connection = await self._source.connect()
-            return _Connection(connection, connection)
-
-    async def sleep(self, seconds: float) -> None:
-        await trio.sleep(seconds)
+        await self._transport._release(self)
 
 
 @final
@@ -115,74 +97,71 @@ class PortTransport(httpx.AsyncBaseTransport):
     """Sends requests to a port of a pod; made by :meth:`Api.port_transport`."""
 
     def __init__(self, source: PortSource, tls: ssl.SSLContext | None) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls,
-            network_backend=_Network(source),
-            keepalive_expiry=_KEEP_PERIOD,
-        )
+        self._source = source
+        self._tls = tls
+        self._idle: deque[_Kept] = deque()
+        """The one that was used last at the end."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and receive the head of the response."""
-        url = request.url
-        with _as_httpx():
-            response = await self._pool.handle_async_request(
-                httpcore.Request(
-                    method=request.method,
-                    url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                    headers=request.headers.raw,
-                    content=_Content.of(request),
-                    extensions=request.extensions,
-                )
-            )
-        body = _Body(response.stream)
-        return httpx.Response(response.status, headers=response.headers, stream=body, extensions=response.extensions)
+        sent = await request_of(request)
+        encoded = sent.encode(request.headers.get("host", "").encode(), sent.target())
+        timeout = request.extensions.get("timeout", {})
+        origin = (request.url.scheme, request.url.host)
+        while True:
+            kept = await self._take_idle(origin) or await self._connect(origin, timeout.get("connect"))
+            try:
+                await kept.connection.send(encoded, timeout.get("write"))
+                kept.patience = timeout.get("read")
+                kept.head = await kept.connection.receive_head(kept.patience, is_alone=request.method == "HEAD")
+            except NotAvailableError:
+                await kept.pod.aclose()
+            except BaseException:
+                await kept.pod.aclose()
+                raise
+            else:
+                return response_of(kept)
 
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
+    async def _take_idle(self, origin: tuple[str, str]) -> _Kept | None:
+        now = trio.current_time()
+        while self._idle and self._idle[0].expires_at < now:
+            await self._idle.popleft().pod.aclose()
+        for kept in reversed(self._idle):
+            if kept.origin == origin:
+                self._idle.remove(kept)
+                return kept
+        return None
 
-
-@final
-class _Content(AsyncIterator[bytes]):
-    """A body that is known; no async generator, which trio would have to end after a timeout."""
-
-    def __init__(self, content: bytes) -> None:
-        self._left = [content] if content else []
-
-    @classmethod
-    def of(cls, request: httpx.Request) -> AsyncIterable[bytes]:
+    async def _connect(self, origin: tuple[str, str], patience: float | None) -> _Kept:
+        pod: PodConnection | None = None
         try:
-            return cls(request.content)
-        except httpx.RequestNotRead:
-            return cast("httpx.AsyncByteStream", request.stream)
+            with trio.CancelScope() as scope:
+                if patience is not None:
+                    scope.deadline = trio.current_time() + patience
+                pod = await self._source.connect()
+                stream = NetworkStream(_PodStream(pod))
+                if origin[0] == "https":
+                    stream = await stream.start_tls(self._tls or client_context(None), origin[1])
+                return _Kept(pod, Connection(stream), origin, self)
+        except BaseException as exc:
+            if pod is not None:
+                await pod.aclose()
+            if isinstance(exc, TrioformerError):
+                raise httpx.ConnectError(str(exc)) from exc
+            raise
+        if pod is not None:
+            await pod.aclose()
+        raise httpx.ConnectTimeout(f"not within {patience:g} s")
 
-    async def __anext__(self) -> bytes:
-        if not self._left:
-            raise StopAsyncIteration
-        return self._left.pop()
-
-
-@final
-class _Body(httpx.AsyncByteStream):
-    """The body of a response."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _as_httpx():
-            async for part in self._stream:
-                yield part
+    async def _release(self, kept: _Kept) -> None:
+        kept.connection.release()
+        if kept.connection.state is State.IDLE:
+            kept.expires_at = trio.current_time() + _KEEP_PERIOD
+            self._idle.append(kept)
+        else:
+            await kept.pod.aclose()
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-@contextmanager
-def _as_httpx() -> Generator[None, None, None]:
-    try:
-        yield
-    except Exception as exc:
-        if (error := to_httpx(exc)) is None:
-            raise
-        raise error from (exc.__context__ or exc)  # httpcore raises its errors from None
+        """Close all connections that are not used; the others are closed with their responses."""
+        while self._idle:
+            await self._idle.pop().pod.aclose()

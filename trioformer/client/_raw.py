@@ -16,9 +16,9 @@ from ..errors import ConnectionFailedError
 from ..models import Model, encode
 from ..models._internal import decode, dumps, plain
 from ..transport import Limits
-from ..transport._internal import ByteStream, Response, Transport, limit_exceeded
-from ._responses import check, raise_failure, status_error, streamed_status_error, unexpected_response
-from ._wire_format import JSON
+from ..transport._internal import ByteStream, Response, Transport, limit_error
+from .bodies._responses import check, raise_failure, status_error, streamed_status_error, unexpected_response
+from .bodies._wire_format import JSON
 
 RequestBody: TypeAlias = bytes | str | Model | Mapping[str, object] | Sequence[object]
 """The body of a request: bytes and text as they are; models, mappings and sequences as their JSON."""
@@ -94,7 +94,6 @@ class RawStream(metaclass=NoPublicConstructor):
 
         Raises:
             ConnectionFailedError: The body ended early, also because the certificates of the client have changed.
-            LimitExceededError: It is too long, or arrives too slowly.
             trio.ClosedResourceError: The block of the stream has ended, or an earlier call was cancelled.
 
         Cancellation:
@@ -117,7 +116,7 @@ class RawStream(metaclass=NoPublicConstructor):
     def lines(self) -> RawLines:
         """Iterate over the lines of the body as text, without their ends; the last one need not have an end.
 
-        A line has at most ``Limits.frame_bytes``; a longer one raises
+        A line has at most ``Limits.object_bytes``; a longer one raises
         :class:`~trioformer.errors.LimitExceededError`.
         """
         return RawLines._create(self, self._limits, self._where)
@@ -155,8 +154,8 @@ class RawLines(metaclass=NoPublicConstructor):
                 self._lines = complete[::-1]
             self._begin += rest
             longest = max(len(self._begin), *map(len, complete)) if complete else len(self._begin)
-            if longest > self._limits.frame_bytes:
-                raise limit_exceeded(self._where, self._limits, "frame_bytes", "a line is too long")
+            if longest > self._limits.object_bytes:
+                raise limit_error(self._where, "object_bytes", self._limits.object_bytes, "a line is too long")
         return self._lines.pop().removesuffix(b"\r").decode(errors="replace")
 
 

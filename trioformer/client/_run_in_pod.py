@@ -13,7 +13,7 @@ from .._util import raise_ungrouped
 from ..errors import CommandFailedError, LimitExceededError, TrioformerError
 from ..models.core_v1 import Pod
 from ._api import Api, check_api
-from ._paths import ObjectName
+from ._object_ref import ObjectRef
 from ._processes import PodProcess, ProcessInput, ProcessOutput, check_command
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ class CompletedCommand:
 
 async def run_in_pod(
     api: Api[Pod],
-    name: str | ObjectName,
+    name: str | ObjectRef | Pod,
     command: Sequence[str],
     *,
     namespace: str | None = None,

@@ -21,11 +21,11 @@ from ..models import (
     resource_of,
     unstructured_kind,
 )
-from ..models._internal import Head, decode, is_path_segment, kind_problem, level_decoder, make_object, scan_head
+from ..models._internal import Head, decode, kind_problem, level_decoder, make_object, scan_head
 from ..transport._internal import Response
-from ._bodies import kind_in, shown_kind
-from ._responses import Asked, check, object_in, raise_failure, undecodable, unexpected_response
-from ._wire_format import WireFormat
+from .bodies._contents import kind_in, shown_kind
+from .bodies._responses import check, object_in, raise_failure, undecodable, unexpected_response
+from .bodies._wire_format import WireFormat
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
@@ -51,14 +51,11 @@ def subresource_in(
     wire_format: WireFormat[T],
     resource: ResourceInfo,
     subresource: str,
-    asked: Asked,
     *,
     method: str,
     where: str,
 ) -> T | Scale | Unstructured:
     """Make the object in a response of a subresource, of the kind that came.
-
-    A Scale and an object of the kind itself are those of the object that was asked for; others may have other names.
 
     Raises:
         StatusError: The server rejected the request.
@@ -67,7 +64,7 @@ def subresource_in(
     """
     found = _kind_of(response)
     if found in ("", *wire_format.names):
-        return object_in(response, wire_format, method=method, where=where, asked=asked)
+        return object_in(response, wire_format, method=method, where=where)
     check(response, method=method, where=where)
     # Its module is imported when a Scale arrives: most programs never see one.
     from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
@@ -78,7 +75,6 @@ def subresource_in(
     try:
         head = scan_head(response.body)
         if found == "Scale":
-            asked.check(head, response, wire_format, method=method, where=where)
             return from_json(Scale, response.body)
         return _of_another_kind(response.body, found, resource, head)
     except ValueError as exc:
@@ -105,7 +101,7 @@ def _api_version_in(body: bytes) -> str:
     return version if isinstance(version, str) else ""
 
 
-def created_in(response: Response, wire_format: WireFormat[T], sent: T, namespace: str | None, *, where: str) -> T:
+def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
     """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
 
     A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
@@ -113,42 +109,33 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, namespac
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither of this kind nor a Status, or another object.
+        UnexpectedResponseError: The response is neither of this kind nor a Status.
     """
     check(response, method="POST", where=where)
     if is_success(response, where):
         return sent
     found = _kind_of(response)
     if found not in ("", *wire_format.names) and not wire_format.is_builtin:
-        return _made_by(response, sent, resource_of(wire_format.kind), namespace, found, where)
-    # Nothing is stored of a review, whose kind cannot be read, and of what has neither a name nor a generateName.
-    # What another server stores is not known here.
-    verbs = resource_of(wire_format.kind).verbs
-    is_unstored = "get" not in verbs if sent.name else not sent.metadata.generate_name
-    asked = Asked(sent.name, namespace, may_be_unnamed=is_unstored or not wire_format.is_builtin)
-    if found and asked.may_be_unnamed:
+        return _made_by(response, sent, resource_of(wire_format.kind), found, where)
+    if found:  # nothing is stored of a review, which may be without metadata
         response = _with_metadata(response)
-    return object_in(response, wire_format, method="POST", where=where, asked=asked)
+    return object_in(response, wire_format, method="POST", where=where)
 
 
-def _made_by(response: Response, sent: M, resource: ResourceInfo, namespace: str | None, found: str, where: str) -> M:
+def _made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
     """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
 
     A kind with a class cannot show it, so the sent object is returned, as for a Status.
 
     Raises:
-        UnexpectedResponseError: It is of another API group or namespace, or has a name that no object may have.
+        UnexpectedResponseError: It is of another API group.
     """
     problem = f"{shown_kind(found)}, not a {resource.kind}"
     try:
         response = _with_metadata(response)
         head = scan_head(response.body)
-        name, in_namespace = head.metadata.name, head.metadata.namespace
         is_same_group = _api_version_in(response.body).rpartition("/")[0] == resource.group
-        is_possible = all(not part or is_path_segment(part) for part in (name, in_namespace)) and not kind_problem(
-            found
-        )
-        if is_same_group and is_possible and in_namespace in ("", namespace or in_namespace):
+        if is_same_group and not kind_problem(found):
             if not isinstance(sent, Unstructured):
                 return sent
             return cast("M", _of_another_kind(response.body, found, resource, head))
@@ -169,7 +156,7 @@ def _with_metadata(response: Response) -> Response:
     return attrs.evolve(response, body=b'{"metadata":{},' + members)
 
 
-def body_in(response: Response, sent: M, namespace: str | None, *, method: str, where: str) -> M:
+def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
     """Make the object in the response to a subresource's request; it is the sent one if the server sends a Status.
 
     Raises:
@@ -185,7 +172,7 @@ def body_in(response: Response, sent: M, namespace: str | None, *, method: str, 
     found = _kind_of(response)
     if found not in ("", expected):
         if isinstance(sent, Unstructured):
-            return _made_by(response, sent, resource_of(type(sent)), namespace, found, where)
+            return _made_by(response, sent, resource_of(type(sent)), found, where)
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
     try:
         kind_in(response.body)  # raises what too many levels raise on this version of Python

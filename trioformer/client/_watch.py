@@ -9,23 +9,20 @@ from typing import Final, Generic, NamedTuple, NoReturn, TypeVar, final
 import trio
 
 from .._util import NoPublicConstructor, Slices
-from ..errors import ConnectionFailedError, DecodeError, LimitExceededError, StatusError
+from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject
-from ..models._internal import NOT_NAMES, make_object
-from ..transport import EventType, Limits
+from ..models._internal import make_object
+from ..transport import Limits
 from ..transport._internal import (
     ByteStream,
-    FrameSplitter,
-    LargeFrame,
-    LimitPassedError,
-    decode_watch_frame,
-    limit_exceeded,
+    limit_error,
     request_id_in,
 )
-from ._bodies import failure_in, read_status
-from ._responses import add_origin
-from ._undecodable import Undecodable, UndecodableHandler, too_large, undecodable_frame
-from ._wire_format import WireFormat
+from .bodies._contents import failure_in, read_status
+from .bodies._frames import EventType, FrameSplitter, decode_watch_frame
+from .bodies._responses import add_origin
+from .bodies._undecodable import Undecodable, UndecodableHandler, undecodable_frame
+from .bodies._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -79,7 +76,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         self._where = where
         self._on_undecodable = on_undecodable
         self._limits = limits
-        self._splitter = FrameSplitter(max_frame=limits.frame_bytes)
+        self._splitter = FrameSplitter(max_frame=limits.object_bytes)
         self._slices = Slices()
         self._events: deque[WatchEvent[T]] = deque()
         # An undecodable frame that has not been reported yet, and the frames after it.
@@ -118,7 +115,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
             ConnectionFailedError: The connection was lost, possibly inside an event.
             DecodeError: The server sent something that is not an event.
-            LimitExceededError: An event is too large, and there is no handler for it; or it does not end.
+            LimitExceededError: An event is too large; a list has its object, whatever its size.
             trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
@@ -142,13 +139,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     async def _receive(self) -> list[WatchEvent[T]]:
         while True:
-            if self._failure is not None:
-                await trio.lowlevel.checkpoint()
-                raise self._failure
             if self._undecoded is not None:
                 line, error = self._undecoded
-                if isinstance(line, LargeFrame):
-                    error = self._too_large(line)
                 # If this is cancelled, the next call begins with the same frame.
                 found = await undecodable_frame(self._wire_format.name, line, error)
                 self._undecoded = None
@@ -158,27 +150,29 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                     self._failure = exc
                     continue
                 return self._decode(self._lines)
+            if self._failure is not None:
+                await trio.lowlevel.checkpoint()
+                raise self._failure
             chunk = await self._body.receive_some()
             if not chunk:
                 self._raise_end()
             # no checkpoint between receiving the bytes and returning their events
-            try:
-                lines = self._splitter.feed(chunk)
-            except LimitPassedError as exc:
-                self._failure = limit_exceeded(self._where, self._limits, exc.limit, exc.what)
-                continue
-            events = self._decode(iter(lines))
+            events = self._decode(iter(self._splitter.feed(chunk)))
+            if self._splitter.is_too_large and self._failure is None:
+                what, longest = "an event is too large", self._limits.object_bytes
+                self._failure = limit_error(self._where, "object_bytes", longest, what)
             if events:
                 return events
 
     def _raise_end(self) -> NoReturn:
         if self._splitter.pending and not self._body.is_cut_off:
-            raise ConnectionFailedError(f"{self._where}: the watch ended inside an event; watch again")
+            text = f"{self._where}: the watch ended inside an event; watch again"
+            raise ConnectionFailedError(text, partial=True)
         raise trio.EndOfChannel
 
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
         """Decode events up to the next undecodable one; an error is raised after the events before it are returned."""
-        kind, scan, wanted = self._wire_format.kind, self._wire_format.scan, self._wire_format.namespace
+        kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
         try:
             for line in lines:
@@ -186,16 +180,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                     frame = decode_watch_frame(line, scan)
                     if frame[0] == "ERROR":
                         raise self._error_of(read_status(frame[1]))
-                    metadata = frame[2].metadata
-                    name, namespace = metadata.name, metadata.namespace
-                    # As in WireFormat.make_item().
-                    if (
-                        name in NOT_NAMES
-                        or "/" in name
-                        or "%" in name
-                        or (namespace != wanted and (wanted or "/" in namespace))
-                    ) and frame[0] != "BOOKMARK":
-                        self._wire_format.check_identity(name, namespace)
+                    if not frame[2].metadata.name and frame[0] != "BOOKMARK":
+                        raise self._wire_format.unnamed()
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
                     self._undecoded, self._lines = (line, self._located(exc)), lines
@@ -214,19 +200,12 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         Raises:
             StatusError: It is the Status of a failure, which a server sent with the code of a success.
             DecodeError: There is no handler, or the frame is an ERROR event, which must not be ignored.
-            LimitExceededError: There is no handler, and the frame is too large.
         """
-        if self._on_undecodable is None and isinstance(error.__cause__, LimitExceededError):
-            raise error.__cause__
         if (status := failure_in(frame)) is not None:
             raise self._error_of(status) from error
         if self._on_undecodable is None or found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)
-
-    def _too_large(self, frame: LargeFrame) -> DecodeError:
-        what = f"an event is too large ({frame.size} bytes)"
-        return too_large(limit_exceeded(self._where, self._limits, "frame_bytes", what))
 
     def _located(self, cause: DecodeError) -> DecodeError:
         error = DecodeError(f"{self._where}: {cause}")

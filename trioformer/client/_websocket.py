@@ -11,7 +11,7 @@ from typing import Final
 from .._channels import V4, V5, ChannelSocket, accept_token
 from ..errors import BadRequestError, UnexpectedResponseError
 from ..transport._internal import ByteStream, Transport, request_id_in, upgrade
-from ._responses import streamed_status_error
+from .bodies._responses import streamed_status_error
 
 PROTOCOLS: Final = (V5, V4)
 OUTPUT_PROTOCOLS: Final = (V4,)

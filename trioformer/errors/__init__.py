@@ -46,7 +46,7 @@
     ├── IndexerError                    an index is unknown or exists already, or its function failed
     ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
     ├── TransformError                  an informer's transform failed, or changed the identity of an object
-    └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
+    └── HandlerOverflowError            a handler with overflow="block" fell behind
 
 An object that is used after it is closed, or by two tasks at a time, raises trio's own errors
 (``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError``.

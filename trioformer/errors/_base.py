@@ -149,12 +149,14 @@ class ConnectionFailedError(TrioformerError):
     Attributes:
         refused: Whether nothing listens at the address; the server has not received the request.
         permanent: Whether a retry cannot succeed, as with a certificate that does not verify.
+        partial: Whether a part of the response has arrived.
     """
 
-    def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:
+    def __init__(self, message: str, *, refused: bool = False, permanent: bool = False, partial: bool = False) -> None:
         super().__init__(message)
         self.refused = refused
         self.permanent = permanent
+        self.partial = partial
 
 
 class ExecPluginError(ConnectionFailedError):

@@ -96,4 +96,4 @@ class TransformError(TrioformerError):
 
 
 class HandlerOverflowError(TrioformerError):
-    """A handler without coalescing fell behind by more notifications than its buffer holds."""
+    """A handler with ``overflow="block"`` took no notification for its patience."""

@@ -124,10 +124,19 @@ def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
 
 def _cause(cause: Mapping[str, object]) -> StatusCause:
     field = name_in(cause, "field")
-    from ._unquoted import without_object  # noqa: PLC0415  # only when a server rejects something
-
-    message = without_object(text_in(cause, "message"), field=field)
+    message = text_in(cause, "message")
+    if field == "patch":
+        message = _without_patch(f"patch: {message}").removeprefix("patch: ")
     return StatusCause(name_in(cause, "reason"), one_line(message, longest=MAX_MESSAGE), field)
+
+
+def _without_patch(message: str) -> str:
+    """Return the message of a Status without the patch that it quotes, which may be that of a Secret."""
+    text, quotes, rest = message.partition('patch: Invalid value: "')
+    if not quotes:
+        return message
+    _, end, problem = rest.partition('}": ')  # the quotes inside of the patch are escaped
+    return f'{text}{quotes}…": {problem}' if end else f'{text}{quotes}…"'
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
@@ -152,7 +161,7 @@ class StatusError(TrioformerError):
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
         status_message: The server's message, as one printable line of at most 4,000 characters.  Where it quotes a
-            whole object or a patch, which may be a Secret, it has ``…``; what is wrong with it stays.
+            whole patch, which may be that of a Secret, it has ``…``; what is wrong with it stays.
         details: The details; all empty when the server sent none.
         request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
             It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
@@ -173,9 +182,7 @@ class StatusError(TrioformerError):
         where: str = "",
         request_id: str = "",
     ) -> None:
-        from ._unquoted import without_objects  # noqa: PLC0415  # only when a server rejects something
-
-        message = without_objects(message)
+        message = _without_patch(message)
         self.code = code
         reason = one_line(reason, longest=MAX_NAME)
         self.reason: str = reason

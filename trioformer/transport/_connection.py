@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
-from functools import partial
 from typing import Final, TypeVar, final
 from urllib.parse import urlsplit
 
@@ -15,19 +14,18 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import ClusterConfig, Impersonation
-from ._byte_stream import ByteStream
-from ._credentials import Credential, CredentialSource
+from ._body import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._generations import Generations
-from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
 from ._observer import RequestObserver
-from ._outgoing import Outgoing, Requests
 from ._request_headers import RequestHeaders, impersonation_headers
-from ._response import Response
-from ._retries import MAX_RETRIES, Retries
-from ._throttle import RequestRateLimiter, WaitLog
 from ._warnings import WarningHandler, report_warnings
+from .auth._credentials import Credential, CredentialSource
+from .http._messages import Request, Response
+from .policy._liveness import VERSION_PATH, ServerHealth
+from .policy._retries import MAX_RETRIES, Retries
+from .policy._throttle import RequestRateLimiter, WaitLog
 
 R = TypeVar("R")
 
@@ -40,10 +38,8 @@ class Transport(metaclass=NoPublicConstructor):
     """Sends requests to one API server; made by :func:`~._open.open_transport`.
 
     Any number of tasks may use it at the same time.
-    Each watch has its own connection, and no request waits for a connection: httpcore's pool leaks a slot when a task
-    is cancelled while it waits for one (encode/httpcore#1093), so a limiter in front of the pool makes requests wait.
-    Requests are given to the transports of httpx without a client of httpx, which would store cookies, and parse the
-    ``Location`` of a response even if it does not follow redirects: the credentials are not for another server.
+    Each watch has its own connection, and a limiter in front of the others makes requests wait.
+    Redirects are not followed: the credentials are not for another server.
 
     Attributes:
         server: The URL of the server.
@@ -63,7 +59,6 @@ class Transport(metaclass=NoPublicConstructor):
         "_max_retries",
         "_observer",
         "_rate_limiter",
-        "_requests",
         "_wait_log",
         "_warning_handler",
         "health",
@@ -102,9 +97,6 @@ class Transport(metaclass=NoPublicConstructor):
         self._warning_handler = warning_handler
         self._max_retries = max_retries
         self._headers = headers
-        # TLS sends this name, and the certificate must be valid for it.
-        name = config.tls_server_name
-        self._requests = Requests(config.server, {"sni_hostname": name} if name else {})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
@@ -140,7 +132,7 @@ class Transport(metaclass=NoPublicConstructor):
         content: bytes | None = None,
         content_type: str | None = None,
         accept: str = "application/json",
-        limit: str = "response_bytes",
+        limit: str = "object_bytes",
         retries: bool = True,
         where: str = "",
     ) -> Response:
@@ -162,14 +154,13 @@ class Transport(metaclass=NoPublicConstructor):
         Raises:
             ConnectionFailedError: No complete response arrived.
             LimitExceededError: The response exceeds a limit.
-            UnexpectedResponseError: The body of a success is compressed otherwise than requested.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
             Closes the connection.  The server may have executed the request.
         """
         accepts_gzip = self._headers.uses_gzip and method == "GET"
-        outgoing = Outgoing(
+        request = Request(
             method=method,
             path=path,
             params=params,
@@ -179,18 +170,20 @@ class Transport(metaclass=NoPublicConstructor):
             limit=limit,
             where=where,
         )
-        attempts = self._retries_of(outgoing, may_retry=retries)
+        attempts = self._retries_of(request, may_retry=retries)
         while True:
-            async with self._limited(outgoing) as throttled:
-                try:
-                    body, received, credential = await self._send_in_time(outgoing, attempts.number, throttled)
-                except (ConnectionFailedError, LimitExceededError) as exc:
-                    if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
-                        raise
-                else:
-                    if (delay := await self._delay_after(body, credential, attempts)) is None:
-                        history = attempts.history(body.code)
-                        return Response(body.code, body.headers, received, body.server, body.credential, history)
+            throttled = await self._wait_for_turn(request, attempts)
+            try:
+                body, received, credential = await self._send_in_time(request, attempts.number, throttled)
+            except (ConnectionFailedError, LimitExceededError) as exc:
+                if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
+                    raise
+            else:
+                if (delay := await self._delay_after(body, credential, attempts)) is None:
+                    history = attempts.history(body.code)
+                    return Response(body.code, body.headers, received, body.server, body.credential, history)
+            finally:
+                self._end_turn(request, attempts)
             await trio.sleep(delay)
 
     @asynccontextmanager
@@ -240,11 +233,11 @@ class Transport(metaclass=NoPublicConstructor):
             credential = await self.obtain_credential()
             self._generations.current(credential)  # before a probe connection is made for the watch
             await self.health.prepare()
-        outgoing = self._streamed(
+        request = self._streamed(
             path, params, accept, where, method, content, content_type, for_watch=for_watch, resumable=resumable
         )
-        attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
-        async with self._stream(outgoing, attempts) as body:
+        attempts = self._retries_of(request, may_retry=retries and not resumable)
+        async with self._stream(request, attempts) as body:
             yield body
 
     async def read(
@@ -275,12 +268,12 @@ class Transport(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The client is closed.
             Exception: What ``read_body`` raises.
         """
-        outgoing = self._streamed(path, params, accept, where)
-        attempts = self._retries_of(outgoing, may_retry=retries)
+        request = self._streamed(path, params, accept, where)
+        attempts = self._retries_of(request, may_retry=retries)
         while True:
             has_begun = False
             try:
-                async with self._stream(outgoing, attempts) as body:
+                async with self._stream(request, attempts) as body:
                     has_begun = True
                     return await read_body(body)
             except ConnectionFailedError as exc:
@@ -302,11 +295,11 @@ class Transport(metaclass=NoPublicConstructor):
         *,
         for_watch: bool = False,
         resumable: bool = False,
-    ) -> Outgoing:
+    ) -> Request:
         """Make a request whose response is streamed."""
         # kube-apiserver compresses no watch
         accepts_gzip = self._headers.uses_gzip and method == "GET" and not for_watch
-        return Outgoing(
+        return Request(
             method=method,
             path=path,
             params=params,
@@ -319,31 +312,32 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     @asynccontextmanager
-    async def _stream(self, outgoing: Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
+    async def _stream(self, request: Request, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
         """Send a request until there is a response that is not retried, and yield its body."""
-        for_watch = outgoing.for_watch
         while True:
-            async with self._limited_watch(attempts) if for_watch else self._limited(outgoing) as throttled:
+            throttled = await self._wait_for_turn(request, attempts)
+            try:
+                body, _, credential = await self._send_in_time(request, attempts.number, throttled)
+            except (ConnectionFailedError, LimitExceededError) as exc:
+                if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
+                    raise
+            else:
                 try:
-                    body, _, credential = await self._send_in_time(outgoing, attempts.number, throttled)
-                except (ConnectionFailedError, LimitExceededError) as exc:
-                    if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
-                        raise
-                else:
-                    try:
-                        if (delay := await self._delay_after(body, credential, attempts)) is None:
-                            body.history = attempts.history(body.code)
-                            yield body
-                            return
-                        await body._read_beginning()
-                    finally:
-                        await body._aclose()
+                    if (delay := await self._delay_after(body, credential, attempts)) is None:
+                        body.history = attempts.history(body.code)
+                        yield body
+                        return
+                    await body._read_beginning()
+                finally:
+                    await body._aclose()
+            finally:
+                self._end_turn(request, attempts)
             await trio.sleep(delay)
 
-    def _retries_of(self, outgoing: Outgoing, *, may_retry: bool) -> Retries:
+    def _retries_of(self, request: Request, *, may_retry: bool) -> Retries:
         return Retries(
-            outgoing.method,
-            outgoing.where or f"{outgoing.method} {outgoing.path}",
+            request.method,
+            request.what,
             self.health.server_text,
             limit=self._max_retries if may_retry else 0,
             may_authenticate=self._max_retries > 0,
@@ -389,64 +383,65 @@ class Transport(metaclass=NoPublicConstructor):
             self._record_end("GET", code, sent_at, throttled=None, for_watch=False, attempt=1)
         return response
 
-    @asynccontextmanager
-    async def _limited(self, outgoing: Outgoing) -> AsyncGenerator[float | None, None]:
-        """Wait until a request may be sent; yields for how many seconds the limiter delayed it, None without one."""
+    async def _wait_for_turn(self, request: Request, attempts: Retries) -> float | None:
+        """Wait until a request may be sent; return for how many seconds the rate limiter delayed it, None without one.
+
+        Of a watch only the attempts after the first one wait, and only for the rate limiter.
+        """
         throttled: float | None = None
-        if self._rate_limiter is not None:
+        if self._rate_limiter is not None and not (request.for_watch and attempts.number == 1):
             began_at = trio.current_time()
             await self._rate_limiter.wait()
-            throttled = trio.current_time() - began_at
-            self._wait_log.record(throttled, outgoing.where or f"{outgoing.method} {outgoing.path}")
-        borrower = object()  # not the task, which may send a request while it reads a list
+            if not request.for_watch:
+                throttled = trio.current_time() - began_at
+                self._wait_log.record(throttled, request.what)
         await trio.lowlevel.checkpoint_if_cancelled()  # before anything is sent
-        try:  # each turn of the loop that nothing needs costs as much as parsing a response
-            self._limiter.acquire_on_behalf_of_nowait(borrower)
-        except trio.WouldBlock:
-            await self._limiter.acquire_on_behalf_of(borrower)
-        try:
-            yield throttled
-        finally:
-            self._limiter.release_on_behalf_of(borrower)
+        if not request.for_watch:
+            # The borrower is the request and not the task, which may send another request while it reads a list.
+            try:  # acquire_on_behalf_of() would execute a checkpoint, which costs as much CPU as parsing a response
+                self._limiter.acquire_on_behalf_of_nowait(attempts)
+            except trio.WouldBlock:
+                await self._limiter.acquire_on_behalf_of(attempts)
+        return throttled
 
-    @asynccontextmanager
-    async def _limited_watch(self, attempts: Retries) -> AsyncGenerator[float | None, None]:
-        """As :meth:`_limited`, for a watch: attempts after the first one wait, and only for the rate limiter."""
-        if self._rate_limiter is not None and attempts.number > 1:
-            await self._rate_limiter.wait()
-        yield None
+    def _end_turn(self, request: Request, attempts: Retries) -> None:
+        if not request.for_watch:
+            self._limiter.release_on_behalf_of(attempts)
 
     async def _send_in_time(
-        self, outgoing: Outgoing, attempt: int, throttled: float | None
+        self, request: Request, attempt: int, throttled: float | None
     ) -> tuple[ByteStream, bytes, Credential]:
-        if self.request_timeout is None or outgoing.for_watch:
-            return await self._send(outgoing, attempt, throttled)
+        if self.request_timeout is None or request.for_watch:
+            return await self._send(request, attempt, throttled)
         with trio.move_on_after(self.request_timeout):
-            return await self._send(outgoing, attempt, throttled)
-        where = outgoing.where or f"{outgoing.method} {outgoing.path}"
+            return await self._send(request, attempt, throttled)
+        where = request.what
         problem = f"no response within {self.request_timeout:g} s"
         raise ConnectionFailedError(f"{where}: {self.health.server_text}: {problem}")
 
     async def _send(
-        self, outgoing: Outgoing, attempt: int, throttled: float | None
+        self, request: Request, attempt: int, throttled: float | None
     ) -> tuple[ByteStream, bytes, Credential]:
         """Send a request once; with a limit, receive the whole body."""
-        method, limit, where = outgoing.method, outgoing.limit, outgoing.where
-        for_watch = outgoing.for_watch
+        method, limit, where = request.method, request.limit, request.where
+        for_watch = request.for_watch
         credential = await self.obtain_credential()
-        sent_at = trio.current_time()
+        sent_at = 0.0 if self._observer is None else trio.current_time()
         code: int | None = None
         body: ByteStream | None = None
         try:
             try:
-                request = self._requests.of(outgoing, has_targets=self.health.has_probes)  # they are of a network
-                if credential.authorization is not None:  # httpx has what it builds a request from in local variables
-                    request.headers["Authorization"] = credential.authorization.reveal()
-                is_watch = for_watch and method == "GET"  # a write is neither ended nor sent again when others are
-                response = await self._generations.send(request, credential, for_watch=is_watch)
-                bound = limit or (None if for_watch else "list_bytes")
-                create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
-                body = create(response, self.health.server_text, self.health, self.limits, limit=bound)
+                is_watch = for_watch and method == "GET"  # writes are not ended when certificates change
+                response, generation = await self._generations.send(request, credential, for_watch=is_watch)
+                body = ByteStream._create(
+                    response,
+                    generation,
+                    self.health,
+                    self.limits,
+                    limit=limit,
+                    where=where,
+                    accepts_gzip=request.accepts_gzip,
+                )
                 received = b"" if limit is None else await body._read_whole()
                 code = body.code
             except CONNECTION_ERRORS as exc:
@@ -458,7 +453,7 @@ class Transport(metaclass=NoPublicConstructor):
                 self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
             self.health.record_response()
             if "warning" in body.headers:
-                where = where or f"{method} {outgoing.path}"
+                where = request.what
                 report_warnings(self._warning_handler, body.warnings, where=where, server=self.server)
         except BaseException:
             if body is not None:  # of an observer or a handler
@@ -493,3 +488,4 @@ class Transport(metaclass=NoPublicConstructor):
 
     def _close(self) -> None:
         self.health.close()
+        self._generations.close()

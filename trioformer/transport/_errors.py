@@ -1,8 +1,4 @@
-"""Maps the errors of httpx to one line with the server, what failed, and what to do.
-
-h11 quotes lines that are not valid in its errors, and such a line may be a part of a body.
-So the text about an invalid response is one of a few fixed ones, and h11's is removed from the causes.
-"""
+"""Maps the errors of httpx to one line with the server, what failed, and what to do."""
 
 from __future__ import annotations
 
@@ -89,45 +85,46 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
     (httpx.TransportError, "the request failed ({error})"),
 )
 
-# What an error of h11 or httpcore about a response begins with, and what is said of it.
-_INVALID: Final[Mapping[str, str]] = {
-    "peer closed connection without sending complete message body": "the connection closed before the end of the body",
-    "Server disconnected": "the server closed the connection without a response",
-    "illegal status line": "the status line is not valid",
-    "no response line": "the status line is not valid",
-    "InformationalResponse status_code": "the status code is not valid",
-    "Response status_code": "the status code is not valid",
-    "illegal header": "a header is not valid",
-    "Illegal header": "a header is not valid",
-    "continuation line": "a header is not valid",
-    "conflicting Content-Length": "Content-Length is not valid",
-    "bad Content-Length": "Content-Length is not valid",
-    "multiple Transfer-Encoding": "Transfer-Encoding is not valid",
-    "Only Transfer-Encoding": "Transfer-Encoding is not valid",
-    "illegal chunk": "the size of a chunk is not valid",
-    "malformed chunk": "a chunk of the response is longer than its size",
-    "Receive buffer too long": "the headers are too long",
-    "Invalid URL in location": "the Location is not valid",
+_NO_RESPONSE: Final = "the server closed the connection without a response"
+_EARLY_END: Final = "the connection closed before the end of the body"
+_EARLY_ENDS: Final[Mapping[str, str]] = {
+    "Server disconnected": _NO_RESPONSE,
+    "peer closed connection without sending complete message body": _EARLY_END,
 }
-_FIXED: Final = {
-    *_INVALID.values(),
-    "a header contains a thousand spaces",  # of _chunks.py, as are the others that are not h11's
-    "the response does not begin with HTTP/",
-}
-_PROTOCOL_ERRORS: Final = ("ProtocolError", "RemoteProtocolError", "LocalProtocolError")
-"""Names of the classes of httpx, httpcore and h11 that quote what they refuse; h11 is imported when it is needed."""
+"""What errors of httpx's own transports begin with, and what is said of them."""
+
+
+class InvalidResponseError(httpx.RemoteProtocolError):
+    """What was received is not a response of HTTP/1.1; the text quotes nothing of it."""
+
+
+class EarlyEndError(httpx.RemoteProtocolError):
+    """The server has closed the connection before the end of a response, or before its beginning."""
+
+    def __init__(self, *, has_begun: bool) -> None:
+        super().__init__(_EARLY_END if has_begun else _NO_RESPONSE)
+
+
+def is_early_end(error: BaseException) -> bool:
+    """Whether an error is that of a response which did not end."""
+    return isinstance(error, EarlyEndError) or (
+        isinstance(error, httpx.RemoteProtocolError) and str(error).startswith((*_EARLY_ENDS, *_EARLY_ENDS.values()))
+    )
 
 
 def _remove_quotes(error: BaseException) -> None:
-    """Remove what protocol errors quote of a request or a response from an error and its causes."""
+    """Remove what protocol errors of other transports quote of a request or a response."""
     for cause in list(causes_of(error)):
         if type(cause).__name__ in _PROTOCOL_ERRORS:
             text = str(cause)
-            if text not in _FIXED:
-                found = (words for begin, words in _INVALID.items() if text.startswith(begin))
-                cause.args = (next(found, "the framing is not valid"),)
-            # The local variables are the bytes that have arrived; the error of a Location has a context that quotes it.
+            found = (words for begin, words in _EARLY_ENDS.items() if text.startswith(begin))
+            cause.args = (next(found, "the framing is not valid"),)
+            # The local variables are the bytes that have arrived.
             cause.__traceback__ = cause.__cause__ = cause.__context__ = None
+
+
+_PROTOCOL_ERRORS: Final = ("ProtocolError", "RemoteProtocolError", "LocalProtocolError")
+"""Names of the classes of httpx, httpcore and h11 that quote what they refuse; h11 is imported when it is needed."""
 
 
 def server_text(config: ClusterConfig) -> str:
@@ -236,7 +233,7 @@ def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes, groups included, which trio raises when it cannot connect to several addresses.
 
-    httpcore drops ``__cause__`` but passes the cause as an argument to its own error.
+    httpcore, below transports of the caller, drops ``__cause__`` but passes the cause as an argument to its own error.
     ``__context__`` is not followed: it may be an error that the caller is handling.
     """
     seen: set[int] = set()

@@ -29,28 +29,24 @@ from __future__ import annotations
 
 import math
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, cast, final
+from collections.abc import Callable
+from typing import Final, final
 
 import attrs
 import httpx
 import trio
 
-from ._credentials import Credential
 from ._errors import is_about_certificates
-from ._health import ServerHealth
-from ._tls import TLS
-
-if TYPE_CHECKING:
-    from ._pool import Connections  # which imports httpcore, a fifth of this library's import time
+from .auth._credentials import Credential
+from .auth._tls import TLS
+from .http._connection import ResponseStream
+from .http._httpx_transport import HTTPXTransport
+from .http._messages import Request
+from .http._pool import Pool
+from .policy._liveness import ServerHealth
 
 WATCH_LIST_PATIENCE: Final = 60.0
 """Seconds that a watch which begins with a list may go on after its connections were replaced."""
-
-GENERATION: Final = "trioformer.generation"
-"""The extension of a response that is the generation it was received on."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
@@ -61,14 +57,14 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 class Generation:
     """Connections that use the same certificates."""
 
-    requests: httpx.AsyncBaseTransport
+    requests: Pool | HTTPXTransport
     """Those for requests and lists."""
-    watches: httpx.AsyncBaseTransport
+    watches: Pool | HTTPXTransport
     """Those for watches, one each."""
     is_retired: bool = attrs.field(default=False, init=False)
     """Whether others have replaced them."""
 
-    def of(self, *, for_watch: bool) -> httpx.AsyncBaseTransport:
+    def of(self, *, for_watch: bool) -> Pool | HTTPXTransport:
         """Return the connections for one kind of request."""
         return self.watches if for_watch else self.requests
 
@@ -76,10 +72,10 @@ class Generation:
 @final
 @attrs.define(eq=False)
 class _Retired:
-    """A generation that was replaced: those that use TLS are pools of connections."""
+    """A generation that was replaced."""
 
-    requests: Connections
-    watches: Connections
+    requests: Pool
+    watches: Pool
     ends_at: float
     """When its watch-lists end, too."""
 
@@ -91,7 +87,7 @@ class _Retired:
 @final
 @attrs.define(eq=False)
 class Generations:
-    """The connections of a client; an async context manager that closes them.
+    """The connections of a client.
 
     Args:
         present: The first generation.
@@ -103,14 +99,12 @@ class Generations:
     present: Generation
     """The connections that the next request gets."""
     _tls: TLS | None = None
-    _open_pools: Callable[[ssl.SSLContext], tuple[Connections, Connections]] | None = None
+    _open_pools: Callable[[ssl.SSLContext], tuple[Pool, Pool]] | None = None
     _health: ServerHealth | None = None
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[_Retired] = attrs.field(factory=list, init=False)
     _sweep_at: float = attrs.field(default=math.inf, init=False)
     """When watch-lists of retired generations end: with the next look after that."""
-    _has_idle: bool = attrs.field(default=False, init=False)
-    """Whether retired generations may have idle connections."""
 
     def __attrs_post_init__(self) -> None:
         self._context = self._tls.context if self._tls is not None else None
@@ -140,13 +134,18 @@ class Generations:
         if self._health is not None:
             self._health.look_at = min(now + self._health.silence, self._sweep_at)
 
-    async def send(self, request: httpx.Request, credential: Credential, *, for_watch: bool) -> httpx.Response:
+    async def send(
+        self, request: Request, credential: Credential, *, for_watch: bool
+    ) -> tuple[ResponseStream, Generation]:
         """Send a request, and receive the head of its response.
 
         Args:
-            request: With a body that can be sent again.
-            credential: What its headers are from.
+            request: The request.
+            credential: What it is authenticated with.
             for_watch: Whether it is a watch, and so a GET.
+
+        Returns:
+            The response, and the connections that it was received on.
 
         Raises:
             ConfigError: The certificate of the credential is not valid.
@@ -155,12 +154,10 @@ class Generations:
         self.current(credential)
         may_renew = True
         while True:
-            if self._has_idle:
-                await self._close_idle()
             generation = self.present
             # no checkpoint between choosing the generation and giving it the request
             try:
-                response = await generation.of(for_watch=for_watch).handle_async_request(request)
+                return await generation.of(for_watch=for_watch).send(request, credential.authorization), generation
             except httpx.TransportError as exc:
                 if may_renew and is_about_certificates(exc):
                     may_renew = False
@@ -169,14 +166,12 @@ class Generations:
                 elif generation.is_retired and (for_watch or isinstance(exc, _NOT_SENT)):
                     continue
                 raise
-            response.extensions[GENERATION] = generation
-            return response
 
     def reject(self, used: object) -> bool:
         """Record that the server has refused a client's credential, or one side the other's certificate.
 
         Args:
-            used: The generation that the request was sent on, the extension :data:`GENERATION` of its response.
+            used: The generation that the request was sent on.
 
         Returns:
             Whether there are newer connections: of several requests that are refused, the first one finds the changes.
@@ -191,8 +186,10 @@ class Generations:
         assert self._open_pools is not None
         old, now = self.present, trio.current_time()
         self._context, self.present = context, Generation(*self._open_pools(context))
-        old.is_retired = self._has_idle = True
-        retired = _Retired(old.requests, old.watches, now + WATCH_LIST_PATIENCE)  # type: ignore[arg-type]  # with TLS they are pools
+        assert isinstance(old.requests, Pool)
+        assert isinstance(old.watches, Pool)
+        old.is_retired = True
+        retired = _Retired(old.requests, old.watches, now + WATCH_LIST_PATIENCE)
         self._retired = [*(each for each in self._retired if not each.is_empty), retired]
         retired.requests.retire()
         retired.watches.retire()
@@ -209,34 +206,15 @@ class Generations:
         self._retired = [each for each in self._retired if not each.is_empty]
         self._sweep_at = min((each.ends_at for each in self._retired if each.ends_at > now), default=math.inf)
 
-    async def _close_idle(self) -> None:
-        self._has_idle = False
-        for retired in list(self._retired):
-            await retired.requests.close_idle()
-            await retired.watches.close_idle()  # their sockets are closed already, but they are still counted as open
-
     async def _look(self) -> None:
         """Replace the connections if the files have changed, and end watch-lists in time; when no request does that."""
         assert self._tls is not None
         self._refresh(self._tls)
-        if self._has_idle:
-            await self._close_idle()
 
-    def _pools(self) -> Iterator[httpx.AsyncBaseTransport]:
-        yield from (self.present.requests, self.present.watches)
+    def close(self) -> None:
+        """Close all connections, those of retired generations, too."""
         for retired in self._retired:
-            yield from (retired.requests, retired.watches)
-
-    async def __aenter__(self) -> Generations:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pools = list(self._pools())
-        if self._open_pools is not None:
-            for pool in pools:
-                cast("Connections", pool).close()  # all at once: no request is sent while others are closed
-        async with AsyncExitStack() as closing:
-            for pool in pools:
-                closing.push_async_callback(pool.aclose)
+            retired.requests.close()
+            retired.watches.close()
+        self.present.requests.close()
+        self.present.watches.close()

@@ -19,25 +19,25 @@ from .._suggestions import check_sync, describe
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
-from ._auth import Authorization
 from ._connection import Transport
-from ._credentials import CredentialSource
 from ._errors import credential_text, server_text
-from ._exec import PluginPolicy
 from ._generations import Generation, Generations
-from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
-from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
-from ._outgoing import CONNECT_PATIENCE
-from ._request_headers import Header, RequestHeaders, impersonation_headers
-from ._retries import MAX_RETRIES
-from ._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
-from ._tls import TLS
+from ._request_headers import RequestHeaders, impersonation_headers
 from ._warnings import WarningHandler, WarningLog
+from .auth._credentials import Authorization, CredentialSource
+from .auth._exec_policy import PluginPolicy
+from .auth._tls import TLS
+from .http._httpx_transport import HTTPXTransport
+from .http._messages import Header
+from .http._network import Network
+from .http._pool import Origin, Pool
+from .policy._liveness import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
+from .policy._retries import MAX_RETRIES
+from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
 
 if TYPE_CHECKING:
-    from ._pool import Connections
     from ._proxy._route import Route
 
 IDLE_PERIOD: Final = 60.0
@@ -122,11 +122,11 @@ async def open_transport(
     warning_handler = WarningLog() if warning_handler is None else warning_handler
     check_sync(warning_handler, "warning_handler", "def on_warning(warning)")
     headers = _request_headers(config, user_agent, compression, is_in_process=http_transport is not None)
-    check_host_names(config)
     if http_transport is not None:
         credentials = credentials or _credentials(config, plugin_policy)
         health = ServerHealth._create(server_text(config), None, credential_text=credential_text(config))
-        generations = Generations(Generation(_Borrowed(http_transport), _Borrowed(http_transport)))
+        sender = HTTPXTransport(http_transport, config.server, config.tls_server_name)
+        generations = Generations(Generation(sender, sender))
     else:
         tls: TLS | None = None
         if config.server.startswith("https:"):
@@ -138,35 +138,44 @@ async def open_transport(
         from ._proxy._find import find_route  # noqa: PLC0415  # not for a transport of the caller
 
         route = find_route(config.server, proxy_url, source=config.source)
-        probes = _probe_connection(config, tls, headers, credentials, route)
+        try:
+            origin = Origin.of(config.server, config.tls_server_name)
+        except httpx.InvalidURL as exc:
+            raise ConfigError(f"is not a valid URL: {exc}", file=config.source, key="server") from None
         health = ServerHealth._create(
             server_text(config),
-            probes,
+            ProbeConnection(
+                origin,
+                tls,
+                Network(route=route, context=None if tls is None else tls.context, socket_options=socket_options()),
+                headers.of(accept="application/json", content_type=None, accepts_gzip=False),
+                credentials,
+                forwarded=None if route is None else route.forwarded,
+            ),
             silence=silence,
             patience=probe_patience,
             credential_text=credential_text(config),
         )
-        open_pools = partial(_open_pools, limits=limits, route=route, health=health)
+        open_pools = partial(_open_pools, origin=origin, limits=limits, route=route, health=health)
         first = Generation(*open_pools(None if tls is None else tls.context))
         generations = Generations(first, tls, open_pools, health)
-    async with generations:
-        transport = Transport._create(
-            config,
-            generations=generations,
-            health=health,
-            credentials=credentials,
-            headers=headers,
-            rate_limiter=rate_limiter,
-            warning_handler=warning_handler,
-            observer=observer,
-            limits=limits,
-            max_retries=retries,
-        )
-        with credentials.in_use():
-            try:
-                yield transport
-            finally:
-                transport._close()
+    transport = Transport._create(
+        config,
+        generations=generations,
+        health=health,
+        credentials=credentials,
+        headers=headers,
+        rate_limiter=rate_limiter,
+        warning_handler=warning_handler,
+        observer=observer,
+        limits=limits,
+        max_retries=retries,
+    )
+    with credentials.in_use():
+        try:
+            yield transport
+        finally:
+            transport._close()
 
 
 def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:
@@ -176,7 +185,7 @@ def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSourc
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
-    from ._exec._source import PluginCredentials  # noqa: PLC0415  # most clients have no plugin
+    from .auth._exec_source import PluginCredentials  # noqa: PLC0415  # most clients have no plugin
 
     return PluginCredentials(config, policy)
 
@@ -218,54 +227,22 @@ def pays_to_compress(config: ClusterConfig) -> bool:
     return not (config.in_cluster or is_loopback)
 
 
-class _Borrowed(httpx.AsyncBaseTransport):
-    """The caller's transport, which is not closed with the client that uses it."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._transport = transport
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._transport.handle_async_request(request)
-
-
 def _open_pools(
-    context: ssl.SSLContext | None, *, limits: Limits, route: Route | None, health: ServerHealth
-) -> tuple[Connections, Connections]:
+    context: ssl.SSLContext | None, *, origin: Origin, limits: Limits, route: Route | None, health: ServerHealth
+) -> tuple[Pool, Pool]:
     """Make the pools of connections for requests and for watches."""
-    # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
-    from ._pool import Connections  # noqa: PLC0415
 
-    pool = partial(
-        Connections,
-        context,
-        socket_options=socket_options(),
-        idle_period=IDLE_PERIOD,
-        limits=limits,
-        route=route,
-    )
-    return pool(), pool(health=health)
+    def pool(verified: ServerHealth | None) -> Pool:
+        return Pool(
+            origin,
+            context,
+            Network(verified, route=route, context=context, socket_options=socket_options()),
+            idle_period=IDLE_PERIOD,
+            forwarded=None if route is None else route.forwarded,
+            header_bytes=limits.header_bytes,
+        )
 
-
-def _probe_connection(
-    config: ClusterConfig, tls: TLS | None, headers: RequestHeaders, credentials: CredentialSource, route: Route | None
-) -> ProbeConnection:
-    from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
-
-    return HTTPProbeConnection(
-        config.server,
-        partial(
-            connect,
-            config.server,
-            tls,
-            server_name=config.tls_server_name,
-            socket_options=socket_options(),
-            patience=CONNECT_PATIENCE,
-            route=route,
-        ),
-        headers.of(accept="application/json", content_type=None, accepts_gzip=False),
-        credentials,
-        forwarded=None if route is None else route.forwarded,
-    )
+    return pool(None), pool(health)
 
 
 def socket_options() -> list[tuple[int, int, int]]:

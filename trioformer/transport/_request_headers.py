@@ -11,12 +11,14 @@ from typing import Final, final
 import attrs
 
 from ..kubeconfig import Impersonation
+from .http._messages import Header, Headers
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NOT_IN_A_NAME: Final = re.compile(rb"[^0-9A-Za-z!#$&'*+.^_`|~-]")
 """What the name of a header must not contain (RFC 9110), and ``%``, which begins an escape."""
 
-Header = tuple[bytes, bytes]
+_MAX_MADE: Final = 64
+"""Combinations that are kept; a program uses a few, unless its raw requests have headers of their own."""
 
 
 @final
@@ -31,8 +33,14 @@ class RequestHeaders:
     impersonation: tuple[Header, ...] = ()
     """The user that the requests are made for."""
 
-    def of(self, *, accept: str, content_type: str | None, accepts_gzip: bool) -> list[Header]:
+    _made: dict[tuple[str, str | None, bool], Headers] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    """Those of requests that were sent."""
+
+    def of(self, *, accept: str, content_type: str | None, accepts_gzip: bool) -> Headers:
         """Return the headers of a request."""
+        key = (accept, content_type, accepts_gzip)
+        if (made := self._made.get(key)) is not None:
+            return made
         headers = [
             (b"Accept", accept.encode()),
             (b"Accept-Encoding", b"gzip" if accepts_gzip else b"identity"),
@@ -41,7 +49,10 @@ class RequestHeaders:
         ]
         if content_type is not None:
             headers.append((b"Content-Type", content_type.encode()))
-        return headers
+        if len(self._made) >= _MAX_MADE:
+            self._made.clear()
+        made = self._made[key] = Headers(headers)
+        return made
 
 
 def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:

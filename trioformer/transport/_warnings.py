@@ -20,8 +20,6 @@ _log: Final = logging.getLogger("trioformer.transport")
 
 CODE: Final = 299
 """The code of a warning that is for the user; API servers send no other one."""
-MAX_WARNINGS: Final = 64
-"""Warnings of one response; kube-apiserver sends at most 4 KiB of them."""
 MAX_REMEMBERED: Final = 1024
 """Texts that are remembered so that each is logged once; the oldest is forgotten first."""
 
@@ -73,15 +71,11 @@ def parse_warnings(headers: Iterable[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def report_warnings(handler: WarningHandler, headers: Iterable[str], *, where: str, server: str) -> None:
-    """Call the handler with each warning of a response, but no more than 64."""
-    left = MAX_WARNINGS
+    """Call the handler with each warning of a response."""
     for code, agent, text in parse_warnings(headers):
         line = one_line(text)
         if code == CODE and line:
             handler(ServerWarning(text=line, agent=one_line(agent, longest=253), where=where, server=server))
-        left -= 1
-        if not left:
-            return
 
 
 @final

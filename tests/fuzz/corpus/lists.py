@@ -42,12 +42,6 @@ def nested(levels: int) -> bytes:
     return b'{"metadata":{"name":"bad","namespace":"default"},"spec":%s1%s}' % (b'{"a":' * levels, b"}" * levels)
 
 
-def deep_items_twice() -> Listing:
-    items = (Item(nested(1_100), False), good(1))
-    page = Page(items, Reply(pieces=(envelope(items, b'"resourceVersion":"77"', b',"items":[]'),)), is_changed=True)
-    return Listing("Pod", (page,))
-
-
 CASES: Mapping[str, Callable[[], Listing]] = {
     "a name that is a path": lambda: beside(b'{"metadata":{"name":"../../api/v1/secrets/x","namespace":"default"}}'),
     "an object of another namespace": lambda: beside(b'{"metadata":{"name":"bad","namespace":"kube-system"}}'),
@@ -70,12 +64,7 @@ CASES: Mapping[str, Callable[[], Listing]] = {
     "a continue token that is a number": lambda: around(b'"resourceVersion":"77","continue":7'),
     "a continue token twice": lambda: around(b'"resourceVersion":"77","continue":"same"', pages=2),
     "a version that is a list": lambda: around(b'"resourceVersion":["77"]'),
-    "pages without end": lambda: Listing("Pod", (), is_endless=True),
     "an object of 20 MB": lambda: beside(b'{"metadata":{"name":"bad","namespace":"default"},"x":"%s"}' % (b"x" * 20_000_000)),
-    "items twice": lambda: around(b'"resourceVersion":"77"', b',"items":[]'),
-    "two items, both with objects": lambda: around(b'"resourceVersion":"77"', b',"items":[%s]' % good(3).data),
-    "items twice beside levels": lambda: around(b'"resourceVersion":"77"', b',"x":%s%s,"items":[]' % (b"[" * 600, b"]" * 600)),
-    "items twice behind an object of many levels": deep_items_twice,
     "a good object between two with half of a quote": lambda: beside(b'{"metadata":{"name":"bad}}', good(3).data, b'{"metadata":{"name":"bad}}'),
     "a good object between two quotes in brackets": lambda: beside(b'{"a":["}', good(3).data, b'{"b":"]}'),
     "two metadata": lambda: around(b'"resourceVersion":"77"', b',"metadata":{"resourceVersion":"78"}'),

@@ -12,7 +12,7 @@ import trio
 from ...errors import CopyFailedError
 from ...models.core_v1 import Pod
 from .._api import Api, check_api
-from .._paths import ObjectName
+from .._object_ref import ObjectRef
 from .._processes import PodProcess, ProcessOutput
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
@@ -25,7 +25,7 @@ _MAX_LINKS: Final = 40
 
 async def copy_from_pod(
     api: Api[Pod],
-    name: str | ObjectName,
+    name: str | ObjectRef | Pod,
     source: str,
     target: str | os.PathLike[str],
     *,

@@ -12,7 +12,7 @@ import trio
 from ...errors import CopyFailedError, TrioformerError
 from ...models.core_v1 import Pod
 from .._api import Api, check_api
-from .._paths import ObjectName
+from .._object_ref import ObjectRef
 from .._processes import PodProcess, ProcessInput
 from ._pack import Packer
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
@@ -37,7 +37,7 @@ _OWN_MODES: Final = "--no-same-permissions --no-same-owner -xmf"
 
 async def copy_to_pod(
     api: Api[Pod],
-    name: str | ObjectName,
+    name: str | ObjectRef | Pod,
     source: str | os.PathLike[str],
     target: str,
     *,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+from typing import final
 
 import attrs
 import httpx
 
 from ._failure import CREDENTIALS_REQUIRED, rejected
 from ._proxy import Proxy
-
-_Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 
 @final
@@ -20,16 +18,14 @@ class ForwardedRequests:
 
     _proxy: Proxy
 
-    def target(self, url: httpx.URL, path: bytes) -> bytes:
-        """Return the target of a request for a path, query included, of the server of a URL."""
-        return b"http://" + url.netloc + path
+    def target(self, netloc: bytes, path: bytes) -> bytes:
+        """Return the target of a request for a path, query included, of a server."""
+        return b"http://" + netloc + path
 
-    def headers(self, headers: _Headers) -> _Headers:
-        """Add what the proxy requires."""
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return what the proxy requires."""
         authorization = self._proxy.authorization
-        if authorization is None:
-            return headers
-        return [*headers, (b"Proxy-Authorization", authorization.reveal().encode("ascii"))]
+        return [] if authorization is None else [(b"Proxy-Authorization", authorization.reveal().encode("ascii"))]
 
     def check(self, code: int) -> None:
         """Check the code of a response.

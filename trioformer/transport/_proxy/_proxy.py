@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
@@ -12,8 +11,7 @@ import httpx
 
 from ..._secret import Secret
 from ...errors import ConfigError
-from .._credentials import basic_authorization
-from .._host_names import check_for_tls
+from ..auth._credentials import basic_authorization
 
 SOCKS5: Final = "socks5"
 _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
@@ -130,10 +128,9 @@ def _netloc(url: Secret[str]) -> Secret[str]:
 
 
 def _ascii_host(host: str) -> str:
-    """Encode a host name; empty if httpx, DNS or TLS would not take it."""
+    """Encode a host name; empty if httpx would not take it."""
     try:
         name = httpx.URL(f"http://{host}").raw_host.decode("ascii")
-        check_for_tls(name)
-    except (httpx.InvalidURL, ValueError, ssl.SSLError):  # an SSLError: it is too long
+    except (httpx.InvalidURL, ValueError):
         return ""
     return name if _NAME.fullmatch(name) or ":" in name else ""

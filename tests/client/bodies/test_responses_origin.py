@@ -1,0 +1,73 @@
+"""An error of the server says which server it was, from which configuration, and how the user was authenticated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.client.bodies.test_responses_failures import CALLS
+from tests.support.kubeconfigs import kubeconfig
+from tests.support.scripted_http import InMemory, response
+from trioformer.client import open_client
+from trioformer.errors import StatusError
+from trioformer.kubeconfig import ClusterConfig, ExecConfig, load_config
+
+SERVER = "https://api.test"
+SECRET = "s3cret"
+V1 = "client.authentication.k8s.io/v1"
+
+
+async def error_of(config: ClusterConfig, reply: httpx.Response, call: str = "get") -> StatusError:
+    transport = InMemory([reply], scripts_version=True)
+    async with open_client(config, http_transport=transport, retries=0) as client:
+        with pytest.raises(StatusError) as caught:
+            await CALLS[call](client)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "none, so the user is anonymous"),
+        ({"token": SECRET}, "token"),
+        ({"username": "jane", "password": SECRET}, "user name 'jane' and password"),
+        ({"client_certificate_file": "/pki/c.crt", "client_key_file": "/pki/c.key"}, "client certificate /pki/c.crt"),
+        ({"client_certificate_data": b"x", "client_key_data": b"x"}, "client certificate"),
+        ({"client_certificate_data": b"x", "client_key_data": b"x", "token": SECRET}, "token and client certificate"),
+        # A plugin is not used beside a token, so the error must not send its reader there.
+        ({"token": SECRET, "exec": ExecConfig(api_version=V1, command="aws")}, "token"),
+    ],
+)
+@pytest.mark.parametrize("code", [401, 403])
+async def test_a_rejected_credential_is_named_without_its_secret(code: int, given: dict[str, Any], text: str) -> None:
+    error = await error_of(ClusterConfig(server=SERVER, **given), response(code, "no"))
+    assert error.__notes__ == [f"server: {SERVER}; credential: {text}"]
+    assert SECRET not in str(error)
+
+
+async def test_the_token_file_that_was_used_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(SECRET)
+    error = await error_of(ClusterConfig(server=SERVER, token_file=str(file)), response(401, "no"))
+    assert error.__notes__ == [f"server: {SERVER}; credential: token file {file}"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_the_error_of_every_call_names_server_context_and_file(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(json.dumps(kubeconfig()))
+    file.chmod(0o600)
+    config = load_config(kubeconfig=file, environ={})
+    error = await error_of(config, response(503, "<html><title>down</title></html>"), call)
+    assert error.__notes__ == [f"server: {config.server} (context {config.context} of {file})"]
+
+
+async def test_the_error_event_of_a_watch_names_the_server() -> None:
+    status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
+    reply = response(200, json.dumps({"type": "ERROR", "object": status}) + "\n")
+    error = await error_of(ClusterConfig(server=SERVER), reply, "watch")
+    assert error.__notes__ == [f"server: {SERVER}"]

@@ -1,0 +1,438 @@
+"""Objects that cannot be decoded: each is reported, and the others are handled."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+import trio
+
+from tests.support.scripted_http import InMemory, Step, response
+from trioformer._util import Slices
+from trioformer.client import Api, Undecodable, open_client
+from trioformer.client.bodies._undecodable import undecodable_frame, undecodable_item
+from trioformer.errors import DecodeError, ExpiredError, LimitExceededError, StatusError, UnexpectedResponseError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import KubernetesObject, ResourceInfo
+from trioformer.models.core_v1 import Pod
+
+Reported = list[Undecodable]
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Widget(KubernetesObject):
+    __resource__: ClassVar[ResourceInfo] = ResourceInfo(
+        group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True
+    )
+
+
+def compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def body_of(name: str = "a", kind: str = "Pod", **metadata: Any) -> dict[str, Any]:
+    return {"kind": kind, "apiVersion": "v1", "metadata": {"name": name, "namespace": "shop", **metadata}}
+
+
+def event(obj: object, type_: str = "ADDED") -> bytes:
+    return compact({"type": type_, "object": obj}) + b"\n"
+
+
+def listing(*items: bytes, kind: str = "PodList", api_version: str = "v1") -> bytes:
+    head = compact({"kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": "7"}})
+    return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
+
+
+@asynccontextmanager
+async def api_over(*bodies: bytes | list[Step], kind: type[KubernetesObject] = Pod) -> AsyncIterator[Api[Any]]:
+    replies = [response(200, *([body] if isinstance(body, bytes) else body)) for body in bodies]
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory([*replies])) as client:
+        yield client.api(kind, "shop")
+
+
+ODD_OBJECTS = [
+    pytest.param(b"{}", "", "metadata", id="no metadata"),
+    pytest.param(b'{"metadata":null}', "", "metadata", id="metadata is null"),
+    pytest.param(b'{"metadata":[]}', "", "metadata", id="metadata is not an object"),
+    pytest.param(b'{"metadata":{"namespace":"shop"}}', "", "a Pod without a name", id="no name"),
+    pytest.param(b'{"metadata":{"name":""}}', "", "a Pod without a name", id="the name is empty"),
+    pytest.param(b'{"metadata":{"name":7,"namespace":"shop"}}', "", "name", id="the name is a number"),
+    pytest.param(b'{"metadata":{"name":["a"]}}', "", "name", id="the name is a list"),
+    pytest.param(b'{"metadata":{"name":"a","namespace":{}}}', "", "namespace", id="the namespace is an object"),
+    pytest.param(b'{"metadata":{"name":null,"namespace":null}}', "", "a Pod without a name", id="the name is null"),
+    pytest.param(b'{"metadata":{"name":"a","namespace":null,"uid":7}}', "a", "uid", id="the namespace is null"),
+    pytest.param(
+        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "shop/a",
+        "too many levels",
+        id="100,000 levels",
+    ),
+    pytest.param(
+        b'{"spec":' + b'{"metadata":{"name":"b"},"a":' * 100_000 + b"1" + b"}" * 100_000 + b',"metadata":{"name":"a"}}',
+        "a",
+        "too many levels",
+        id="100,000 levels before the metadata",
+    ),
+    pytest.param(b'{"metadata":{"name":"a","namespace":"shop","uid":7}}', "shop/a", "uid", id="the uid is a number"),
+    pytest.param(b'{"metadata":{"name":"\xff"}}', "", "utf-8", id="the name is not UTF-8"),
+    pytest.param(
+        b'{"kind":"Service","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}',
+        "shop/a",
+        "a Service, not a Pod",
+        id="another kind",
+    ),
+    pytest.param(
+        b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"rows":[]}',
+        "",
+        "a Table, not a Pod",
+        id="a Table",
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "key", "text"), ODD_OBJECTS)
+async def test_an_undecodable_item_is_reported_and_the_others_are_listed(raw: bytes, key: str, text: str) -> None:
+    reported: Reported = []
+    body = listing(compact(body_of("before")), raw, compact(body_of("after")))
+    async with api_over(body, body, body) as pods:
+        for list_ in (pods.list, pods.list_page):
+            found = await list_(on_undecodable=reported.append)
+            assert [pod.name for pod in found] == ["before", "after"]
+            assert found.resource_version == "7"
+        with pytest.raises(UnexpectedResponseError, match=text):
+            await pods.list()
+    assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "")] * 2
+    assert type(reported[0].error) is DecodeError
+    assert str(reported[0].error).startswith("list pods in namespace shop: ")
+    assert text in str(reported[0].error)
+
+
+@pytest.mark.parametrize(("raw", "key", "text"), ODD_OBJECTS)
+async def test_an_undecodable_frame_is_reported_and_the_watch_continues(raw: bytes, key: str, text: str) -> None:
+    reported: Reported = []
+    frames = event(body_of("before")) + b'{"type":"MODIFIED","object":' + raw + b"}\n" + event(body_of("after"))
+    async with api_over(frames, frames) as pods:
+        async with pods.watch(on_undecodable=reported.append) as events:
+            assert [found.object.name async for found in events] == ["before", "after"]
+        async with pods.watch() as events:
+            assert [found.object.name for found in await events.receive_batch()] == ["before"]
+            for _ in range(2):
+                with pytest.raises(DecodeError, match=text):
+                    await events.receive_batch()
+    assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "MODIFIED")]
+    assert str(reported[0].error).startswith("watch pods in namespace shop: ")
+
+
+async def test_a_list_without_a_handler_names_the_object_and_not_the_address() -> None:
+    deep = b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    async with api_over(*[listing(compact(body_of("before")), deep)] * 2) as pods:
+        for list_ in (pods.list, pods.list_page):
+            with pytest.raises(UnexpectedResponseError) as caught:
+                await list_()
+            assert str(caught.value) == (
+                "list pods in namespace shop: an object, shop/a: cannot decode an object's metadata: "
+                "it has too many levels of arrays and objects; up to 128 are supported; "
+                "correct it, or pass on_undecodable to receive the others"
+            )
+
+
+async def test_other_tasks_run_while_the_key_of_an_object_is_searched() -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await trio.lowlevel.checkpoint()
+
+    item = b'{"spec":' + b"[{}," * 50_000 + b"1" + b"]" * 50_000 + b',"metadata":{"name":"a"}}'
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        assert (await undecodable_item("Pod", item, DecodeError("x"), Slices())).key == "a"
+        in_item = ticks
+        assert (await undecodable_frame("Pod", b'{"type":"ADDED","object":' + item + b"}", DecodeError("x"))).key == "a"
+        nursery.cancel_scope.cancel()
+    assert in_item > 5
+    assert ticks > in_item + 5
+
+
+async def test_a_string_without_an_end_is_read_once() -> None:
+    began = time.thread_time()
+    frame = b'{"type":"ADDED","object":{"spec":{"a":{"b":"' + b"x" * 100_000 + b"}}"
+    found = await undecodable_frame("Pod", frame, DecodeError("x"))
+    assert time.thread_time() - began < 2  # 0.001 s; once for each of its bytes, 8 s
+    assert (found.key, found.event_type) == ("", "ADDED")
+
+
+async def test_each_undecodable_frame_of_a_chunk_lets_other_tasks_run() -> None:
+    seen: list[int] = []
+    reported: Reported = []
+
+    async def tick() -> None:
+        while True:
+            seen.append(len(reported))
+            await trio.lowlevel.checkpoint()
+
+    async with api_over(b'{"type":"X"}\n' * 1_000) as pods, trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        async with pods.watch(on_undecodable=reported.append) as events:
+            assert [found async for found in events] == []
+        nursery.cancel_scope.cancel()
+    assert len(reported) == 1_000
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= 2
+
+
+NAMED = b'{"metadata":{"name":"a"}}'
+SPACED = b'{"metadata":{"name":"a","namespace":"b"}}'
+
+
+@pytest.mark.parametrize(
+    ("frame", "raw", "key", "type_"),
+    [
+        (b"<html>", b"<html>", "", ""),
+        (b"7", b"7", "", ""),
+        (b'{"type":"ADDED"}', b'{"type":"ADDED"}', "", "ADDED"),
+        (b'{"type":"ADDED","object":null}', b'{"type":"ADDED","object":null}', "", "ADDED"),
+        (b'{"type":"ADDED","object":[' + NAMED + b"]}", b'{"type":"ADDED","object":[' + NAMED + b"]}", "", "ADDED"),
+        (b'{"type":"RENAMED","object":' + NAMED + b"}", NAMED, "a", "RENAMED"),
+        (b'{"type" : "RENAMED", "object" : ' + SPACED + b" }", SPACED, "b/a", "RENAMED"),
+        (b"[" * 100_000, b"[" * 100_000, "", ""),
+    ],
+)
+async def test_a_frame_that_is_not_an_event_is_reported_with_its_known_parts(
+    frame: bytes, raw: bytes, key: str, type_: str
+) -> None:
+    reported: Reported = []
+    async with (
+        api_over(event(body_of("before")) + frame + b"\n" + event(body_of("after"))) as pods,
+        pods.watch(on_undecodable=reported.append) as events,
+    ):
+        assert [found.object.name async for found in events] == ["before", "after"]
+    assert [(one.key, one.raw, one.event_type) for one in reported] == [(key, raw, type_)]
+
+
+async def test_the_repr_of_an_undecodable_object_omits_its_bytes() -> None:
+    reported: Reported = []
+    async with api_over(listing(b'{"secret":"password"}')) as pods:
+        await pods.list(on_undecodable=reported.append)
+    assert "<21 bytes>" in repr(reported[0])
+    assert "password" not in repr(reported[0])
+
+
+async def test_undecodable_frames_are_reported_when_they_arrive_in_pieces() -> None:
+    reported: Reported = []
+    bad = b'{"type":"ADDED","object":{}}\n'
+    async with (
+        api_over([bad[:9], bad[9:], bad + bad[:5], bad[5:] + event(body_of("a"))]) as pods,
+        pods.watch(on_undecodable=reported.append) as events,
+    ):
+        for number in (1, 2, 3):
+            assert [found.object.name for found in await events.receive_batch()] == (["a"] if number == 3 else [])
+            assert len(reported) == number
+        with pytest.raises(trio.EndOfChannel):
+            await events.receive_batch()
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        (b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}', ExpiredError),
+        (b'{"type":"ERROR","object":{}}', StatusError),
+        (b'{"type":"ERROR","object":null}', DecodeError),
+        (b'{"type":"ERROR"}', DecodeError),
+        (b'{"type":"ERROR","object":{"kind":"Status","message":"\xff"}}', DecodeError),
+        (b'{"type":"ERROR","object":{"kind":"Status"', DecodeError),
+    ],
+)
+async def test_an_error_event_raises_whatever_it_contains(frame: bytes, error: type[Exception]) -> None:
+    reported: Reported = []
+    async with (
+        api_over([event(body_of("before")) + frame + b"\n" + event(body_of("after")), None]) as pods,
+        pods.watch(on_undecodable=reported.append) as events,
+    ):
+        assert [found.object.name for found in await events.receive_batch()] == ["before"]
+        for _ in range(2):
+            with pytest.raises(error):
+                await events.receive_batch()
+    assert reported == []
+
+
+async def test_an_undecodable_frame_keeps_its_place_among_the_others() -> None:
+    seen: list[str] = []
+    bad = [b'{"type":"ADDED","object":{"metadata":{"name":"%s","uid":1}}}\n' % name for name in (b"b", b"c", b"e")]
+    frames = event(body_of("a")) + bad[0] + bad[1] + event(body_of("d")) + bad[2]
+    async with api_over(frames) as pods, pods.watch(on_undecodable=lambda found: seen.append(found.key)) as events:
+        for _ in range(4):
+            seen += [found.object.name for found in await events.receive_batch()]
+    assert seen == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("member", ["namespace", "uid", "resourceVersion"])
+async def test_a_null_in_the_metadata_reads_as_empty(member: str) -> None:
+    obj = body_of("a", **{"uid": "u", "resourceVersion": "7", member: None})
+    async with api_over(event(obj), listing(compact(obj))) as pods:
+        async with pods.watch() as events:
+            (found,) = await events.receive_batch()
+        (listed,) = await pods.list()
+    for pod in (found.object, listed):
+        assert (pod.namespace or "", pod.uid, pod.resource_version) == (
+            pod.metadata.namespace or "",
+            pod.metadata.uid,
+            pod.metadata.resource_version,
+        )
+        assert [pod.namespace or "", pod.uid, pod.resource_version].count("") == 1
+
+
+POD = {"metadata": {"name": "a", "namespace": "shop"}}
+LARGE = b'{"type":"MODIFIED","object":{"metadata":{"name":"b","namespace":"shop","resourceVersion":"8"},"a":"%s"}}\n'
+
+
+@pytest.mark.parametrize("handler", [True, False])
+@pytest.mark.parametrize("is_cut", [True, False])
+async def test_a_frame_over_the_limit_ends_the_watch_after_the_events_before_it(handler: bool, is_cut: bool) -> None:
+    reported: Reported = []
+    large = LARGE % (b"x" * 17_000_000)
+    bad = b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":1}}}\n'
+    steps = [event(POD) + bad * handler + large[: -1 if is_cut else None], *([None] if is_cut else [])]
+    async with (
+        api_over(steps) as pods,
+        pods.watch(on_undecodable=reported.append if handler else None) as events,
+    ):
+        assert len(await events.receive_batch()) == 1
+        if handler:
+            assert await events.receive_batch() == []
+        for _ in range(2):
+            with pytest.raises(
+                LimitExceededError, match=r"^watch pods in namespace shop: an event is too large"
+            ) as caught:
+                await events.receive_batch()
+    assert caught.value.limit == "object_bytes"
+    assert [found.key for found in reported] == ["a"] * handler
+
+
+async def test_two_tasks_cannot_receive_while_an_undecodable_frame_is_read() -> None:
+    deep = b'{"type":"ADDED","object":{"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+    frames = [deep + b',"metadata":{"name":"b%d","namespace":"shop"}}}\n' % number for number in range(2)]
+    reported: Reported = []
+    busy = 0
+    async with api_over(b"".join(frames) + event(POD)) as pods, pods.watch(on_undecodable=reported.append) as events:
+
+        async def receive() -> None:
+            nonlocal busy
+            try:
+                for _ in range(2):
+                    await events.receive_batch()
+            except trio.BusyResourceError:
+                busy += 1
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(receive)
+            nursery.start_soon(receive)
+    assert busy == 1
+    assert [found.key for found in reported] == ["shop/b0", "shop/b1"]
+
+
+async def test_bookmarks_need_no_name() -> None:
+    reported: Reported = []
+    frame = event({"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}}, "BOOKMARK")
+    async with api_over(frame) as pods, pods.watch(on_undecodable=reported.append) as events:
+        (found,) = await events.receive_batch()
+    assert (found.type, found.object.resource_version, reported) == ("BOOKMARK", "9", [])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}',
+        b'{ "kind" : "Pod", "metadata" : {"name":"a"}}',
+        b'{"metadata":{"name":"a"},"kind":"Pod"}',
+        b'{"metadata":{"name":"a"}}',
+        b'{"kind":"","metadata":{"name":"a"}}',
+        b'{"kind":null,"metadata":{"name":"a"}}',
+    ],
+)
+async def test_the_kind_may_be_missing_or_at_any_position(raw: bytes) -> None:
+    frames = b'{"type":"ADDED","object":' + raw + b"}\n"
+    async with api_over(frames, listing(raw)) as pods:
+        async with pods.watch() as events:
+            assert [found.object.name async for found in events] == ["a"]
+        assert [pod.name for pod in await pods.list()] == ["a"]
+
+
+async def test_an_exception_of_the_handler_is_raised_after_earlier_events() -> None:
+    def fail(found: Undecodable) -> None:
+        raise KeyError(found.key)
+
+    bad = b'{"type":"ADDED","object":{"metadata":{"name":"b","uid":1}}}\n'
+    async with (
+        api_over([event(body_of("a")) + bad + event(body_of("c")), None]) as pods,
+        pods.watch(on_undecodable=fail) as events,
+    ):
+        assert [found.object.name for found in await events.receive_batch()] == ["a"]
+        for _ in range(2):
+            with pytest.raises(KeyError, match="b"):
+                await events.receive_batch()
+
+
+async def test_an_exception_of_the_handler_ends_a_list() -> None:
+    def fail(found: Undecodable) -> None:
+        raise KeyError(found.key)
+
+    async with api_over(listing(b"{}")) as pods:
+        with pytest.raises(KeyError):
+            await pods.list(on_undecodable=fail)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}', "the server sent a Table"),
+        (b'{"kind":"Status","apiVersion":"v1","status":"Success"}', "the server sent a Status"),
+        (b"<title>Sign in</title>", "HTML titled 'Sign in'"),
+        (listing(kind="ServiceList"), "expected a list of Pod, but the server sent a ServiceList"),
+        (
+            listing(b'{"metadata":{"name":"a"}}', kind="ServiceList"),
+            "expected a list of Pod, but the server sent a ServiceList",
+        ),
+        (
+            listing(kind="PodMetricsList", api_version="metrics.k8s.io/v1"),
+            "expected a list of Pod, but the server sent a PodMetricsList",
+        ),
+        (listing(b'{"metadata":{"name":"a"}}', b'{"metadata":{"na}]'), "an incomplete list"),
+    ],
+)
+async def test_a_list_of_another_kind_raises_despite_a_handler(body: bytes, text: str) -> None:
+    reported: Reported = []
+    async with api_over(body) as pods:
+        with pytest.raises(UnexpectedResponseError, match=text):
+            await pods.list(on_undecodable=reported.append)
+    assert reported == []
+
+
+async def test_a_list_of_a_custom_kind_may_have_any_name() -> None:
+    item = compact({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    bare = b'{"metadata":{"name":"w"}}'
+    listings = (listing(*items, kind="Widgets", api_version="example.com/v1") for items in ([item], [], [bare]))
+    async with api_over(*listings, kind=Widget) as widgets:
+        assert [widget.name for widget in await widgets.list()] == ["w"]
+        assert len(await widgets.list()) == 0
+        with pytest.raises(UnexpectedResponseError, match="expected a list of Widget, but the server sent a Widgets"):
+            await widgets.list()
+
+
+async def test_managed_fields_are_removed_beside_an_undecodable_item() -> None:
+    reported: Reported = []
+    managed = compact(body_of("a", managedFields=[{"manager": "me"}]))
+    broken = b'{"metadata":{"name":7,"managedFields":[{"manager":"me"}]}}'
+    transport = InMemory([response(200, listing(managed, broken))])
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        pods = client.api(Pod, "shop", drop_managed_fields=True)
+        (found,) = await pods.list(on_undecodable=reported.append)
+    assert found.metadata.managed_fields == ()
+    assert [one.raw for one in reported] == [broken]

@@ -1,0 +1,832 @@
+"""The source of credentials that runs a plugin: when it runs, how often, and who waits for it."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import ssl
+import threading
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+import trustme
+
+from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential, has_ended
+from tests.support.scripted_http import AtStep, InMemory, complete, response, serving
+from trioformer._secret import Secret
+from trioformer.client import open_client
+from trioformer.client._internal import open_separate_client
+from trioformer.errors import ConfigError, ExecPluginError
+from trioformer.kubeconfig import ClusterConfig, ExecConfig, InteractiveMode
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
+from trioformer.transport import PluginPolicy
+from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport.auth._credentials import Credential
+from trioformer.transport.auth._exec_source import PluginCredentials
+
+CLIENT = trustme.CA().issue_cert("client@test")
+CHAIN = b"".join(blob.bytes() for blob in CLIENT.cert_chain_pems).decode()
+KEY = CLIENT.private_key_pem.bytes().decode()
+
+WALL = 1_700_000_000.0
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    return Plugin(tmp_path / "plugin")
+
+
+def source_of(plugin: Plugin, policy: PluginPolicy | None = None, **fields: Any) -> PluginCredentials:
+    config = ClusterConfig(server="https://x", exec=plugin.config(**fields), source="kube.yaml")
+    return PluginCredentials(config, policy or PluginPolicy(), wall_clock=lambda: WALL + trio.current_time())
+
+
+def bearer(found: Credential) -> str | None:
+    return None if found.authorization is None else found.authorization.reveal()
+
+
+def after(seconds: float) -> str:
+    """A time on the wall clock, as plugins write it."""
+    return (datetime.fromtimestamp(WALL, UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def error_of(source: PluginCredentials) -> str:
+    with pytest.raises(ExecPluginError) as caught:
+        await source.get()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("version", [V1, V1BETA1])
+async def test_a_token_of_a_plugin_is_the_bearer_token(plugin: Plugin, version: str) -> None:
+    """client-go: TestRefreshCreds"""
+    plugin.prints(credential(api_version=version, token="foo-bar"))
+    source = source_of(plugin, api_version=version)
+    assert bearer(source.latest) is None
+    found = await source.get()
+    assert bearer(found) == "Bearer foo-bar"
+    assert found.certificate is None
+    assert source.latest is found
+    assert plugin.info == {"kind": "ExecCredential", "apiVersion": version, "spec": {"interactive": False}}
+
+
+async def test_a_certificate_of_a_plugin_comes_with_its_key(plugin: Plugin) -> None:
+    plugin.prints(credential(clientCertificateData=CHAIN, clientKeyData=KEY))
+    found = await source_of(plugin).get()
+    assert found.authorization is None
+    assert found.certificate is not None
+    assert found.certificate.chain == Secret(CHAIN.encode())
+    assert found.certificate.key == Secret(KEY.encode())
+
+
+async def test_a_credential_without_expiry_is_obtained_once(plugin: Plugin, mock_clock) -> None:
+    source = source_of(plugin)
+    first = await source.get()
+    mock_clock.jump(1e9)
+    assert await source.get() is first
+    assert plugin.runs == 1
+
+
+async def test_a_credential_is_used_until_it_expires(plugin: Plugin, mock_clock) -> None:
+    source = source_of(plugin)
+    plugin.prints(credential(token="one", expirationTimestamp=after(100)))
+    await source.get()
+    plugin.prints(credential(token="two"))
+    mock_clock.jump(99)
+    assert bearer(await source.get()) == "Bearer one"
+    mock_clock.jump(1)
+    assert bearer(await source.get()) == "Bearer two"
+    assert plugin.runs == 2
+
+
+async def test_the_wall_clock_counts_too_since_a_machine_may_be_suspended(plugin: Plugin) -> None:
+    now = WALL
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    source = PluginCredentials(config, PluginPolicy(), wall_clock=lambda: now)
+    plugin.prints(credential(token="one", expirationTimestamp=after(100)))
+    await source.get()
+    now = WALL + 100
+    plugin.prints(credential(token="two"))
+    assert bearer(await source.get()) == "Bearer two"
+
+
+async def test_get_is_no_checkpoint_while_the_credential_is_valid(plugin: Plugin) -> None:
+    source = source_of(plugin)
+    await source.get()
+    with trio.testing.assert_no_checkpoints():
+        await source.get()
+
+
+async def test_each_run_gives_another_object_with_the_same_certificate(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one", clientCertificateData=CHAIN, clientKeyData=KEY))
+    source = source_of(plugin)
+    first = await source.get()
+    source.reject(first)
+    second = await source.get()
+    assert second is not first
+    assert second.is_equal(first)
+    assert second.certificate is first.certificate
+    plugin.prints(credential(token="two", clientCertificateData=CHAIN, clientKeyData=KEY))
+    source.reject(second)
+    third = await source.get()
+    assert not third.is_equal(second)
+    assert third.certificate is first.certificate
+    assert plugin.runs == 3
+
+
+async def test_another_certificate_is_another_object(plugin: Plugin) -> None:
+    """client-go: TestTLSCredentials"""
+    plugin.prints(credential(clientCertificateData=CHAIN, clientKeyData=KEY))
+    source = source_of(plugin)
+    first = await source.get()
+    other = trustme.CA().issue_cert("other@test")
+    key = other.private_key_pem.bytes().decode()
+    plugin.prints(credential(clientCertificateData=other.cert_chain_pems[0].bytes().decode(), clientKeyData=key))
+    source.reject(first)
+    assert (await source.get()).certificate is not first.certificate
+
+
+async def test_another_certificate_is_used_on_a_new_connection(plugin: Plugin) -> None:
+    """client-go: TestTLSCredentials"""
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    users = [authority.issue_cert(f"{name}@test") for name in ("one", "two")]
+    one, two = (
+        credential(
+            clientCertificateData=user.cert_chain_pems[0].bytes().decode(),
+            clientKeyData=user.private_key_pem.bytes().decode(),
+        )
+        for user in users
+    )
+    async with serving(complete(b"{}"), tls=context, keep_alive=True) as server:
+        config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
+        async with open_transport(config) as transport:
+            plugin.prints(one)
+            for _ in range(2):
+                await transport.request("GET", "/x")
+            plugin.prints(two)
+            assert server.connections == 1
+            transport._credentials.reject(transport._credentials.latest)
+            for _ in range(2):
+                await transport.request("GET", "/x")
+            assert server.connections == 2
+            await server.wait_until_open(1)
+
+
+async def test_only_the_rejection_of_the_latest_credential_counts(plugin: Plugin) -> None:
+    source = source_of(plugin)
+    first = await source.get()
+    plugin.prints(credential(token="two"))
+    source.reject(first)
+    second = await source.get()
+    source.reject(first)
+    assert await source.get() is second
+    assert plugin.runs == 2
+
+
+@pytest.mark.parametrize("code", [0, 1])
+async def test_late_401s_to_an_unchanged_token_do_not_run_the_plugin_again(plugin: Plugin, code: int) -> None:
+    """As in client-go, which compares the credential of the request with the cached one by its address."""
+    server = TokenServer("other", may_respond=[trio.Event() for _ in range(20)])
+    may_respond = iter(server.may_respond)
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=server) as transport:
+
+        async def request() -> None:
+            await transport.request("GET", "/x")
+            next(may_respond, trio.Event()).set()
+
+        await transport._credentials.get()
+        plugin.prints(credential(token="one"), code=code)
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(request)
+            await trio.testing.wait_all_tasks_blocked()
+            next(may_respond).set()
+        assert server.codes == [401] * 20  # none was sent again, with the same token
+        assert plugin.runs == 2
+        await transport.request("GET", "/x")  # sent after that run
+        assert plugin.runs == 3
+
+
+async def test_requests_follow_rejections_and_expiry(plugin: Plugin, mock_clock) -> None:
+    """client-go: TestRoundTripper"""
+    server = TokenServer("token1")
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=server) as transport:
+        plugin.prints(credential(token="token1"))
+        await transport.request("GET", "/x")
+        plugin.prints(credential(token="token2"))
+        await transport.request("GET", "/x")  # with the credential that is there
+        assert (server.codes, plugin.runs) == ([200, 200], 1)
+        server.token = "token2"
+        await transport.request("GET", "/x")
+        await transport.request("GET", "/x")
+        assert (server.codes[2], server.codes[-1], plugin.runs) == (401, 200, 2)
+        expires = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
+        plugin.prints(credential(token="token3", expirationTimestamp=expires))
+        server.token = "token3"
+        await transport.request("GET", "/x")
+        await transport.request("GET", "/x")
+        assert (server.codes[-1], plugin.runs) == (200, 3)
+        mock_clock.jump(2 * 3_600)
+        server.token = "token4"
+        plugin.prints(credential(token="token4"))
+        before = len(server.codes)
+        await transport.request("GET", "/x")
+        assert (server.codes[before:], plugin.runs) == ([200], 4)
+
+
+async def test_no_request_fails_while_the_credential_is_rotated(plugin: Plugin) -> None:
+    server, codes = TokenServer("0"), list[int]()
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=server) as transport:
+
+        async def request() -> None:
+            codes.append((await transport.request("GET", "/x")).code)
+
+        for rotation in range(5):
+            server.token = str(rotation)
+            plugin.prints(credential(token=server.token))
+            async with trio.open_nursery() as nursery:
+                for _ in range(100):
+                    nursery.start_soon(request)
+    assert codes == [200] * 500
+    assert plugin.runs == 5
+
+
+@attrs.define(eq=False)
+class TokenServer(httpx.AsyncBaseTransport):
+    """Responds with 401 to every token but one."""
+
+    token: str
+    codes: list[int] = attrs.field(factory=list)
+    may_respond: Sequence[trio.Event] = ()
+    """For each of the first requests, in their order."""
+    _received: int = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        number, self._received = self._received, self._received + 1
+        await trio.lowlevel.checkpoint()
+        if number < len(self.may_respond):
+            await self.may_respond[number].wait()
+        self.codes.append(200 if request.headers.get("Authorization") == f"Bearer {self.token}" else 401)
+        return response(self.codes[-1])
+
+
+@pytest.mark.parametrize("first", ["version", "watch"])
+async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin, first: str) -> None:
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    user = authority.issue_cert("client@test")
+    chain, key = (blob.bytes().decode() for blob in (user.cert_chain_pems[0], user.private_key_pem))
+    plugin.prints(credential(token="one", clientCertificateData=chain, clientKeyData=key))
+    async with serving(complete(b"{}"), tls=context) as server:
+        server.scripts_probes = first == "version"
+        config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
+        async with open_transport(config) as transport:
+            if first == "version":
+                await transport.server_version(lambda _: (1, 36))
+            else:
+                async with transport.stream("/x", for_watch=True):
+                    pass
+        requests = [head for head in server.heads if b"GET /livez" not in head]
+        assert [b"authorization: bearer one" in head.lower() for head in requests] == [True]
+    assert plugin.runs == 1
+
+
+async def test_the_client_for_leader_election_does_not_run_the_plugin_again(
+    plugin: Plugin, api_server: APIServer
+) -> None:
+    config, http_transport = attrs.evolve(api_server.config, exec=plugin.config()), api_server.http_transport()
+    policy = PluginPolicy(policy="Allowlist", allowlist=[str(plugin.path)])
+    async with open_client(config, http_transport=http_transport, plugin_policy=policy) as client:
+        await client.api(ConfigMap, namespace="default").list()
+        async with open_separate_client(client, purpose="x") as separate:
+            await separate.api(ConfigMap, namespace="default").list()
+            assert separate._opened.user_agent.endswith("/x")
+    assert plugin.runs == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"token": "mine"},
+        {"username": "jo", "password": "x"},
+        {"client_certificate_data": CHAIN.encode(), "client_key_data": KEY.encode()},
+    ],
+)
+async def test_a_plugin_is_not_run_beside_other_credentials(plugin: Plugin, fields: dict[str, Any]) -> None:
+    """client-go: TestAuthorizationHeaderPresentCancelsExecAction"""
+    config = ClusterConfig(server="https://x", exec=plugin.config(), **fields)
+    async with open_transport(config, http_transport=InMemory([response(200)])) as transport:
+        await transport.request("GET", "/x")
+    assert plugin.runs == 0
+
+
+async def test_a_request_does_not_run_a_failing_plugin_again(plugin: Plugin) -> None:
+    plugin.prints("", code=1)
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=InMemory([])) as transport:
+        with pytest.raises(ExecPluginError):
+            await transport.request("GET", "/x")
+        assert plugin.runs == 1
+        with pytest.raises(ExecPluginError):
+            async with transport.stream("/x", for_watch=True):
+                pass
+    assert plugin.runs == 2
+
+
+async def test_a_plugin_needs_https(plugin: Plugin) -> None:
+    with pytest.raises(ConfigError, match="https:// only"):
+        async with open_transport(ClusterConfig(server="http://x", exec=plugin.config())):
+            pass
+
+
+# --- one run for any number of requests -------------------------------------------------------------------------------
+
+
+async def wait_until_read(plugin: Plugin, source: PluginCredentials) -> None:
+    """Wait until a plugin is held and read from: it may be faster than the thread that started it."""
+    await plugin.wait_until_held()
+    while source._run is None or source._run.process is None:
+        await trio.lowlevel.checkpoint()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+
+
+async def test_a_hundred_requests_wait_for_one_run(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=HELD)
+    source, found = source_of(plugin), list[Credential]()
+
+    async def get() -> None:
+        found.append(await source.get())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(get)
+        await plugin.wait_until_held()
+        await plugin.release()
+    assert len(found) == 100
+    assert set(map(id, found)) == {id(source.latest)}
+    assert plugin.runs == 1
+
+
+async def test_all_that_wait_get_the_error_of_the_run_each_its_own(plugin: Plugin) -> None:
+    plugin.prints("", code=3, before=HELD)
+    source, errors = source_of(plugin), list[ExecPluginError]()
+
+    async def get() -> None:
+        with pytest.raises(ExecPluginError, match="exit code 3") as caught:
+            await source.get()
+        errors.append(caught.value)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(get)
+        await plugin.wait_until_held()
+        await plugin.release()
+    assert len(set(map(id, errors))) == 10
+    assert plugin.runs == 1
+
+
+@pytest.mark.parametrize("cancelled", [(0,), (0, 1), (1,), (2, 0), (0, 1, 2, 3)], ids=str)
+async def test_a_cancelled_request_hands_the_run_to_another(plugin: Plugin, cancelled: tuple[int, ...]) -> None:
+    plugin.prints(credential(token="one"), before=HELD)
+    source, found = source_of(plugin), list[int]()
+    scopes = [trio.CancelScope() for _ in range(5)]
+
+    async def get(number: int) -> None:
+        with scopes[number]:
+            await source.get()
+            found.append(number)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(5):
+            nursery.start_soon(get, number)
+            await trio.testing.wait_all_tasks_blocked(0.001)
+        await plugin.wait_until_held()
+        for number in cancelled:
+            scopes[number].cancel()
+            await trio.lowlevel.checkpoint()
+        await plugin.release()
+    assert sorted(found) == [number for number in range(5) if number not in cancelled]
+    assert plugin.runs == 1
+
+
+async def test_requests_that_are_cancelled_together_leave_no_process(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+    source = source_of(plugin)
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(source.get)
+        await plugin.wait_until_held()
+        nursery.cancel_scope.cancel()
+    assert await has_ended(await plugin.pid_in("pid"))
+    plugin.prints(credential(token="two"))
+    assert bearer(await source.get()) == "Bearer two"
+
+
+async def test_a_cancelled_request_sees_no_group(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"))
+    for step in itertools.count(1):
+        with trio.CancelScope() as scope, AtStep(step, scope.cancel):
+            try:
+                await source_of(plugin).get()
+            except trio.Cancelled:
+                continue
+        assert not scope.cancelled_caught, "it was a group"
+        if not scope.cancel_called:
+            break
+    assert step > 5
+
+
+def test_ctrl_c_while_a_plugin_runs_is_no_group(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+
+    @trio.lowlevel.enable_ki_protection  # so that trio raises it in the main task
+    async def interrupt() -> None:
+        await plugin.wait_until_held()
+        signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                await source_of(plugin).get()
+        assert await has_ended(await plugin.pid_in("pid"))
+
+    trio.run(main)
+
+
+async def test_a_request_that_comes_while_the_plugin_is_killed_starts_another(plugin: Plugin, mock_clock) -> None:
+    plugin.prints(credential(token="one"), before=f"trap '' TERM; echo $$ > pid; {HELD}")
+    source, found, scope = source_of(plugin), list[Credential](), trio.CancelScope()
+
+    async def get() -> None:
+        found.append(await source.get())
+
+    async def cancelled() -> None:
+        with scope:
+            await source.get()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(cancelled)
+        await wait_until_read(plugin, source)
+        plugin.prints(credential(token="two"))
+        scope.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(3):
+            nursery.start_soon(get)
+        await trio.testing.wait_all_tasks_blocked()
+        assert plugin.runs == 1
+        mock_clock.jump(1)  # it ignores SIGTERM
+    assert [bearer(each) for each in found] == ["Bearer two"] * 3
+    assert plugin.runs == 2
+    assert await has_ended(await plugin.pid_in("pid"))
+
+
+@pytest.mark.parametrize("is_rejected", [False, True])
+@pytest.mark.parametrize("waiting", [1, 3])
+async def test_the_end_of_the_client_kills_the_plugin(
+    plugin: Plugin, waiting: int, is_rejected: bool, mock_clock, caplog
+) -> None:
+    errors: list[str] = []
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+
+    async def request(transport: Transport) -> None:
+        with pytest.raises(trio.ClosedResourceError) as caught:
+            await transport.request("GET", "/x")
+        errors.append(str(caught.value))
+
+    async with trio.open_nursery() as nursery:
+        async with open_transport(config, http_transport=InMemory([])) as transport:
+            source = transport._credentials
+            assert isinstance(source, PluginCredentials)
+            if is_rejected:
+                source.reject(await source.get())
+            plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+            for _ in range(waiting):
+                nursery.start_soon(request, transport)
+            await wait_until_read(plugin, source)
+        assert await has_ended(await plugin.pid_in("pid"))
+    assert errors == ["this client is closed: its `async with` block has ended"] * waiting
+    assert not caplog.records
+
+
+async def test_the_end_of_the_client_ends_a_run_that_is_handed_on(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+    source, scope = source_of(plugin), trio.CancelScope()
+
+    async def driver() -> None:
+        with scope:
+            await source.get()
+
+    async with trio.open_nursery() as nursery:
+        with source.in_use():
+            nursery.start_soon(driver)
+            await wait_until_read(plugin, source)
+
+            async def waiter() -> None:
+                with pytest.raises(trio.ClosedResourceError):
+                    await source.get()
+
+            nursery.start_soon(waiter)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            scope.cancel()
+            while source._run is not None and source._run.waiting:
+                await trio.lowlevel.checkpoint()
+    assert await has_ended(await plugin.pid_in("pid"))
+
+
+async def test_a_plugin_runs_on_while_any_client_is_open(plugin: Plugin, api_server: APIServer) -> None:
+    plugin.prints(credential(token="one"), before=HELD)
+    config, http_transport = attrs.evolve(api_server.config, exec=plugin.config()), api_server.http_transport()
+    async with trio.open_nursery() as nursery, AsyncExitStack() as clients:
+        async with open_client(config, http_transport=http_transport) as client:
+            separate = await clients.enter_async_context(open_separate_client(client, purpose="x"))
+            nursery.start_soon(separate.api(ConfigMap, namespace="default").list)
+            source = client._transport._credentials
+            assert isinstance(source, PluginCredentials)
+            await wait_until_read(plugin, source)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        await plugin.release()
+        plugin.prints(credential(token="one"))
+        await separate.api(ConfigMap, namespace="default").list()
+    assert plugin.runs == 1
+
+
+async def test_a_failed_run_is_tried_again_by_the_next_request(plugin: Plugin) -> None:
+    plugin.prints("", code=1)
+    source = source_of(plugin)
+    await error_of(source)
+    plugin.prints(credential(token="one"))
+    assert bearer(await source.get()) == "Bearer one"
+
+
+async def test_after_a_401_a_failing_plugin_leaves_the_credential_in_use(plugin: Plugin, caplog) -> None:
+    source = source_of(plugin)
+    first = await source.get()
+    plugin.prints("", code=1)
+    source.reject(first)
+    with caplog.at_level(logging.WARNING, "trioformer.transport"):
+        kept = await source.get()
+    assert kept.is_equal(first)
+    assert "keeping the previous credential" in caplog.text
+    assert await source.get() is kept
+    assert plugin.runs == 2
+
+
+async def test_an_expired_credential_is_not_kept_when_the_plugin_fails(plugin: Plugin, mock_clock) -> None:
+    plugin.prints(credential(token="one", expirationTimestamp=after(100)))
+    source = source_of(plugin)
+    await source.get()
+    plugin.prints("", code=1)
+    mock_clock.jump(100)
+    assert "exit code 1" in await error_of(source)
+
+
+# --- bad plugins ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("", "has printed nothing"),
+        ("s3cr3t garbage", "has not printed an ExecCredential as JSON (line 1, column 1)"),
+        ("[" * 100_000, "has not printed an ExecCredential as JSON"),
+        ("1" * 5_000, "has not printed an ExecCredential as JSON"),
+        ('"\\ud800', "has not printed an ExecCredential as JSON"),
+        ('{"kind": "s3cr3t"}', "has printed JSON that is not an ExecCredential"),
+        ("[]", "has printed JSON that is not an ExecCredential"),
+        ('{"spec": "s3cr3t"}', "has printed JSON that is not an ExecCredential"),
+        (credential(api_version=V1BETA1, token="s3cr3t"), f"has printed an ExecCredential of {V1BETA1}"),
+        (credential(api_version="s3cr3t", token="s3cr3t"), "has printed an ExecCredential of another apiVersion"),
+        ('{"kind": "ExecCredential"}', "has printed an ExecCredential of another apiVersion"),
+        (f'{{"kind": "ExecCredential", "apiVersion": "{V1}"}}', "has printed an ExecCredential without a status"),
+        (f'{{"kind": "ExecCredential", "apiVersion": "{V1}", "status": []}}', "whose status is not an object"),
+        (credential(), "has printed neither a token nor a client certificate"),
+        (credential(token=""), "has printed neither a token nor a client certificate"),
+        (credential(token=["s3cr3t"]), "has printed a status whose token is not a string"),
+        (credential(token="s3cr3t\n"), "has printed a token with white space"),
+        (credential(token="s3cr3té"), "has printed a token with white space, control or non-ASCII characters"),
+        (credential(clientCertificateData=CHAIN), "has printed a client certificate without its key"),
+        (credential(clientKeyData=KEY), "has printed a client key without its certificate"),
+        (
+            credential(clientCertificateData="s3cr3t", clientKeyData=KEY),
+            "has printed a client certificate that does not contain a valid certificate",
+        ),
+        (
+            credential(clientCertificateData=CHAIN, clientKeyData="s3cr3t"),
+            "has printed a client key that does not contain a valid key",
+        ),
+        (credential(token="s3cr3t", expirationTimestamp="s3cr3t"), "an expirationTimestamp that is not a time"),
+        (credential(token="s3cr3t", expirationTimestamp="2023-13-01T00:00:00Z"), "that is not a time"),
+        (credential(token="s3cr3t", expirationTimestamp=1), "whose expirationTimestamp is not a string"),
+        (
+            credential(token="s3cr3t", expirationTimestamp="2006-01-02T15:04:05Z"),
+            "has printed a credential that expired at 2006-01-02T15:04:05Z; log in with it again",
+        ),
+    ],
+)
+async def test_what_is_not_a_credential_is_an_error_that_does_not_show_it(
+    plugin: Plugin, output: str, expected: str, caplog
+) -> None:
+    plugin.prints(output)
+    with caplog.at_level(logging.DEBUG):
+        text = await error_of(source_of(plugin))
+    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' has ")
+    assert expected in text
+    assert "s3cr3t" not in text + caplog.text
+
+
+@pytest.mark.parametrize("extra", [{"expirationTimestamp": None}, {"clientKeyData": None, "new": {"a": 1}}])
+async def test_null_and_unknown_fields_are_ignored(plugin: Plugin, extra: dict[str, Any]) -> None:
+    plugin.prints(credential(token="one", **extra))
+    assert bearer(await source_of(plugin).get()) == "Bearer one"
+
+
+async def test_an_exit_code_is_shown_and_standard_error_passed_on(plugin: Plugin, capfd) -> None:
+    plugin.prints("s3cr3t", code=255, before="echo 'Unable to locate credentials.' >&2")
+    text = await error_of(source_of(plugin))
+    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' has failed with exit code 255; ")
+    assert "s3cr3t" not in text
+    assert capfd.readouterr() == ("", "Unable to locate credentials.\n")
+
+
+async def test_a_signal_that_ended_the_plugin_is_named(plugin: Plugin) -> None:
+    plugin.prints("", before="kill -9 $$")
+    assert "was ended by SIGKILL" in await error_of(source_of(plugin))
+
+
+async def test_a_plugin_that_hangs_is_killed_with_its_children_at_its_deadline(plugin: Plugin, mock_clock) -> None:
+    plugin.prints("", before=f"sleep 1000 & echo $! > child; {HELD}")
+    source = source_of(plugin, PluginPolicy(patience=30))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(jump_when_started, plugin, mock_clock)
+        text = await error_of(source)
+    assert text.endswith("has not ended within 30 s, and was killed")
+    assert await has_ended(await plugin.pid_in("child"))
+
+
+async def test_a_plugin_that_cannot_be_started_in_time_says_so(plugin: Plugin, mock_clock) -> None:
+    plugin.prints(credential(token="one"))
+    source, free = source_of(plugin, PluginPolicy(patience=30)), threading.Event()
+    async with trio.open_nursery() as nursery:
+        for _ in range(int(trio.to_thread.current_default_thread_limiter().total_tokens)):
+            nursery.start_soon(trio.to_thread.run_sync, free.wait)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(jump_when_blocked, mock_clock)
+        text = await error_of(source)
+        free.set()
+    assert text.endswith("cannot be started within 30 s: the worker threads of this program are busy")
+    assert plugin.runs == 0
+    assert bearer(await source.get()) == "Bearer one"
+
+
+async def jump_when_blocked(clock: trio.testing.MockClock) -> None:
+    await trio.testing.wait_all_tasks_blocked()
+    clock.jump(30)
+
+
+async def jump_when_started(plugin: Plugin, clock: trio.testing.MockClock) -> None:
+    await plugin.wait_until_held()
+    clock.jump(30)
+
+
+async def test_a_process_that_the_plugin_leaves_behind_is_not_waited_for(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before="sleep 1000 & echo $! > child")
+    assert bearer(await source_of(plugin).get()) == "Bearer one"
+    os.kill(await plugin.pid_in("child"), signal.SIGKILL)  # it exists
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("no-such-plugin", "is not installed: no directory of PATH has an executable file 'no-such-plugin'"),
+        ("/no/such/plugin", "is not installed: the file does not exist"),
+        ("/proc/self/status", "is not installed: the file is not executable"),
+    ],
+)
+async def test_a_plugin_that_is_not_installed_is_a_permanent_error(command: str, expected: str) -> None:
+    """client-go: TestRefreshCreds"""
+    exec_config = ExecConfig(api_version=V1, command=command, install_hint="see\nhttps://example.com/\x1b[1minstall")
+    source = PluginCredentials(ClusterConfig(server="https://x", exec=exec_config), PluginPolicy())
+    with pytest.raises(ExecPluginError) as caught:
+        await source.get()
+    assert caught.value.permanent
+    assert caught.value.__cause__ is None
+    text = f"code: the credential plugin '{command}' {expected}; see https://example.com/\\x1b[1minstall"
+    assert str(caught.value) == text
+
+
+async def test_the_install_hint_is_shown_ten_times_an_hour(mock_clock) -> None:
+    """client-go: TestInstallHintRateLimit"""
+    exec_config = ExecConfig(api_version=V1, command="no-such-plugin", install_hint="HINT")
+    source = PluginCredentials(ClusterConfig(server="https://x", exec=exec_config), PluginPolicy())
+    shown = ["HINT" in await error_of(source) for _ in range(20)]
+    assert shown == [True] * 10 + [False] * 10
+    mock_clock.jump(3_600)
+    assert "HINT" in await error_of(source)
+
+
+async def test_a_script_without_an_interpreter_says_so(plugin: Plugin) -> None:
+    plugin.path.write_text("echo hello\n")
+    assert "cannot be started: it is neither a program nor a script with '#!'" in await error_of(source_of(plugin))
+
+
+@pytest.mark.parametrize(("args", "expected"), [(("x" * 200_000,), "are too long"), (("a\0b",), "contains a NUL")])
+async def test_arguments_that_cannot_be_passed_are_an_error(
+    plugin: Plugin, args: tuple[str, ...], expected: str
+) -> None:
+    config = ClusterConfig(server="https://x", exec=plugin.config(*args))
+    assert expected in await error_of(PluginCredentials(config, PluginPolicy()))
+
+
+def test_an_unknown_version_is_a_config_error(plugin: Plugin) -> None:
+    with pytest.raises(ConfigError, match=r"exec.apiVersion: must be client.authentication.k8s.io/v1 or "):
+        source_of(plugin, api_version="client.authentication.k8s.io/v1alpha1")
+
+
+# --- what the plugin is given -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Path:
+    path = tmp_path / "ca.crt"
+    path.write_bytes(b"baz")
+    return path
+
+
+async def test_a_plugin_gets_the_cluster_if_the_user_says_so(plugin: Plugin, authority: Path) -> None:
+    """client-go: TestRefreshCreds"""
+    extension = {"apiVersion": "group/v1", "kind": "PluginConfig", "spec": {"audience": "snorlax"}}
+    config = ClusterConfig(
+        server="https://x:6443",
+        tls_server_name="bar",
+        ca_file=str(authority),
+        proxy_url="http://proxy:3128",
+        disable_compression=True,
+        exec=plugin.config(provide_cluster_info=True, cluster_config=extension),
+    )
+    await PluginCredentials(config, PluginPolicy()).get()
+    assert plugin.info["spec"] == {
+        "cluster": {
+            "server": "https://x:6443",
+            "tls-server-name": "bar",
+            "certificate-authority-data": "YmF6",
+            "proxy-url": "http://proxy:3128",
+            "disable-compression": True,
+            "config": extension,
+        },
+        "interactive": False,
+    }
+
+
+async def test_empty_fields_of_the_cluster_are_omitted(plugin: Plugin) -> None:
+    config = ClusterConfig(server="https://x", exec=plugin.config(provide_cluster_info=True))
+    await PluginCredentials(config, PluginPolicy()).get()
+    assert plugin.info["spec"] == {"cluster": {"server": "https://x", "config": None}, "interactive": False}
+
+
+async def test_an_authority_that_cannot_be_read_is_an_error(plugin: Plugin, authority: Path) -> None:
+    exec_config = plugin.config(provide_cluster_info=True)
+    source = PluginCredentials(
+        ClusterConfig(server="https://x", ca_file=str(authority), exec=exec_config), PluginPolicy()
+    )
+    await trio.Path(authority).unlink()
+    assert f"was not run: the certificate authority {authority} cannot be read" in await error_of(source)
+
+
+async def test_arguments_and_variables_are_passed_on(plugin: Plugin, monkeypatch) -> None:
+    monkeypatch.setenv("INHERITED", "a")
+    monkeypatch.setenv("REPLACED", "a")
+    plugin.prints(credential(token="one"), before='printf "%s|" "$0" "$@" "$INHERITED" "$REPLACED" "$ADDED" > seen')
+    config = plugin.config(
+        "get-token", "two words", "", env={"REPLACED": "b", "ADDED": "c", "KUBERNETES_EXEC_INFO": "x"}
+    )
+    await PluginCredentials(ClusterConfig(server="https://x", exec=config), PluginPolicy()).get()
+    assert await trio.Path(plugin.directory / "seen").read_text() == f"{plugin.path}|get-token|two words||a|b|c|"
+    assert plugin.info["kind"] == "ExecCredential"
+
+
+async def test_a_plugin_that_needs_a_terminal_is_not_run_without(plugin: Plugin) -> None:
+    """client-go: TestRefreshCreds"""
+    source = source_of(plugin, interactive_mode=InteractiveMode.ALWAYS)
+    with pytest.raises(ExecPluginError, match="interactiveMode is Always") as caught:
+        await source.get()
+    assert caught.value.permanent
+    assert plugin.runs == 0

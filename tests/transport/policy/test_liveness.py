@@ -1,0 +1,612 @@
+"""What the requests of one client have shown about its server: probes of silent watches, and the version."""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import partial
+from typing import cast
+
+import httpx
+import pytest
+import trio
+import trio.testing
+from trio.testing import wait_all_tasks_blocked
+
+from tests.support.probed_server import ProbedServer
+from tests.support.scripted_http import complete
+from trioformer.errors import ConnectionFailedError
+from trioformer.transport.http._messages import Response
+from trioformer.transport.http._sockets import NetworkStream, TCPStream
+from trioformer.transport.policy._liveness import ServerHealth
+
+PROBE = "/prefix/livez?exclude=etcd"
+NOT_RESPONDING = (
+    "the server has sent nothing for 30 s and did not respond to a probe within 15 s; the connection is presumed dead"
+)
+UNVERIFIED = "silent for 30 s on a connection that cannot be verified; watch again"
+
+
+class Watch:
+    """The connection of a watch in memory, and when it received what."""
+
+    def __init__(self, health: ServerHealth, *, resumable: bool = False) -> None:
+        self._server, client = trio.testing.memory_stream_pair()
+        self._stream = NetworkStream(cast("TCPStream", client), health=health)
+        self._timeout = math.inf if resumable else None
+        self.received: list[tuple[float, bytes]] = []
+        self.ended: tuple[float, str] | None = None
+
+    async def run(self) -> None:
+        try:
+            while True:
+                data = await self._stream.receive(self._timeout)
+                self.received.append((trio.current_time(), data))
+        except httpx.ReadError as exc:
+            self.ended = (trio.current_time(), str(exc))
+
+    async def send(self, data: bytes) -> None:
+        await self._server.send_all(data)
+
+
+async def open_watches(health: ServerHealth, number: int, *, resumable: bool = False) -> list[Watch]:
+    """Open watches as the transport does: after the probe connection."""
+    await health.prepare()
+    return [Watch(health, resumable=resumable) for _ in range(number)]
+
+
+# --- what it costs ---
+
+
+@pytest.mark.parametrize("number", [1, 200])
+async def test_watches_that_are_idle_cost_120_probes_an_hour_at_most(
+    autojump_clock: trio.testing.MockClock, number: int
+) -> None:
+    server = ProbedServer()
+    watches = await open_watches(server.health(), number)
+    phases = random.Random(1)
+    with trio.move_on_after(3600):
+        async with trio.open_nursery() as nursery:
+            for watch in watches:
+                nursery.start_soon(watch.run)
+                await trio.sleep(phases.uniform(0, 0.5))
+    assert 100 <= len(server.requests) - 1 <= 120
+    assert set(server.paths) == {PROBE}
+    assert len(server.streams) == 1
+    assert [watch.ended for watch in watches] == [None] * number
+
+
+async def test_watches_that_are_busy_cost_no_probe(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    watches = await open_watches(server.health(), 5)
+    with trio.move_on_after(3600):
+        async with trio.open_nursery() as nursery:
+            for watch in watches:
+                nursery.start_soon(watch.run)
+            while True:
+                await trio.sleep(29.9)
+                for watch in watches:
+                    await watch.send(b"x")
+    assert len(server.requests) == 1, "the one that opened the connection"
+    assert len(watches[0].received) == 120
+
+
+# --- a server that does not respond ---
+
+
+async def test_all_watches_of_a_server_that_stops_responding_end_after_45_s(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer()
+    watches = await open_watches(server.health(), 20)
+    server.delay = math.inf
+    async with trio.open_nursery() as nursery:
+        for watch in watches:
+            nursery.start_soon(watch.run)
+    opened_at = server.streams[0].opened_at
+    for watch in watches:
+        assert watch.ended is not None
+        assert watch.ended[1] == NOT_RESPONDING
+        assert watch.ended[0] - opened_at == pytest.approx(45, abs=0.1)
+    assert len(server.requests) == 2
+    assert server.streams[0].is_closed, "the next probe needs another connection"
+
+
+async def test_a_watch_ends_when_the_probe_fails(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.streams[0].error = httpx.ReadError("reset")
+    server.connect_error = httpx.ConnectError(ConnectionRefusedError("no"))
+    await watch.run()
+    assert watch.ended is not None
+    assert watch.ended[1] == (
+        "the server has sent nothing for 30 s and a probe failed (connection refused; check the port and that the API "
+        "server runs); the connection is presumed dead"
+    )
+
+
+@pytest.mark.parametrize("status", ["200 OK", "401 X", "403 X", "404 X", "429 X", "500 X", "503 X"])
+async def test_any_response_to_a_probe_vouches_for_a_watch(autojump_clock: trio.testing.MockClock, status: str) -> None:
+    server = ProbedServer(reply=complete(b"", status))
+    (watch,) = await open_watches(server.health(), 1)
+    with trio.move_on_after(100):
+        await watch.run()
+    assert watch.ended is None
+    assert len(server.requests) == 4
+    assert len(server.streams) == 1
+    assert len(server.rejected) == (4 if "401" in status else 0)
+
+
+async def test_a_probe_has_the_headers_of_a_request(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    await server.health().prepare()
+    assert server.heads[0].split(b"\r\n") == [
+        b"GET /prefix/livez?exclude=etcd HTTP/1.1",
+        b"Host: api.test:1",
+        b"Authorization: Bearer t",
+        b"",
+        b"",
+    ]
+
+
+async def test_a_probe_is_repeated_after_the_process_was_stopped(mock_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    health = server.health()
+    mock_clock.autojump_threshold = 0
+    (watch,) = await open_watches(health, 1)
+    server.delay = math.inf
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        await trio.sleep(31)
+        mock_clock.autojump_threshold = math.inf
+        mock_clock.jump(60)
+        await wait_all_tasks_blocked()
+        assert watch.ended is None
+        mock_clock.jump(14.9)
+        await wait_all_tasks_blocked()
+        assert watch.ended is None
+        mock_clock.jump(0.2)
+    assert watch.ended is not None
+    assert len(server.requests) == 2
+
+
+async def test_a_response_that_arrives_after_a_stop_counts(mock_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    mock_clock.autojump_threshold = 0
+    (watch,) = await open_watches(server.health(), 1)
+    server.delay = 80
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        await trio.sleep(31)
+        mock_clock.autojump_threshold = math.inf
+        mock_clock.jump(70)
+        await wait_all_tasks_blocked()
+        server.delay = 0.01
+        mock_clock.autojump_threshold = 0
+        await trio.sleep(60)
+        assert watch.ended is None
+        assert len(server.streams) == 1
+        nursery.cancel_scope.cancel()
+
+
+# --- one probe for all ---
+
+
+async def test_data_that_arrives_during_a_probe_is_received_at_once(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.delay = 10
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        await trio.sleep(32)
+        await watch.send(b"data")
+        await wait_all_tasks_blocked()
+        assert watch.received == [(trio.current_time(), b"data")]
+        server.delay = 0.01
+        await trio.sleep(120)
+        nursery.cancel_scope.cancel()
+    assert watch.ended is None
+    assert len(server.streams) == 1, "the connection must stay as old as the watches"
+
+
+@pytest.mark.parametrize("leaves", ["data", "cancelled"])
+async def test_a_waiting_watch_takes_over_the_probe_of_one_that_leaves(
+    autojump_clock: trio.testing.MockClock, leaves: str
+) -> None:
+    server = ProbedServer()
+    first, second = await open_watches(server.health(), 2)
+    server.delay = math.inf
+    begin = server.requests[0][0]
+    async with trio.open_nursery() as nursery:
+        scope = trio.CancelScope()
+
+        async def run_first() -> None:
+            with scope:
+                await first.run()
+
+        nursery.start_soon(run_first)
+        await trio.sleep(0.5)
+        nursery.start_soon(second.run)
+        await trio.sleep(31.5)
+        if leaves == "data":
+            await first.send(b"data")
+        else:
+            scope.cancel()
+    assert second.ended is not None
+    assert second.ended[0] - begin == pytest.approx(45, abs=0.1), "15 s after the request was sent, by whichever task"
+    assert [time - begin for time, _ in server.requests[:2]] == pytest.approx([0, 30], abs=0.02)
+    assert [time for time, _ in server.requests if 30.1 < time - begin <= 45] == []
+
+
+async def test_an_old_response_shows_nothing_about_now(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.delay = 3
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        await trio.sleep(31)
+        await watch.send(b"data")  # the response arrives 2 s later, and nobody waits for it
+        await trio.sleep(4)
+        server.delay = math.inf
+    assert watch.ended is not None
+    assert watch.ended[0] == pytest.approx(31 + 30 + 15, abs=0.1)
+    assert len(server.requests) == 3
+
+
+async def test_cancelling_a_verification_leaves_no_group(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.delay = math.inf
+    caught: list[BaseException] = []
+    with trio.move_on_after(35) as scope:
+        try:
+            await watch.run()
+        except BaseException as exc:
+            caught.append(exc)
+            raise
+    assert scope.cancelled_caught
+    assert [type(exc) for exc in caught] == [trio.Cancelled]
+
+
+# --- connections of another age ---
+
+
+async def test_a_younger_probe_connection_does_not_vouch_for_a_watch(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    health = server.health()
+    watches = await open_watches(health, 3, resumable=True)
+    (other,) = await open_watches(health, 1)
+    server.streams[0].is_readable = True  # the server has closed it
+    begin = trio.current_time()
+    with trio.move_on_after(100):
+        async with trio.open_nursery() as nursery:
+            for watch in [*watches, other]:
+                nursery.start_soon(watch.run)
+    assert len(server.streams) == 2
+    assert server.streams[0].is_closed
+    ended = sorted(watch.ended for watch in watches if watch.ended is not None)
+    assert [text for _, text in ended] == [UNVERIFIED] * 3
+    assert [time - begin for time, _ in ended] == pytest.approx([30, 60, 90], abs=0.2)
+    assert other.ended is None, "it cannot be resumed"
+
+
+async def test_a_younger_probe_connection_vouches_for_younger_watches(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer()
+    health = server.health()
+    await open_watches(health, 1)
+    server.streams[0].is_readable = True
+    await trio.sleep(31)
+    (watch,) = await open_watches(health, 1, resumable=True)
+    with trio.move_on_after(100):
+        await watch.run()
+    assert watch.ended is None
+    assert len(server.streams) == 2
+
+
+async def test_a_connection_that_closes_as_a_probe_is_sent_is_replaced(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.streams[0].error = httpx.ReadError("closed")
+    with trio.move_on_after(100):
+        await watch.run()
+    assert watch.ended is None
+    assert len(server.streams) == 2
+
+
+async def test_a_response_that_closes_the_connection_is_a_response(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    (watch,) = await open_watches(server.health(), 1, resumable=True)
+    assert server.streams[0].is_closed
+    await watch.run()
+    assert watch.ended is not None
+    assert watch.ended[1] == UNVERIFIED
+
+
+async def test_a_proxy_that_closes_idle_connections_does_not_end_quiet_watches_for_ever(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(reply=b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    health = server.health()
+    ends = []
+    for _ in range(4):
+        (watch,) = await open_watches(health, 1, resumable=True)
+        with trio.move_on_after(3_600):
+            await watch.run()
+        ends.append(watch.ended)
+    assert [end is not None for end in ends] == [True, True, False, False]
+
+
+async def test_a_probe_that_fails_while_other_requests_have_responses_does_not_end_a_watch(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer()
+    health = server.health()
+    resumable, other = await open_watches(health, 1, resumable=True) + await open_watches(health, 1)
+    server.delay = math.inf
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resumable.run)
+        nursery.start_soon(other.run)
+        for _ in range(100):
+            await trio.sleep(1)
+            health.record_response()
+        nursery.cancel_scope.cancel()
+    assert resumable.ended is not None
+    assert resumable.ended[1] == UNVERIFIED
+    assert other.ended is None
+
+
+async def test_a_long_error_page_is_a_response(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"x" * 70_000))
+    (watch,) = await open_watches(server.health(), 1)
+    with trio.move_on_after(100):
+        await watch.run()
+    assert watch.ended is None
+
+
+async def test_callers_that_wait_for_the_version_share_its_failure(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(delay=math.inf)
+    health = server.health()
+    failed: list[float] = []
+
+    async def ask() -> None:
+        with pytest.raises(ConnectionFailedError):
+            await health.version(partial(health.request, "/version"), lambda response: None)
+        failed.append(trio.current_time())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(200):
+            nursery.start_soon(ask)
+    assert failed == pytest.approx([15.0] * 200)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("reply", [b"SSH-2.0\r\n\r\n", b""])
+async def test_what_is_no_response_closes_the_connection(autojump_clock: trio.testing.MockClock, reply: bytes) -> None:
+    server = ProbedServer()
+    (watch,) = await open_watches(server.health(), 1)
+    server.reply = reply
+    await watch.run()
+    assert watch.ended is not None
+    assert "a probe failed (incomplete or invalid HTTP/1.1 response" in watch.ended[1]
+    assert all(stream.is_closed for stream in server.streams)
+
+
+# --- before a watch ---
+
+
+async def test_the_probe_connection_is_opened_once_for_many_watches(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(connect_delay=0.2)
+    health = server.health()
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(health.prepare)
+    assert trio.current_time() == pytest.approx(0.21)
+    assert len(server.requests) == 1
+
+
+async def test_opening_the_probe_connection_delays_a_watch_by_a_second_at_most(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(connect_delay=20)
+    health = server.health()
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(health.prepare)
+    assert trio.current_time() == pytest.approx(1)
+    await health.prepare()
+    assert trio.current_time() == pytest.approx(1), "it is not attempted again for half a minute"
+    await trio.sleep(30)
+    server.connect_delay = 0
+    await health.prepare()
+    assert len(server.streams) == 1
+
+
+async def test_a_probe_connection_that_cannot_be_opened_does_not_fail_a_watch(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(connect_error=httpx.ConnectError("no"))
+    health = server.health()
+    await health.prepare()
+    assert server.streams == []
+
+
+async def test_watches_that_are_opened_after_an_outage_can_be_verified(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    health = server.health()
+    await health.prepare()
+    server.streams[0].is_readable = True  # closed by the server
+    server.connect_error = httpx.ConnectError("down")
+    health.record_failure()
+    await trio.sleep(60)
+    await health.prepare()
+    server.connect_error = None
+    await health.prepare()
+    assert len(server.streams) == 1, "it was attempted just now"
+    health.record_response()  # of the first watch
+    watches = await open_watches(health, 3, resumable=True)
+    with trio.move_on_after(100):
+        async with trio.open_nursery() as nursery:
+            for watch in watches:
+                nursery.start_soon(watch.run)
+    assert [watch.ended for watch in watches] == [None] * 3
+    assert len(server.streams) == 2
+
+
+async def test_a_request_is_written_completely_by_a_task_that_is_cancelled(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(write_delay=0.9)
+    health = server.health()
+    with trio.move_on_after(0.5) as scope:
+        await health.prepare()
+    assert scope.cancelled_caught
+    assert await health.verify(trio.current_time(), resumable=True) is None
+    assert server.paths == [PROBE]
+
+
+async def test_a_request_that_was_left_on_a_lost_connection_is_repeated(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(delay=3)
+    (watch,) = await open_watches(server.health(), 1)
+    server.streams[0].error = httpx.ReadError("reset")
+    with trio.move_on_after(40):
+        await watch.run()
+    assert watch.ended is None
+    assert len(server.streams) == 2
+
+
+# --- the version ---
+
+
+def parse(response: Response) -> tuple[int, int] | None:
+    if response.code != 200:
+        raise LookupError(response.code)
+    return (1, int(response.body)) if response.body.isdigit() else None
+
+
+class Asker:
+    """A client that asks for the version."""
+
+    def __init__(self, server: ProbedServer) -> None:
+        self.health = server.health()
+        self.versions: list[tuple[int, int] | None] = []
+
+    async def request(self) -> Response:
+        return await self.health.request("/version")
+
+    async def ask(self) -> None:
+        self.versions.append(await self.health.version(self.request, parse))
+
+
+async def test_the_version_is_requested_once_for_all_and_kept(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"36"))
+    asker = Asker(server)
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(asker.ask)
+    await asker.ask()
+    assert asker.versions == [(1, 36)] * 21
+    await asker.health.prepare()
+    assert server.paths == ["/prefix/version"], "and the connection is there for the watches"
+
+
+async def test_a_response_that_is_no_version_is_kept_too(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"odd"))
+    asker = Asker(server)
+    await asker.ask()
+    await asker.ask()
+    assert asker.versions == [None, None]
+    assert len(server.requests) == 1
+
+
+async def test_a_cancelled_asker_leaves_its_request_to_the_next(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"36"), delay=5)
+    asker = Asker(server)
+    async with trio.open_nursery() as nursery:
+        with trio.move_on_after(1):
+            async with trio.open_nursery() as own:
+                own.start_soon(asker.ask)
+                await wait_all_tasks_blocked()
+                nursery.start_soon(asker.ask)
+    assert asker.versions == [(1, 36)]
+    assert trio.current_time() == 5
+    assert len(server.requests) == 1
+
+
+async def test_an_error_is_not_kept_as_the_version(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"", "403 Forbidden"))
+    asker = Asker(server)
+    with pytest.raises(LookupError):
+        await asker.ask()
+    server.delay = math.inf
+    with pytest.raises(ConnectionFailedError, match=r"^GET /version: http://api\.test:1/prefix: timeout while waiting"):
+        await asker.ask()
+    server.delay, server.reply = 0.01, complete(b"36")
+    server.connect_error = httpx.ConnectTimeout("late")
+    with pytest.raises(ConnectionFailedError, match="timeout while connecting"):
+        await asker.ask()
+    server.connect_error = None
+    await asker.ask()
+    assert asker.versions == [(1, 36)]
+
+
+async def test_the_version_is_requested_after_the_probe_of_a_task_that_left(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(delay=2)
+    asker = Asker(server)
+    await asker.health.prepare()
+    server.reply = complete(b"36")
+    await asker.ask()
+    assert asker.versions == [(1, 36)]
+    assert server.paths == [PROBE, "/prefix/version"]
+    assert len(server.streams) == 1
+
+
+async def test_getting_the_version_is_a_checkpoint(autojump_clock: trio.testing.MockClock) -> None:
+    asker = Asker(ProbedServer())
+    for _ in range(2):
+        with trio.testing.assert_checkpoints():
+            await asker.ask()
+
+
+# --- retries ---
+
+
+async def test_a_probe_that_fails_slows_retries_down(autojump_clock: trio.testing.MockClock) -> None:
+    health = ProbedServer(connect_error=httpx.ConnectError("no")).health()
+    await health.prepare()
+    for number in range(3):
+        await health.wait_to_retry(0)
+        assert trio.current_time() == pytest.approx(number / 5)
+
+
+async def test_probes_are_recorded_for_those_that_wait_to_retry(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    health = server.health()
+    health.record_failure()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(health.wait_to_retry, 3600)
+        await trio.sleep(5)
+        await health.prepare()
+    assert trio.current_time() == pytest.approx(5.01)
+
+
+async def test_a_closed_client_opens_no_probe_connection(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer()
+    health = server.health()
+    await health.prepare()
+    health.close()
+    assert server.streams[0].is_closed
+    with pytest.raises(ConnectionFailedError):
+        await health.request("/version")
+    assert len(server.streams) == 1
+
+
+async def test_a_server_in_the_same_process_is_not_probed() -> None:
+    health = ServerHealth._create("http://memory", None)
+    await health.prepare()
+    assert not health.has_probes

@@ -1,0 +1,254 @@
+"""The decisions whether and when a request is sent again."""
+
+from __future__ import annotations
+
+import random
+import socket
+import ssl
+
+import httpx
+import pytest
+import trio
+
+from trioformer.errors import ConnectionFailedError, ExecPluginError, LimitExceededError, ProxyError
+from trioformer.transport._errors import ProxyFailedError, SilentConnectionError, connection_failed
+from trioformer.transport._limits import LimitPassedError
+from trioformer.transport.policy._retries import (
+    CONNECT_PERIOD,
+    MAX_RETRIES,
+    MAX_RETRY_AFTER,
+    Attempt,
+    Failure,
+    delay_after,
+    failure_of,
+)
+
+READ, WRITES = "GET", ("POST", "PUT", "PATCH", "DELETE")
+
+
+class Highest(random.Random):
+    """Returns the upper bound of what may be drawn."""
+
+    def random(self) -> float:
+        return 1.0
+
+
+class Lowest(random.Random):
+    """Returns the lower bound."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def delay(
+    method: str = READ,
+    *,
+    number: int = 1,
+    elapsed: float = 0.0,
+    code: int | None = None,
+    retry_after: str = "",
+    failure: Failure | None = None,
+    limit: int = MAX_RETRIES,
+    has_responded: bool = True,
+    rng: random.Random | None = None,
+) -> float | None:
+    attempt = Attempt(
+        method=method, number=number, elapsed=elapsed, code=code, retry_after=retry_after, failure=failure
+    )
+    return delay_after(attempt, limit=limit, has_responded=has_responded, rng=rng or Lowest())
+
+
+# --- responses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [READ, *WRITES])
+@pytest.mark.parametrize("code", [429, 503])
+def test_every_request_that_was_not_begun_is_sent_again(method: str, code: int) -> None:
+    """client-go: TestRetryableConditions, TestIsNextRetry."""
+    assert delay(method, code=code, retry_after="1") == 1.0
+    assert delay(method, code=code, retry_after="0") == 0.0
+    assert delay(method, code=code) is None
+
+
+@pytest.mark.parametrize("code", [500, 501, 502, 504, 505, 599])
+def test_other_errors_of_the_server_are_retried_for_reads_alone(code: int) -> None:
+    assert delay(READ, code=code, retry_after="7") == 7.0
+    assert [delay(method, code=code, retry_after="7") for method in WRITES] == [None] * 4
+
+
+@pytest.mark.parametrize("code", [200, 201, 301, 400, 401, 403, 404, 409, 410, 422, 499])
+def test_other_responses_are_never_retried(code: int) -> None:
+    assert [delay(method, code=code, retry_after="1") for method in (READ, *WRITES)] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-1", "+1", "1.5", "1 s", "0x1", "1e1", "٣", "1234567890", "Wed, 21 Oct 2026 07:28:00 GMT", "soon"],
+)
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_ignored(text: str) -> None:
+    assert delay(code=429, retry_after=text) is None
+
+
+def test_a_wait_of_more_than_five_minutes_is_left_to_the_caller() -> None:
+    assert delay(code=429, retry_after=str(MAX_RETRY_AFTER)) == MAX_RETRY_AFTER
+    assert delay(code=429, retry_after=str(MAX_RETRY_AFTER + 1)) is None
+
+
+def test_a_retry_after_is_lengthened_by_at_most_a_tenth_and_never_shortened() -> None:
+    assert delay(code=429, retry_after="10", rng=Lowest()) == 10.0
+    assert delay(code=429, retry_after="10", rng=Highest()) == pytest.approx(11.0)
+
+
+def test_a_rejected_request_is_retried_however_long_it_takes() -> None:
+    assert delay("POST", code=429, retry_after="1", elapsed=3_000.0) == 1.0
+
+
+# --- the number of attempts -------------------------------------------------------------------------------------------
+
+
+def test_at_most_ten_attempts_follow_the_first() -> None:
+    assert [number for number in range(1, 20) if delay(number=number, code=429, retry_after="0") is not None] == [
+        *range(1, 11)
+    ]
+    assert [number for number in range(1, 20) if delay(number=number, failure=Failure.LOST) is not None] == [
+        *range(1, 11)
+    ]
+
+
+def test_nothing_is_sent_again_with_a_limit_of_zero() -> None:
+    assert delay(code=429, retry_after="0", limit=0) is None
+    assert delay(failure=Failure.NOT_SENT, limit=0) is None
+
+
+# --- connection failures ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [READ, *WRITES])
+def test_what_was_certainly_not_sent_is_sent_again_whatever_it_is(method: str) -> None:
+    assert delay(method, failure=Failure.NOT_SENT) is not None
+    assert delay(method, failure=Failure.NOT_SENT, has_responded=False) is not None
+    assert delay(method, failure=Failure.UNREACHABLE) is not None
+
+
+@pytest.mark.parametrize("method", [READ, *WRITES])
+def test_a_server_that_was_never_reached_is_not_tried_again(method: str) -> None:
+    assert delay(method, failure=Failure.UNREACHABLE, has_responded=False) is None
+
+
+def test_only_reads_are_sent_again_when_the_server_may_have_executed_them() -> None:
+    assert delay(READ, failure=Failure.LOST) is not None
+    assert [delay(method, failure=Failure.LOST) for method in (*WRITES, "HEAD", "get")] == [None] * 6
+
+
+@pytest.mark.parametrize("method", [READ, *WRITES])
+def test_final_failures_and_timeouts_are_not_retried(method: str) -> None:
+    assert delay(method, failure=Failure.SLOW) is None
+    assert delay(method, failure=Failure.FINAL) is None
+
+
+def test_the_delays_after_connection_failures_grow_to_two_seconds() -> None:
+    delays = [delay(number=number, failure=Failure.LOST) for number in range(1, 11)]
+    assert delays == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2, 2, 2, 2, 2])
+    assert delay(number=10, failure=Failure.LOST, rng=Highest()) == pytest.approx(3.0)
+
+
+def test_connection_failures_are_retried_for_half_a_minute() -> None:
+    assert delay(failure=Failure.LOST, elapsed=CONNECT_PERIOD - 0.11) is not None
+    assert delay(failure=Failure.LOST, elapsed=CONNECT_PERIOD - 0.09) is None
+
+
+# --- how a request failed ---------------------------------------------------------------------------------------------
+
+
+def chain(outer: Exception, *causes: BaseException) -> Exception:
+    """Link errors as the transport does: each is the cause of the one before it."""
+    last: BaseException = outer
+    for cause in causes:
+        last.__cause__ = last = cause
+    return outer
+
+
+def reset() -> BaseException:
+    return chain(trio.BrokenResourceError("broken"), ConnectionResetError(104, "Connection reset by peer"))
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        # No connection was made.
+        (chain(httpx.ConnectError("x"), OSError("all"), ConnectionRefusedError(111, "refused")), Failure.UNREACHABLE),
+        (chain(httpx.ConnectError("x"), socket.gaierror(-2, "Name or service not known")), Failure.UNREACHABLE),
+        (chain(httpx.ConnectError("x"), OSError(113, "No route to host")), Failure.UNREACHABLE),
+        (httpx.ConnectTimeout("x"), Failure.UNREACHABLE),
+        (httpx.ConnectError("a name is too long"), Failure.UNREACHABLE),
+        (httpx.ProxyError("x"), Failure.UNREACHABLE),
+        # It ended before the first byte of the request.
+        (chain(httpx.ConnectError("x"), httpx.ConnectError(reset())), Failure.NOT_SENT),
+        (chain(httpx.ConnectError("x"), ssl.SSLEOFError(8, "EOF in violation of protocol")), Failure.NOT_SENT),
+        (chain(httpx.ConnectError("x"), ssl.SSLZeroReturnError(6, "closed")), Failure.NOT_SENT),
+        (chain(httpx.ProxyError("x"), BrokenPipeError(32, "Broken pipe")), Failure.NOT_SENT),
+        # It ended later.
+        (chain(httpx.ReadError("x"), httpx.ReadError(reset())), Failure.LOST),
+        (httpx.ReadError("x"), Failure.LOST),
+        (httpx.WriteError("x"), Failure.LOST),
+        (httpx.CloseError("x"), Failure.LOST),
+        (httpx.RemoteProtocolError("Server disconnected without sending a response."), Failure.LOST),
+        (
+            httpx.RemoteProtocolError("peer closed connection without sending complete message body (received 2)"),
+            Failure.LOST,
+        ),
+        (chain(httpx.ReadError("x"), SilentConnectionError("silent", server_failed=True)), Failure.LOST),
+        (trio.BrokenResourceError("x"), Failure.LOST),
+        (ConnectionResetError(104, "x"), Failure.LOST),
+        # To send it again would not help.
+        (httpx.ReadTimeout("x"), Failure.SLOW),
+        (httpx.WriteTimeout("x"), Failure.SLOW),
+        (httpx.PoolTimeout("x"), Failure.SLOW),
+        (httpx.RemoteProtocolError("illegal status line"), Failure.FINAL),
+        (httpx.LocalProtocolError("x"), Failure.FINAL),
+        (httpx.UnsupportedProtocol("x"), Failure.FINAL),
+        (httpx.DecodingError("x"), Failure.FINAL),
+        (httpx.InvalidURL("x"), Failure.FINAL),
+        (chain(httpx.ConnectError("x"), ssl.SSLCertVerificationError(1, "self-signed")), Failure.FINAL),
+        (chain(httpx.ConnectError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), Failure.FINAL),
+        (chain(httpx.ReadError("x"), ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]")), Failure.FINAL),
+        (chain(httpx.ReadError("x"), LimitPassedError("header_bytes", 1, "the headers do not end")), Failure.FINAL),
+        (trio.ClosedResourceError("x"), Failure.FINAL),
+    ],
+)
+def test_failures_are_classified_before_and_after_their_error_is_made(error: Exception, failure: Failure) -> None:
+    assert failure_of(error) is failure
+    made = connection_failed(error, "https://api.test")
+    made.__cause__ = error
+    assert failure_of(made) is failure
+
+
+def test_an_error_that_says_it_is_permanent_is_final() -> None:
+    made = ConnectionFailedError("no", permanent=True)
+    made.__cause__ = httpx.ConnectError("x")
+    assert failure_of(made) is Failure.FINAL
+    assert failure_of(LimitExceededError("too long", limit="object_bytes")) is Failure.FINAL
+
+
+@pytest.mark.parametrize("permanent", [True, False])
+def test_a_plugin_that_fails_is_not_run_again_by_the_same_request(permanent: bool) -> None:
+    error = ExecPluginError("no credential", permanent=permanent)
+    error.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    assert failure_of(error) is Failure.FINAL
+
+
+@pytest.mark.parametrize(
+    ("causes", "failure"),
+    [
+        ([ProxyFailedError("closed the connection"), reset()], Failure.NOT_SENT),
+        ([ProxyFailedError("refused", refused=True), ConnectionRefusedError(111, "refused")], Failure.UNREACHABLE),
+        ([ProxyFailedError("cannot connect to api.test:443 (HTTP 503)")], Failure.UNREACHABLE),
+        ([ProxyFailedError("rejected the credentials (HTTP 407)", permanent=True)], Failure.FINAL),
+    ],
+)
+def test_nothing_was_sent_through_a_proxy_that_failed(causes: list[Exception], failure: Failure) -> None:
+    error = chain(httpx.ProxyError("x"), *causes)
+    made = connection_failed(error, "https://api.test")
+    made.__cause__ = error
+    assert isinstance(made, ProxyError)
+    assert failure_of(made) is failure

@@ -1,0 +1,314 @@
+"""Requests, lists, watches and probes through proxies."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+import trustme
+
+from tests.support.proxies import SCHEMES, Proxy, Scheme, proxy
+from tests.support.scripted_http import CHUNKED, END, Loopback, Step, chunk, complete, serving, suspended_generators
+from trioformer._secret import Secret
+from trioformer.errors import ConfigError, ConnectionFailedError, ProxyError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._proxy._find import find_route
+from trioformer.transport.http._network import Network, _Tunnel
+from trioformer.transport.http._sockets import TLSStream
+from trioformer.transport.policy._liveness import ServerHealth
+
+CA = trustme.CA()
+USER = ("anna", "p@ss:w/rd")
+
+
+def server_context(*names: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    CA.issue_cert(*names).configure_cert(context)
+    return context
+
+
+TLS = server_context("127.0.0.1", "api.test", "::1")
+LARGE = bytes(range(256)) * 4_000
+
+
+def respond(head: bytes) -> list[Step]:
+    if b"watch" in head:
+        return [CHUNKED + chunk(b"one"), None]
+    if b"large" in head:
+        return [CHUNKED, *(chunk(LARGE) for _ in range(4)), END]
+    return [complete(b"hello")]
+
+
+@asynccontextmanager
+async def opened(
+    scheme: Scheme,
+    *,
+    tls: bool = True,
+    user: tuple[str, str] | None = None,
+    url: str | None = None,
+    ca: trustme.CA = CA,
+    host: str = "api.test",
+) -> AsyncGenerator[tuple[Loopback, Proxy, Transport], None]:
+    """Open a server, a proxy that alone knows the server's name, and a client."""
+    server = Loopback(respond, keep_alive=True, tls=TLS if tls else None)
+    async with trio.open_nursery() as nursery, proxy(scheme, tls=TLS, user=user, hosts={"api.test": "127.0.0.1"}) as p:
+        await nursery.start(server.run)
+        config = ClusterConfig(
+            server=server.url.replace("127.0.0.1", host),
+            ca_data=ca.cert_pem.bytes() if tls else None,
+            proxy_url=p.url if url is None else url.format(port=p.port),
+            source="test",
+        )
+        async with open_transport(config) as transport:
+            yield server, p, transport
+        with trio.fail_after(5):
+            await server.wait_until_open(0)
+            await p.wait_until_tunnels(0)
+        nursery.cancel_scope.cancel()
+    assert suspended_generators() == []
+
+
+every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+every_user = pytest.mark.parametrize("user", [None, USER], ids=["open", "password"])
+
+
+@every_scheme
+@every_user
+async def test_requests_watches_and_probes_go_through_the_proxy(scheme: Scheme, user: tuple[str, str] | None) -> None:
+    async with opened(scheme, user=user) as (server, p, transport):
+        for _ in range(2):
+            assert (await transport.request("GET", "/x")).body == b"hello"
+        await transport.health.prepare()
+        async with transport.stream("/watch", for_watch=True) as body:
+            assert await body.receive_some() == b"one"
+            # The version is requested on the connection for probes.
+            assert await transport.server_version(lambda _: (1, 36)) == (1, 36)
+            assert (p.connections, p.tunnels, p.refused) == (3, 3, 0)
+        assert p.targets == [f"api.test:{server.port}"] * 3
+        assert (server.connections, server.probe_connections) == (2, 1)
+        assert b"anna" not in b"".join(server.heads)
+        assert b"proxy" not in b"".join(server.heads).lower()
+
+
+@every_scheme
+async def test_a_large_body_arrives_unchanged(scheme: Scheme) -> None:
+    async with opened(scheme) as (_, _, transport), transport.stream("/large", for_watch=False) as body:
+        received = b""
+        while data := await body.receive_some():
+            received += data
+        assert received == LARGE * 4
+
+
+@every_scheme
+async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
+    async def echo(stream: trio.abc.Stream) -> None:
+        secured = trio.SSLStream(stream, TLS, server_side=True, https_compatible=True)
+        async for data in secured:
+            await secured.send_all(data)
+
+    async def send() -> None:
+        for _ in range(20):
+            await stream.send_raw(LARGE)
+
+    context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
+    async with proxy(scheme, tls=TLS, user=USER) as p, trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, echo, 0)
+        route = find_route("https://127.0.0.1", Secret(p.url), source="test")
+        port = listeners[0].socket.getsockname()[1]
+        tunnel = await Network(route=route, context=context).connect("127.0.0.1", port, None)
+        stream = await tunnel.start_tls(context, "127.0.0.1")
+        nursery.start_soon(send)
+        received = b""
+        while len(received) < len(LARGE) * 20:
+            received += await stream.receive_raw(65_536)
+        assert received == LARGE * 20
+        assert not stream.is_readable
+        stream.close()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_tunnel_in_tls_has_the_checks_of_a_connection_to_the_server_once() -> None:
+    context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
+    health = ServerHealth._create("https://127.0.0.1", None)
+    async with serving() as server, proxy("https", tls=TLS) as p:
+        route = find_route("https://127.0.0.1", Secret(p.url), source="test")
+        network = Network(health, route=route, context=context)
+        tunnel = await network.connect("127.0.0.1", server.port, None)
+        assert isinstance(tunnel.raw, _Tunnel)
+        outer = tunnel.raw._outer
+        assert isinstance(outer, TLSStream)
+        assert (tunnel._health, outer._health) == (health, None)
+        assert not tunnel.is_readable
+        outer._is_ended = True  # close_notify of the proxy, which may keep the socket open
+        assert tunnel.is_readable
+        tunnel.close()
+
+
+async def test_requests_without_tls_have_the_whole_url_as_their_target(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    CA.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))  # without TLS the configuration has no authorities
+    for scheme in ("http", "https"):
+        async with opened(scheme, tls=False, user=USER) as (server, p, transport):
+            assert (await transport.request("GET", "/x", params={"a": "b"})).body == b"hello"
+            await transport.health.prepare()
+            async with transport.stream("/watch", for_watch=True) as body:
+                assert await body.receive_some() == b"one"
+            url = f"http://api.test:{server.port}"
+            assert p.targets == [f"{url}/x?a=b", f"{url}/livez?exclude=etcd", f"{url}/watch"]
+            assert p.refused == 0
+            assert all(f"Host: api.test:{server.port}".encode() in head for head in p.heads)
+
+
+async def test_each_request_on_one_connection_has_the_whole_url_and_credentials() -> None:
+    server = Loopback(respond, keep_alive=True)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        proxy_url = f"http://anna:x@127.0.0.1:{server.port}"
+        async with open_transport(ClusterConfig(server="http://api.test/prefix", proxy_url=proxy_url)) as transport:
+            for _ in range(2):
+                await transport.request("GET", "/x")
+        assert server.connections == 1
+        for head in server.heads:
+            assert head.startswith(b"GET http://api.test/prefix/x HTTP/1.1\r\nHost: api.test\r\n")
+            assert head.count(b"Proxy-Authorization: Basic YW5uYTp4\r\n") == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_socks_carries_requests_without_tls_in_a_tunnel() -> None:
+    async with opened("socks5", tls=False) as (server, p, transport):
+        assert (await transport.request("GET", "/x")).body == b"hello"
+        assert p.targets == [f"api.test:{server.port}"]
+        assert server.heads[0].startswith(b"GET /x HTTP/1.1\r\n")
+
+
+@every_scheme
+async def test_a_proxy_of_the_configuration_is_also_for_loopback(scheme: Scheme) -> None:
+    async with opened(scheme, host="127.0.0.1") as (server, p, transport):
+        await transport.request("GET", "/x")
+        assert p.targets == [f"127.0.0.1:{server.port}"]
+
+
+@every_scheme
+async def test_an_ipv6_address_is_written_as_the_protocol_has_it(scheme: Scheme) -> None:
+    async with proxy(scheme, tls=TLS) as p:
+        config = ClusterConfig(server="https://[::1]:9", ca_data=CA.cert_pem.bytes(), proxy_url=p.url)
+        async with open_transport(config) as transport:
+            with pytest.raises(ProxyError, match=r"cannot connect to \[::1\]:9 "):
+                await transport.request("GET", "/x")
+        assert p.targets == ["::1:9" if scheme == "socks5" else "[::1]:9"]
+
+
+@every_scheme
+async def test_broken_tunnels_end_watches_and_the_next_request_connects_again(scheme: Scheme) -> None:
+    async with opened(scheme) as (server, p, transport):
+        await transport.request("GET", "/x")
+        async with transport.stream("/watch", for_watch=True) as body:
+            assert await body.receive_some() == b"one"
+            p.break_tunnels()
+            with pytest.raises(ConnectionFailedError) as caught:
+                await body.receive_some()
+            assert not isinstance(caught.value, ProxyError)  # the server may have received the request
+        with trio.fail_after(5):
+            await server.wait_until_open(0)
+        assert (await transport.request("GET", "/x")).body == b"hello"
+
+
+@every_scheme
+@pytest.mark.parametrize("url", ["{scheme}://127.0.0.1:{{port}}", "{scheme}://anna:wrong@127.0.0.1:{{port}}"])
+async def test_a_proxy_that_requires_other_credentials_is_an_error(scheme: Scheme, url: str) -> None:
+    async with opened(scheme, user=USER, url=url.format(scheme=scheme)) as (_, p, transport):
+        with pytest.raises(ProxyError, match=r"the user and password|requires a user") as caught:
+            await transport.request("GET", "/x")
+        assert caught.value.permanent
+        assert f"the proxy {scheme}://127.0.0.1:{p.port} (proxy-url)" in str(caught.value)
+        assert "wrong" not in str(caught.value)
+        assert p.refused == 1
+
+
+async def test_a_forwarding_proxy_that_requires_credentials_is_an_error() -> None:
+    async with opened("http", tls=False, user=USER, url="http://127.0.0.1:{port}") as (_, p, transport):
+        for attempt in (transport.request("GET", "/x"), transport.server_version(lambda _: (1, 36))):
+            with pytest.raises(ProxyError, match="requires a user and a password \\(HTTP 407\\)"):
+                await attempt
+        assert p.refused == 2
+
+
+async def test_the_connection_of_a_forwarded_request_that_is_rejected_is_not_kept() -> None:
+    async with (
+        serving(b"HTTP/1.1 407 X\r\nContent-Length: 9\r\n\r\nhello", None) as server,
+        open_transport(ClusterConfig(server="http://api.test", proxy_url=server.url)) as transport,
+    ):
+        with pytest.raises(ProxyError):
+            await transport.request("GET", "/x")
+        present = transport._generations.present
+        assert present.requests.connections == []  # type: ignore[attr-defined]  # of a Pool
+    assert suspended_generators() == []
+
+
+@every_scheme
+async def test_a_server_that_the_proxy_cannot_reach_is_an_error(scheme: Scheme) -> None:
+    async with proxy(scheme, tls=TLS) as p:
+        config = ClusterConfig(server="https://127.0.0.1:9", ca_data=CA.cert_pem.bytes(), proxy_url=p.url)
+        async with open_transport(config) as transport:
+            with pytest.raises(ProxyError, match=r"cannot connect to 127\.0\.0\.1:9 ") as caught:
+                await transport.request("GET", "/x")
+            assert (caught.value.permanent, caught.value.refused) == (False, False)
+
+
+async def test_the_certificate_of_the_proxy_is_verified() -> None:
+    async with opened("https", ca=trustme.CA()) as (server, p, transport):
+        with pytest.raises(ProxyError, match="has a certificate that does not verify") as caught:
+            await transport.request("GET", "/x")
+        assert caught.value.permanent
+        assert (server.connections, p.targets) == (0, [])
+
+
+async def test_the_certificate_of_the_proxy_has_its_own_name_and_not_the_servers() -> None:
+    server = Loopback(respond, tls=server_context("api.test"))
+    async with trio.open_nursery() as nursery, proxy("https", tls=server_context("127.0.0.1")) as p:
+        await nursery.start(server.run)
+        config = ClusterConfig(
+            server=server.url, ca_data=CA.cert_pem.bytes(), proxy_url=p.url, tls_server_name="api.test"
+        )
+        async with open_transport(config) as transport:
+            assert (await transport.request("GET", "/x")).body == b"hello"
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_certificate_of_the_server_is_verified_inside_the_tunnel() -> None:
+    server = Loopback(respond, tls=server_context("other.test"))
+    async with trio.open_nursery() as nursery, proxy("http") as p:
+        await nursery.start(server.run)
+        config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes(), proxy_url=p.url)
+        async with open_transport(config) as transport:
+            with pytest.raises(ConnectionFailedError, match="the server's certificate does not verify"):
+                await transport.request("GET", "/x")
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Loopback(respond, keep_alive=True, tls=TLS)
+    async with trio.open_nursery() as nursery, proxy("socks5", user=USER, hosts={"api.test": "127.0.0.1"}) as p:
+        await nursery.start(server.run)
+        monkeypatch.setenv("HTTPS_PROXY", p.url)
+        monkeypatch.setenv("NO_PROXY", "other.test")
+        config = ClusterConfig(server=f"https://api.test:{server.port}", ca_data=CA.cert_pem.bytes())
+        async with open_transport(config) as transport:
+            assert (await transport.request("GET", "/x")).body == b"hello"
+        assert p.targets == [f"api.test:{server.port}"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_proxy_that_is_not_valid_is_an_error_before_the_first_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://anna:secret@proxy")
+    with pytest.raises(ConfigError, match="HTTPS_PROXY: is not the URL of a proxy: it must begin with") as caught:
+        async with open_transport(ClusterConfig(server="https://api.test")):
+            pass
+    assert "secret" not in str(caught.value)

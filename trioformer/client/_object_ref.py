@@ -1,0 +1,85 @@
+"""A reference to an object, and what can be passed instead of a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .._suggestions import describe
+from .._text import one_line
+from ..models import KubernetesObject, ResourceInfo, resource_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class ObjectRef:
+    """The namespace and name of an object; the API or lister that it is passed to knows the kind.
+
+    ``str(ref)`` is the object's key, ``namespace/name`` or ``name``.
+
+    Source: client-go ``tools/cache``, ``ObjectName``.
+    """
+
+    namespace: str | None
+    """The object's namespace; None for a cluster-scoped kind."""
+    name: str
+    """The object's name."""
+
+    def __attrs_post_init__(self) -> None:
+        # Kubernetes writes no namespace as an empty one, too.
+        # Not a converter: for pyright the attribute would be a descriptor.
+        if self.namespace == "":
+            object.__setattr__(self, "namespace", None)
+
+    @classmethod
+    def of(cls, obj: KubernetesObject) -> Self:
+        """Return the reference to an object."""
+        return cls(obj.namespace, obj.name)
+
+    @classmethod
+    def parse(cls, key: str) -> Self:
+        """Return the reference for a key, for example one from a lister.
+
+        Args:
+            key: ``namespace/name`` or ``name``.
+
+        Raises:
+            ValueError: The key has another form.
+        """
+        namespace, slash, name = key.rpartition("/")
+        if not name or "/" in namespace or (slash and not namespace):
+            raise ValueError(f"{key!r} is not a valid key; it must be 'namespace/name' or 'name'")
+        return cls(namespace, name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace is not None else self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(str(self))}>"
+
+
+def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "API") -> ObjectRef:
+    """Return the reference for what was passed instead of a name.
+
+    Args:
+        target: An object of the kind or its metadata, or a reference.
+        wanted: The resource of the kind, or None if it is not known.
+        reader: What the name was passed to.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if isinstance(target, ObjectRef):
+        return target
+    if not isinstance(target, KubernetesObject):
+        hint = "pass a string, an ObjectRef, a controller's request, or an object"
+        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}")
+    found = wanted and resource_of(type(target))
+    if wanted and found and (found.group, found.kind) != (wanted.group, wanted.kind):
+        kind = wanted.kind if found.kind != wanted.kind else f"{wanted.api_version} {wanted.kind}"
+        hint = f"for the {kind} of that name pass Request.of(obj)"
+        raise TypeError(f"this is the {reader} of {kind}, and {target!r} is not one; {hint}")
+    return ObjectRef.of(target)

@@ -1,0 +1,199 @@
+"""Lists: the content of a page, and how a page is decoded while it arrives."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, Generic, Protocol, SupportsIndex, TypeVar, final, overload
+
+import attrs
+
+from ..._util import Slices
+from ...errors import DecodeError, ExpiredError, UnexpectedResponseError
+from ...models import KubernetesObject
+from ...transport._internal import ByteStream, request_id_in
+from .._options import ListOptions
+from ._list_splitter import BLOCK, ListSplitter
+from ._responses import check_server, raise_failure
+from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
+from ._wire_format import WireFormat
+
+T = TypeVar("T", bound=KubernetesObject)
+
+_LARGE: Final = 1024 * 1024
+"""Bytes of an item that is scanned in a slice of its own."""
+
+_NO_KEY: Final = "without a key that can be found"
+
+PAGE_SIZE: Final = 500
+"""The default limit of a page, in objects (client-go ``tools/pager``)."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ObjectList(Sequence[T], Generic[T]):
+    """The objects of a list, at one resourceVersion: a sequence of them; slices are tuples."""
+
+    items: tuple[T, ...] = attrs.field(repr=lambda items: f"<{len(items)} objects>")
+    """The objects, in the server's order."""
+    resource_version: str
+    """The version of the collection; a watch from this version receives all later events."""
+    continue_token: str = ""
+    """The token for the next page; empty on the last page."""
+    remaining_item_count: int | None = None
+    """The number of objects on further pages, if the server reports it."""
+    pages: int = 1
+    """The number of pages that were requested; with more than one, the server does not ignore limits."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> T | tuple[T, ...]:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+async def read_list(
+    body: ByteStream,
+    wire_format: WireFormat[T],
+    where: str,
+    on_undecodable: UndecodableHandler | None = None,
+) -> ObjectList[T]:
+    """Decode one page while it arrives, with a checkpoint about every millisecond.
+
+    Raises:
+        StatusError: The body is the Status of a failure.
+        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and there is no
+            handler for it.
+        ConnectionFailedError: The body ended early.
+    """
+    splitter = ListSplitter()
+    slices = Slices()
+    objects: list[T] = []
+    first: bytes | None = None
+    request_id = request_id_in(body.headers)
+
+    async def make(items: list[bytes]) -> None:
+        nonlocal first
+        for item in items:
+            if len(item) > _LARGE:
+                await slices.checkpoint()  # the scan of one is most of what other tasks may have to wait
+            try:
+                objects.append(wire_format.make_item(item))
+                first = first or item
+            except DecodeError as exc:
+                error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
+                found = await undecodable_item(wire_format.name, item, error, slices)
+                if on_undecodable is None:
+                    what = found.key or _NO_KEY
+                    hint = "correct it, or pass on_undecodable to receive the others"
+                    text = f"{where}: an object, {what}: {exc}; {hint}"
+                    raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
+                on_undecodable(found)
+            if slices.is_over():
+                await slices.checkpoint()
+
+    async def make_rest() -> None:
+        while splitter.is_behind:
+            await slices.checkpoint()
+            await make(splitter.feed(b""))
+
+    try:
+        while chunk := await body.receive_some():
+            view = memoryview(chunk)  # from a transport in the same process, a chunk may be the complete body
+            for begin in range(0, len(chunk), BLOCK):
+                await make(splitter.feed(view[begin : begin + BLOCK]))
+                if splitter.is_behind:
+                    await make_rest()
+                if slices.is_over():
+                    await slices.checkpoint()
+        while (end := splitter.finish()) is None:
+            await make_rest()
+        rest, head = end
+        await make(rest)
+        wire_format.check_list(head, first)
+    except DecodeError as exc:
+        raise_failure(body, splitter.begin, where=where)
+        text = f"{where}: {exc}; {check_server(body.server)}"
+        raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
+    return ObjectList(
+        items=tuple(objects),
+        resource_version=head.resource_version,
+        continue_token=head.continue_token,
+        remaining_item_count=head.remaining_item_count,
+    )
+
+
+class _ListPage(Protocol[T]):
+    async def __call__(
+        self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
+    ) -> ObjectList[T]: ...
+
+
+async def all_pages(
+    list_page: _ListPage[T],
+    options: ListOptions,
+    where: str,
+    undecodable: deque[Undecodable] | None,
+) -> ObjectList[T]:
+    """List all pages, at one resourceVersion; without pages if that version expires between two of them.
+
+    Raises:
+        UnexpectedResponseError: The continue token of two pages is equal.
+    """
+    on_undecodable = None if undecodable is None else undecodable.append
+    page = first = await list_page(options, on_undecodable=on_undecodable)
+    items = list(first.items)
+    pages = 1
+    while page.continue_token:
+        token = page.continue_token
+        pages += 1
+        try:
+            page = await list_page(_following(options, token), on_undecodable=on_undecodable)
+        except ExpiredError:
+            if undecodable is not None:
+                undecodable.clear()  # the pages so far are dropped
+            whole = await list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
+            return attrs.evolve(whole, pages=pages)
+        if page.continue_token == token:
+            raise UnexpectedResponseError(f"{where}: the continue token of two pages is equal", code=200)
+        items += page.items
+    return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
+
+
+@final
+@attrs.define(eq=False)
+class Pages(Generic[T]):
+    """The pages of a list, each requested when it is asked for.
+
+    Not an async generator: trio warns about one that a loop leaves early.
+    """
+
+    _list_page: _ListPage[T]
+    _options: ListOptions
+    _is_last: bool = attrs.field(default=False, init=False)
+
+    def __aiter__(self) -> Pages[T]:
+        return self
+
+    async def __anext__(self) -> ObjectList[T]:
+        if self._is_last:
+            raise StopAsyncIteration
+        page = await self._list_page(self._options)
+        if page.continue_token:
+            self._options = _following(self._options, page.continue_token)
+        else:
+            self._is_last = True
+        return page
+
+
+def _following(options: ListOptions, token: str) -> ListOptions:
+    # The token implies the version; the server rejects a request with both.
+    return attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)

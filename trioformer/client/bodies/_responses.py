@@ -1,0 +1,272 @@
+"""Responses: to an object, to the error of a Status, or to an error about a response that no API server sends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, TypeVar, cast
+
+import trio
+
+from ..._text import one_line
+from ...errors import (
+    ConnectionFailedError,
+    DecodeError,
+    StatusError,
+    TrioformerError,
+    UnexpectedResponseError,
+)
+from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
+from ...models import KubernetesObject
+from ...models._internal import TOO_DEEP, decode, make_object
+from ...transport._internal import ByteStream, Response, request_id_in
+from ._contents import describe, excerpt, failure_in, html_title, kind_in, shown_kind
+from ._wire_format import WireFormat
+
+T = TypeVar("T", bound=KubernetesObject)
+
+MAX_STATUS: Final = 64 * 1024
+"""Bytes that are read of a streamed error response; a Status is much shorter."""
+STATUS_PATIENCE: Final = 5.0
+"""Seconds that a streamed error response may take."""
+
+_SEARCHED: Final = 1024
+"""Bytes in which the first that is not white space is searched."""
+_WRITTEN: Final = "the server reports success, so read the object before this is sent again"
+"""What to do as well, after a write."""
+
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
+
+# apimachinery pkg/api/errors, NewGenericServerResponse.
+_REASONS: Final[Mapping[int, str]] = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+def check(response: Response, *, method: str, where: str) -> None:
+    """Check that the request succeeded.
+
+    Raises:
+        StatusError: The server rejected it.
+        UnexpectedResponseError: No API server sends such a response.
+    """
+    if not 200 <= response.code <= 206:
+        raise status_error(response, method=method, where=where)
+
+
+def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
+    """Raise the error of a failure whose Status came with the code of a success; return without one.
+
+    Raises:
+        StatusError: The body is the Status of a failure.
+    """
+    if (status := failure_in(body)) is not None:
+        raise _error_of(status, response, where=where)
+
+
+def add_origin(error: StatusError, response: Response | ByteStream) -> StatusError:
+    """Note on an error which server has sent it, and where that is configured; also how the user was authenticated.
+
+    The text stays short: it is also written into the status of objects.
+    """
+    note = f"server: {response.server}"
+    if error.code in (401, 403):
+        note += f"; credential: {response.credential}"
+    error.add_note(one_line(note))
+    return error
+
+
+def check_server(server: str) -> str:
+    """Return the hint of a response that no API server sends; it names the server, and where it is configured."""
+    return f"check that {server} is an API server"
+
+
+def object_in(response: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
+    """Make the object in a response.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is not an object of this kind.
+        DecodeError: It is one of this kind that cannot be decoded, or has too many levels.
+    """
+    check(response, method=method, where=where)
+    found = None
+    try:
+        found = kind_in(response.body)
+        if found == "Status":
+            raise_failure(response, response.body, where=where)
+        data, head = wire_format.scan_single(response.body)
+    except (ValueError, RecursionError) as exc:
+        is_ours = found in wire_format.names
+        raise undecodable(exc, response, where, wire_format.name, is_ours=is_ours, method=method) from exc
+    if found not in ("", *wire_format.names):
+        problem = f"{shown_kind(found)}, not a {wire_format.name}"
+        raise unexpected_response(response, where, problem, method=method)
+    return make_object(wire_format.kind, data, head)
+
+
+def undecodable(
+    error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool, method: str
+) -> DecodeError | UnexpectedResponseError:
+    """Make the error of an object that cannot be decoded; the address is in doubt only if it is no such object.
+
+    Args:
+        error: That of a scan or of decoding.
+        response: The response.
+        where: The operation.
+        expected: The kind that was expected.
+        is_ours: Whether it says that it is of this kind.
+        method: That of the request; after a write the error says that the server has executed it.
+    """
+    hint = "" if method == "GET" else f"; {_WRITTEN}"
+    if isinstance(error, RecursionError) and response.body[:_SEARCHED].lstrip()[:1] == b"{":
+        # Not even its kind is known.
+        return DecodeError(f"{where}: {response.server}: cannot decode a {expected}: {TOO_DEEP}{hint}")
+    if is_ours and isinstance(error, DecodeError):
+        return DecodeError(f"{where}: {response.server}: {error}{hint}")
+    return unexpected_response(response, where, f"not a {expected}", method=method)
+
+
+async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
+    """Read the body of a streamed response that is not a success, and make its error.
+
+    Raises:
+        ConnectionFailedError: The body ended early.
+    """
+    body = bytearray()
+    # An endless body must not keep the caller from its error.
+    with trio.move_on_after(STATUS_PATIENCE):
+        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
+            body += chunk
+    response = Response(stream.code, stream.headers, bytes(body), stream.server, stream.credential, stream.history)
+    return status_error(response, method=method, where=where)
+
+
+async def drain(stream: ByteStream) -> bytes:
+    """Read and return a body that hardly matters, if it is short, so that its connection can be used again.
+
+    It does not matter either when the body ends early.
+    """
+    body = bytearray()
+    with trio.move_on_after(STATUS_PATIENCE), suppress(ConnectionFailedError):
+        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
+            body += chunk
+    return bytes(body)
+
+
+def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
+    """Make the error of a response that is not a success.
+
+    A Status has code, reason and message.
+    With any other body, a client or server error means what its code says, as in client-go: authenticating proxies and
+    the outer layers of the API server respond in plain text, load balancers with HTML.
+    ``StatusError.is_unexpected_server_error`` tells such an error from a Status.
+    """
+    try:
+        status: object = decode(response.body)
+        is_json = True
+    except (DecodeError, RecursionError):
+        status, is_json = None, False
+    if isinstance(status, dict):
+        members = cast("dict[str, object]", status)
+        if members.get("kind") == "Status":
+            return _error_of(members, response, where=where)
+    if response.code < 400:
+        problem = "a redirect, which is not followed" if "location" in response.headers else "not a Kubernetes object"
+        return unexpected_response(response, where, problem)
+    reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
+    if response.code == 409 and method == "POST":
+        reason = "AlreadyExists"
+    text = one_line(_text_of(response, is_json=is_json))
+    cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
+    made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
+    return _error_of(made, response, where=where)
+
+
+def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, where: str) -> StatusError:
+    error = StatusError.from_status(
+        _with_retry_after(status, response),
+        code=response.code,
+        where=where,
+        request_id=request_id_in(response.headers),
+    )
+    if response.history:  # not in the text, which stays the same when the error repeats
+        error.add_note(response.history)
+    return add_origin(error, response)
+
+
+def _text_of(response: Response, *, is_json: bool) -> str:
+    """Return the message of an error whose body is not a Status."""
+    body = response.body
+    if not body:
+        return "the server gave no reason"
+    if is_json:
+        return f"the body is {len(body)} bytes of JSON, but not a Status"
+    title = html_title(body)
+    if title is not None:
+        text = "the body is HTML, so a proxy or load balancer may have sent it"
+        return f"{text}: {title}" if title else text
+    if body[:_SEARCHED].lstrip()[:1] in (b"{", b"["):
+        return f"the body is {excerpt(body)}, but is not JSON"
+    return excerpt(body, is_error=True)
+
+
+def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:
+    """Copy a ``Retry-After`` header into the details, unless they have it; a date or a huge number is ignored."""
+    after = response.headers.get("retry-after", "")
+    details = status.get("details")
+    known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
+    if not _DIGITS.fullmatch(after) or details_in(status).retry_after_seconds:
+        return status
+    return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
+
+
+def server_version_in(response: Response) -> tuple[int, int] | None:
+    """Make the version of the response to ``GET /version``; None if it is not a version.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: No API server sends such a response.
+    """
+    check(response, method="GET", where="GET /version")
+    raise_failure(response, response.body, where="GET /version")
+    try:
+        found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
+    except (DecodeError, RecursionError):
+        return None
+    members = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    # Some distributions add a suffix to the minor version: "36+".
+    texts = [members.get(name) for name in ("major", "minor")]
+    numbers = [_DIGITS.match(text) if isinstance(text, str) else None for text in texts]
+    major, minor = (int(number[0]) if number else None for number in numbers)
+    return None if major is None or minor is None else (major, minor)
+
+
+def unexpected_response(
+    response: Response, where: str, problem: str, *, method: str = "GET"
+) -> UnexpectedResponseError:
+    """Make the error of a response that no API server sends; ``problem`` is such as "not a Status".
+
+    ``method`` is given if the code is that of a success: after a write the error says so, since to send it again may be
+    wrong.
+    """
+    hint = check_server(response.server)
+    if method != "GET":
+        hint = f"{_WRITTEN}, and {hint}"
+    return UnexpectedResponseError(
+        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {hint}",
+        code=response.code,
+        request_id=request_id_in(response.headers),
+    )

@@ -1,0 +1,172 @@
+"""The wire format of a kind: which media type to request, which objects to accept, and which of their bytes to keep.
+
+The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind as long again.
+But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
+differently is scanned for its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Generic, TypeVar, final
+
+from ...errors import DecodeError, NotAcceptableError
+from ...models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
+from ...models._internal import (
+    Head,
+    dumps,
+    make_object,
+    metadata_only,
+    scan_whole,
+    scan_without_managed_fields,
+)
+from ._contents import kind_in, shown_kind
+from ._frames import Scan
+from ._list_splitter import ListHead
+
+T = TypeVar("T", bound=KubernetesObject)
+
+JSON: Final = "application/json"
+"""The media type of objects, lists and Status responses."""
+
+_PARTIAL: Final = "PartialObjectMetadata"
+# As client-go's metadata client: a server that does not support it sends complete objects.
+_METADATA: Final = f"{JSON};as={_PARTIAL};g=meta.k8s.io;v=v1,{JSON}"
+_METADATA_LIST: Final = f"{JSON};as={_PARTIAL}List;g=meta.k8s.io;v=v1,{JSON}"
+
+
+@final
+class WireFormat(Generic[T]):
+    """The wire format of one kind.
+
+    Attributes:
+        kind: The model.
+        name: The kind's name, such as ``Pod``.
+        names: The kinds that its objects may have on the wire.
+        is_partial: Whether only the metadata is requested.
+        accept: The ``Accept`` header for an object or a watch.
+        accept_list: The ``Accept`` header for a list.
+        scan_single: Scans the only object of a response, without a check of its kind.
+    """
+
+    __slots__ = (
+        "_api_versions",
+        "_item_prefixes",
+        "_prefixes",
+        "_scan",
+        "accept",
+        "accept_list",
+        "is_partial",
+        "kind",
+        "name",
+        "names",
+        "scan_single",
+    )
+
+    def __init__(self, kind: type[T], scan: Scan) -> None:
+        resource = resource_of(kind)
+        self.kind: type[T] = kind
+        self.name: str = resource.kind
+        self.is_partial: bool = issubclass(kind, PartialObjectMetadata)
+        self.accept, self.accept_list = (_METADATA, _METADATA_LIST) if self.is_partial else (JSON, JSON)
+        types = {self.name: resource.api_version}
+        if self.is_partial:
+            types = {_PARTIAL: "meta.k8s.io/v1", **types}
+        self.names: tuple[str, ...] = tuple(types)
+        self._api_versions = (*types.values(), "")
+        self.scan_single: Scan = scan_whole
+        self._scan = scan
+        if issubclass(kind, PartialObjectMetadata):
+            # Without managedFields in a single object too: it cannot be written, so nothing is lost.
+            single, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
+            self.scan_single, self._scan = _metadata_scan(single), _metadata_scan(scan)
+        # Built-in kinds begin like Go's structs, custom kinds like sorted maps; items of typed lists omit both members.
+        members = [{"kind": name, "apiVersion": version} for name, version in types.items()]
+        self._prefixes = tuple(
+            dumps(ordered)[:-1] + b"," for both in members for ordered in (both, dict(reversed(both.items())))
+        )
+        self._item_prefixes = (b'{"metadata":', *self._prefixes)
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether the kind is built in, so that kube-apiserver itself serves it."""
+        # Not kept: it is needed for odd responses only, and loads the table of the kinds.
+        gvk = resource_of(self.kind).gvk
+        return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
+
+    def scan(self, data: bytes) -> tuple[bytes, Head]:
+        """Scan an object of a watch, and return the bytes to keep and their head.
+
+        Raises:
+            DecodeError: It is not a JSON object with metadata, or is of another kind.
+        """
+        if not data.startswith(self._prefixes):
+            self._check_kind(data)
+        return self._scan(data)
+
+    def make_item(self, data: bytes) -> T:
+        """Make an object from an item of a list.
+
+        Raises:
+            DecodeError: It is not a JSON object with metadata, has no name, or is of another kind.
+        """
+        if not data.startswith(self._item_prefixes):
+            self._check_kind(data)
+        data, head = self._scan(data)
+        if not head.metadata.name:
+            raise self.unnamed()
+        return make_object(self.kind, data, head)
+
+    def unnamed(self) -> DecodeError:
+        """Make the error of an object without a name, which has no key."""
+        return DecodeError(f"the server sent a {self.name} without a name")
+
+    def check_list(self, head: ListHead, first: bytes | None) -> None:
+        """Check that a list is of this kind.
+
+        A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
+        It may be a ``v1`` List, as kubectl makes them.
+
+        Args:
+            head: The kind and apiVersion of the list.
+            first: Its first object, if it has one.
+
+        Raises:
+            DecodeError: It is of another kind.
+        """
+        if head.kind in ("", *(f"{name}List" for name in self.names)):
+            return
+        if head.api_version not in self._api_versions and (head.kind, head.api_version) != ("List", "v1"):
+            is_ours = False
+        elif first is not None:
+            is_ours = kind_in(first) in self.names
+        else:
+            is_ours = not self.is_builtin
+        if not is_ours:
+            raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
+
+    def _check_kind(self, data: bytes) -> None:
+        try:
+            found = kind_in(data)
+        except (ValueError, RecursionError):
+            return  # the scan that follows raises a better error
+        if found not in ("", *self.names):
+            raise DecodeError(f"the server sent {shown_kind(found)}, not a {self.name}")
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Explain the error of a server that does not support this format."""
+        try:
+            yield
+        except NotAcceptableError as exc:
+            if not self.is_partial:
+                raise
+            text = f"the server cannot send only the metadata of {resource_of(self.kind)}; use the kind itself"
+            raise NotAcceptableError(
+                f"{text}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details
+            ) from exc
+
+
+def _metadata_scan(scan: Scan) -> Scan:
+    return lambda data: scan(metadata_only(data))

@@ -1,0 +1,265 @@
+"""The body of a response while it arrives, with the limits and the errors of a client."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final, final
+
+import httpx
+import trio
+
+from .._util import NoPublicConstructor
+from ..errors import ConnectionFailedError, LimitExceededError
+from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
+from ._limits import Limits, limit_error
+from .http._connection import ResponseStream
+from .http._messages import Framing, Head
+from .policy._liveness import ServerHealth
+
+SLICE: Final = 64 * 1024
+"""Bytes of a slice; to decompress them takes a quarter of a millisecond."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+def is_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether a body is compressed with gzip, once, and with nothing else."""
+    return headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
+
+
+@final
+class Gunzip:
+    """The slices of a body whose pieces are compressed; a body may have several members, or be empty.
+
+    Args:
+        source: Receives the next piece; empty at the end.
+    """
+
+    __slots__ = ("_decoder", "_input", "_is_between_members", "_source")
+
+    def __init__(self, source: Callable[[], Awaitable[bytes]]) -> None:
+        self._source = source
+        self._input = b""
+        self._decoder = zlib.decompressobj(_GZIP)
+        self._is_between_members = True
+
+    async def receive(self) -> bytes:
+        """Return the next slice; empty at the end.
+
+        Raises:
+            httpx.DecodingError: The body is not gzip, or ends early.
+        """
+        while True:
+            if not self._input:
+                self._input = await self._source()
+                if not self._input:
+                    if self._is_between_members:
+                        return b""
+                    raise httpx.DecodingError("it ends early")
+            await trio.lowlevel.checkpoint()
+            if data := self._decompress():
+                return data
+
+    def _decompress(self) -> bytes:
+        self._is_between_members = False
+        try:
+            data = self._decoder.decompress(self._input, SLICE)
+        except zlib.error:
+            raise httpx.DecodingError("it is not gzip") from None
+        self._input = self._decoder.unconsumed_tail
+        if self._decoder.eof:
+            self._input = self._decoder.unused_data
+            self._decoder, self._is_between_members = zlib.decompressobj(_GZIP), True
+        return data
+
+
+_SHORT: Final = 2048
+"""Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
+_SHORT_PATIENCE: Final = 5.0
+"""Seconds that it may take to arrive."""
+MAX_ERROR: Final = 256 * 1024
+"""Bytes that are read of the body of an error; a Status is much shorter."""
+
+
+@final
+class ByteStream(metaclass=NoPublicConstructor):
+    """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
+
+    Attributes:
+        code: The HTTP status code.
+        headers: The headers of the response, with names in lower case; without those of a compression that is undone.
+        warnings: The values of the headers ``Warning``.
+        generation: The connections that it was received on.
+        history: The attempts before it, for a note in errors; empty if the request was sent once.
+        is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
+    """
+
+    __slots__ = (
+        "_error",
+        "_health",
+        "_is_closed",
+        "_is_over",
+        "_is_receiving",
+        "_left",
+        "_limit",
+        "_limits",
+        "_receive",
+        "_response",
+        "_server",
+        "_where",
+        "code",
+        "generation",
+        "headers",
+        "history",
+        "is_cut_off",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        response: ResponseStream,
+        generation: object,
+        health: ServerHealth,
+        limits: Limits,
+        *,
+        limit: str | None,
+        where: str = "",
+        accepts_gzip: bool = False,
+    ) -> None:
+        head = response.head
+        self.code: int = head.code
+        self.headers: Mapping[str, str] = head.headers
+        self.warnings: list[str] = head.warnings
+        self.generation: object = generation
+        self.history: str = ""
+        self.is_cut_off: bool = False
+        self._response = response
+        self._receive = response.receive
+        if accepts_gzip and is_gzip(head.headers):
+            self._receive = Gunzip(response.receive).receive
+            own = ("content-encoding", "content-length")
+            self.headers = {name: value for name, value in head.headers.items() if name not in own}
+        self._server = health.server_text
+        self._health = health
+        self._where = where
+        self._limits = limits
+        self._limit = limit
+        # Of an error the beginning is read, whatever it is.
+        self._left: float = math.inf if limit is None or head.code >= 400 else getattr(limits, limit)
+        self._error: Exception | None = None
+        self._is_receiving = self._is_over = self._is_closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "over" if self._is_over else "open"
+        return f"<{type(self).__name__} of {self._server}: HTTP {self.code}, {state}>"
+
+    @property
+    def head(self) -> Head:
+        """The head of the response, as it was sent."""
+        return self._response.head
+
+    @property
+    def server(self) -> str:
+        """The server that sends it and where it is configured, for errors."""
+        return self._server
+
+    @property
+    def credential(self) -> str:
+        """How the request was authenticated, for errors."""
+        return self._health.credential_text
+
+    @property
+    def upgraded(self) -> trio.abc.Stream:
+        """The stream of the protocol that the server has switched to, if its status is 101.
+
+        Raises:
+            ValueError: It is another one, or the transport cannot switch.
+        """
+        stream = self._response.upgraded
+        if stream is None:
+            raise ValueError("there is no stream of another protocol")
+        return stream
+
+    async def receive_some(self) -> bytes:
+        """Receive the next bytes of the body; ``b""`` at the end of the body.
+
+        Raises:
+            ConnectionFailedError: The body ended early; every later call raises it again.
+            LimitExceededError: It is too long; likewise.
+            trio.ClosedResourceError: The stream is closed, or an earlier call was cancelled.
+            trio.BusyResourceError: Another task is receiving.
+
+        Cancellation:
+            Closes the connection; nothing more can be received.
+        """
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is already receiving from this stream")
+        if self._is_closed or self._is_over or self._error is not None:
+            await trio.lowlevel.checkpoint()
+            if self._is_closed:
+                raise trio.ClosedResourceError("this stream is closed")
+            if self._error is not None:
+                raise self._error
+            return b""
+        await trio.lowlevel.checkpoint_if_cancelled()  # before it has begun, nothing is lost
+        self._is_receiving = True
+        try:
+            data = await self._receive()
+        except RetiredConnectionError:
+            self._is_over = self.is_cut_off = True
+            return b""
+        except CONNECTION_ERRORS as exc:
+            if self._is_closed:
+                raise trio.ClosedResourceError("this stream was closed while it was being read") from exc
+            if shows_failing_server(exc):
+                self._health.record_failure()
+            self._error = error = connection_failed(exc, self._server, self._where)
+            if isinstance(error, ConnectionFailedError):
+                error.partial = True
+            raise error from exc
+        except BaseException:
+            self._is_closed = True
+            raise
+        finally:
+            self._is_receiving = False
+        self._is_over = not data
+        self._left -= len(data)
+        if self._left < 0:
+            assert self._limit is not None
+            data = b""  # as in _read_whole
+            longest = getattr(self._limits, self._limit)
+            self._error = limit_error(self._where or self._server, self._limit, longest, "the body is too long")
+            raise self._error
+        return data
+
+    async def _read_whole(self) -> bytes:
+        """Read the body to its end, or the beginning of that of an error, and close it."""
+        pieces: list[bytes] = []
+        head = self._response.head
+        is_sized = head.framing is Framing.SIZED and self._receive == self._response.receive
+        left = MAX_ERROR if self.code >= 400 else head.length if is_sized else math.inf
+        try:
+            while left > 0 and not self._is_over and (data := await self.receive_some()):
+                pieces.append(data)
+                left -= len(data)
+        except BaseException:
+            pieces.clear()  # a traceback that shows local variables must not show the body
+            data = b""
+            raise
+        finally:
+            await self._aclose()
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return body[:MAX_ERROR] if self.code >= 400 else body
+
+    async def _read_beginning(self) -> None:
+        """Read a rejection that nobody needs; one that is short leaves its connection to the next request."""
+        read = 0
+        with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
+            while read < _SHORT and (data := await self.receive_some()):
+                read += len(data)
+
+    async def _aclose(self) -> None:
+        self._is_closed = True
+        await self._response.aclose()

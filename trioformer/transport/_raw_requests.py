@@ -1,0 +1,170 @@
+"""Requests whose responses are not read here: those of the httpx client for programs, and those that switch protocols.
+
+The credentials are for one server, so URLs of other servers are refused before anything is sent, also in redirects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final, cast, final
+
+import attrs
+import httpx
+import trio
+
+from ..errors import ConnectionFailedError, LimitExceededError
+from ._body import ByteStream
+from ._connection import Transport
+from .http._httpx_transport import request_of, response_of
+from .http._messages import READ_PATIENCE, Header, Headers, Request
+
+
+@asynccontextmanager
+async def upgrade(
+    transport: Transport, path: str, headers: list[Header], *, where: str
+) -> AsyncGenerator[ByteStream, None]:
+    """Ask the server to switch to another protocol; inside the block there is its response.
+
+    After status 101 it has a stream of the other protocol, ``ByteStream.upgraded``, and no body.
+    The request is sent again after a 401 only: what it starts, such as a command, would be started twice.
+
+    Args:
+        transport: The connections to the server.
+        path: The path below the server's URL, with its leading slash and the query, quoted.
+        headers: Those of the upgrade, ``Connection`` and ``Upgrade`` among them.
+        where: The operation, for errors.
+
+    Raises:
+        ConnectionFailedError: No response arrived.
+        trio.ClosedResourceError: The client is closed.
+
+    Cancellation: closes the connection, as does the end of the block.
+    """
+    own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
+    request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
+    attempts = transport._retries_of(request, may_retry=False)
+    while True:
+        throttled = await transport._wait_for_turn(request, attempts)
+        try:
+            body, _, credential = await transport._send(request, attempts.number, throttled)
+        finally:
+            transport._end_turn(request, attempts)
+        try:
+            if (delay := await transport._delay_after(body, credential, attempts)) is None:
+                yield body
+                return
+            await body._read_beginning()
+        finally:
+            await body._aclose()
+        await trio.sleep(delay)
+
+
+def open_http_client(transport: Transport) -> httpx.AsyncClient:
+    """Make a client for the URLs below the server's; neither cookies nor the environment change its requests."""
+    return httpx.AsyncClient(
+        transport=_ClusterTransport(transport),
+        base_url=transport.server,
+        headers={"User-Agent": transport._headers.user_agent},
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        timeout=READ_PATIENCE,
+        trust_env=False,
+    )
+
+
+@final
+class _ClusterTransport(httpx.AsyncBaseTransport):
+    """Sends requests to the server of a client, which stays open when this is closed."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._server = httpx.URL(transport.server)
+        self._prefix = self._server.raw_path.rstrip(b"/")
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request until there is a response that is not retried.
+
+        Raises:
+            httpx.UnsupportedProtocol: It is for another server, or not below the path of the server's URL.
+            httpx.TransportError: There is no response.
+        """
+        sent = await self._request_of(request)
+        transport = self._transport
+        attempts = transport._retries_of(sent, may_retry=True)
+        while True:
+            throttled = await transport._wait_for_turn(sent, attempts)
+            try:
+                body, _, credential = await transport._send_in_time(sent, attempts.number, throttled)
+            except (ConnectionFailedError, LimitExceededError) as exc:
+                if (delay := attempts.after_error(exc, has_responded=transport.health.has_responded)) is None:
+                    raise _httpx_error(exc) from exc
+            else:
+                try:
+                    if (delay := await transport._delay_after(body, credential, attempts)) is None:
+                        return response_of(_Response(body))
+                    await body._read_beginning()
+                except BaseException:
+                    await body._aclose()
+                    raise
+                await body._aclose()
+            finally:
+                transport._end_turn(sent, attempts)
+            await trio.sleep(delay)
+
+    async def _request_of(self, request: httpx.Request) -> Request:
+        url, server = request.url, self._server
+        if _origin_of(url) != _origin_of(server):
+            raise httpx.UnsupportedProtocol(f"requests of this client are for {server}, not for {_shown(url)}")
+        path = url.raw_path
+        if not (path + b"/").replace(b"?", b"/").startswith(self._prefix + b"/"):
+            raise httpx.UnsupportedProtocol(f"requests of this client are below {server}, not for {_shown(url)}")
+        sent = await request_of(request, where=f"{request.method} {url.path}")
+        impersonation = self._transport._headers.impersonation
+        return attrs.evolve(
+            sent,
+            path=path[len(self._prefix) :].decode("ascii"),
+            headers=Headers([*sent.headers.items, *impersonation]),
+            has_authorization="authorization" in request.headers,
+            read_patience=request.extensions.get("timeout", {}).get("read"),
+        )
+
+
+@final
+class _Response:
+    """The body of a response, with the errors of httpx; implements :class:`~.http._connection.ResponseStream`."""
+
+    def __init__(self, body: ByteStream) -> None:
+        self._body = body
+        self.head: Final = body.head
+
+    @property
+    def upgraded(self) -> None:
+        """A client of httpx switches to no other protocol."""
+        return
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._body.receive_some()
+        except (ConnectionFailedError, LimitExceededError) as exc:
+            raise _httpx_error(exc) from exc
+
+    async def aclose(self) -> None:
+        await self._body._aclose()
+
+
+def _origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port or {"https": 443, "http": 80}.get(url.scheme)
+
+
+def _shown(url: httpx.URL) -> str:
+    return f"{url.scheme}://{url.netloc.decode('ascii')}{url.path}"
+
+
+def _httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
+    """Make the error that a user of httpx expects, with the text of ours."""
+    cause = error.__cause__
+    kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
+    while kind.__module__ != "httpx":  # a subclass of ours, with another constructor
+        kind = cast("type[httpx.TransportError]", kind.__base__)
+    return kind(str(error))

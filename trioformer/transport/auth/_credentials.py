@@ -1,0 +1,183 @@
+"""What requests are authenticated with, and where it comes from.
+
+A source is asked before each request, so what it has may change while the program runs: token files are rotated, and
+plugins' credentials expire.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Protocol, final
+
+import attrs
+
+from ..._files import read_file
+from ..._secret import Secret, conceal
+from ...errors import ConfigError
+from ...kubeconfig import ClusterConfig
+from ._file_changes import FileChanges
+
+
+@final
+@attrs.frozen(eq=False)
+class ClientCertificate:
+    """A client certificate and its private key, as PEM."""
+
+    chain: Secret[bytes]
+    """The certificate, and those of intermediate authorities."""
+    key: Secret[bytes]
+    """The private key, not encrypted."""
+
+
+@final
+@attrs.frozen(eq=False)
+class Credential:
+    """What a request is authenticated with.
+
+    A source returns the same object until it has obtained a credential again, be it an equal one: so a 401 to a request
+    that was sent before counts no more.
+    A certificate stays the same object as long as it has not changed.
+    """
+
+    authorization: Secret[str] | None = None
+    """The value of the ``Authorization`` header; None for no header."""
+    certificate: ClientCertificate | None = None
+    """A certificate of a plugin, used instead of that of the configuration."""
+
+    def is_equal(self, other: Credential) -> bool:
+        """Whether a server that has rejected one of the two rejects the other, too."""
+        return self.authorization == other.authorization and self.certificate is other.certificate
+
+
+def basic_authorization(user: str, password: Secret[str]) -> Secret[str]:
+    """Return the header value of basic authentication, of a server or a proxy."""
+    pair = Secret(f"{user}:{password.reveal()}".encode())
+    return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")
+
+
+class CredentialSource(Protocol):
+    """Where the credentials of a client come from; any number of tasks may use it at the same time."""
+
+    @property
+    def latest(self) -> Credential:
+        """The credential that was used last, for probes, which need no valid one: never reads or runs anything."""
+        ...
+
+    async def get(self) -> Credential:
+        """Return the credential for a request that is sent now; a checkpoint only if that takes time.
+
+        Raises:
+            TrioformerError: No credential was obtained.
+        """
+        ...
+
+    def reject(self, credential: Credential) -> None:
+        """Record that the server responded with 401 to a request with ``credential``.
+
+        If that is the latest one, the next :meth:`get` tries to obtain another one.
+        """
+        ...
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Use it until the end of the block; each client does.
+
+        When no client is left, what it runs is killed, and each :meth:`get` that waits raises trio.ClosedResourceError.
+        """
+        ...
+
+
+TOKEN_PERIOD: Final = 60.0
+"""Seconds after which a token file is read again without a visible change (client-go ``transport/token_source.go``)."""
+
+_VISIBLE: Final = re.compile(rb"[\x21-\x7e]+")
+
+logger = logging.getLogger("trioformer.transport")
+
+
+@final
+class Authorization:
+    """The source of credentials that the configuration has: a bearer token, basic authentication, or none.
+
+    Implements :class:`~._credentials.CredentialSource`.
+
+    A token file that has changed is read before a request, as :mod:`._file_changes` describes; the old token stays in
+    use while the file is empty, not readable, or does not contain a valid token.
+    Neither ``repr()`` nor an error shows a secret.
+
+    Raises:
+        ConfigError: A token file does not contain a valid token and there is no other token, or a user name or token
+            contains characters that it must not.
+    """
+
+    __slots__ = ("_changes", "_file", "_latest", "_problem")
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._file = config.token_file
+        self._latest = Credential()
+        self._problem = ""
+        self._changes = FileChanges([self._file], period=TOKEN_PERIOD)
+        if config.token is not None:
+            header = _bearer(conceal(config.token))
+            if header is None:
+                raise ConfigError("a token must not contain white space, control or non-ASCII characters", key="token")
+            self._latest = Credential(header)
+        elif config.username is not None and self._file is None:
+            if ":" in config.username:
+                raise ConfigError("a user name must not contain a colon", key="username")
+            self._latest = Credential(basic_authorization(config.username, conceal(config.password or "")))
+        if self._file is not None:
+            self._read(self._file)
+
+    def __repr__(self) -> str:
+        method = "none"
+        if self._file is not None:
+            method = f"token file {self._file}"
+        elif self._latest.authorization is not None:
+            method = self._latest.authorization.reveal().partition(" ")[0].lower()
+        return f"<{type(self).__name__}: {method}>"
+
+    @property
+    def latest(self) -> Credential:
+        return self._latest
+
+    async def get(self) -> Credential:
+        if self._file is not None and self._changes.must_read():
+            self._changes.record_read()
+            self._read(self._file)
+        return self._latest
+
+    def reject(self, credential: Credential) -> None:
+        # A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
+        if credential is self._latest:
+            self._changes.record_rejection()
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _read(self, file: str) -> None:
+        header: Secret[str] | None = None
+        cause: Exception | None = None
+        try:
+            token = Secret(read_file(file).reveal().strip())
+            header = _bearer(token)
+            problem = "" if header else "does not contain a valid token" if token else "is empty"
+        except OSError as exc:
+            problem, cause = f"cannot be read: {exc.strerror}", exc
+        if not problem:
+            if header != self._latest.authorization:
+                self._latest = Credential(header)
+        elif self._latest.authorization is None:
+            raise ConfigError(f"the token file {problem}", file=file) from cause
+        elif problem != self._problem:  # it may be found each second
+            logger.warning("token file %s %s; keeping the previous token", file, problem)
+        self._problem = problem
+
+
+def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
+    """Make the header of a token; None if the token contains characters that it must not."""
+    revealed = token.reveal()  # nothing below raises
+    encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
+    return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None

@@ -1,0 +1,304 @@
+"""The source of credentials that runs a plugin: when there is no credential, or it has expired or was rejected.
+
+The plugin runs once for any number of requests that wait for it, and no task of its own belongs to it.
+So one of the waiting tasks drives the run: it starts the process, reads from it, and parses what it prints.
+If that task is cancelled, another waiting one drives the same process; if there is no other, the process is killed.
+It is also killed when the last client that uses the source is closed; the driver does that, which ends like the others.
+
+While a run exists, there is exactly one driver: a task inside of :meth:`PluginCredentials._drive`, or the one that was
+woken to be the next.  All others are parked.
+
+The credential stays in use until it expires.  After a 401 the next request runs the plugin again; if that fails, the
+credential stays in use nevertheless, as in client-go: a server in trouble rejects valid ones.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final, final
+
+import attrs
+import trio
+
+from ..._files import read_file
+from ..._secret import Secret
+from ..._text import one_line, quoted
+from ...errors import ConfigError, ExecPluginError
+from ...kubeconfig import ClusterConfig, ExecConfig
+from ._credentials import ClientCertificate, Credential
+from ._exec_credential import API_VERSIONS, ClusterInfo, PrintedCredential, exec_info, parse_exec_credential
+from ._exec_policy import PluginPolicy, Problem, find_plugin
+from ._exec_process import Invocation, PluginProcess, how_it_ended, may_ask
+
+INFO_VARIABLE: Final = "KUBERNETES_EXEC_INFO"
+HINTS: Final = 10
+"""Errors with an install hint in each :data:`HINT_PERIOD`: an informer of a missing plugin tries for hours."""
+HINT_PERIOD: Final = 3_600.0
+"""Seconds."""
+
+_MAX_HINT: Final = 500
+
+logger = logging.getLogger("trioformer.transport")
+
+
+@final
+@attrs.define(eq=False)
+class _Run:
+    """One run of the plugin, and the tasks that wait for it."""
+
+    deadline: float
+    """When it is killed, on trio's clock."""
+    process: PluginProcess | None = None
+    """None until it is started."""
+    waiting: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+    """All but the driver."""
+    scope: trio.CancelScope | None = None
+    """That of the driver."""
+    is_closed: bool = False
+    """Whether all clients were closed meanwhile."""
+    result: Credential | Problem | None = None
+    """None until the run has ended."""
+
+    def end(self, result: Credential | Problem) -> None:
+        self.result = result
+        self.waiting.unpark_all()
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self.scope is not None:
+            self.scope.cancel()
+
+
+@final
+@attrs.define(eq=False)
+class PluginCredentials:
+    """The credentials that a plugin prints; implements :class:`~.._credentials.CredentialSource`.
+
+    ``repr()`` shows no secret.
+
+    Args:
+        config: The cluster and the plugin; ``config.exec`` is not None.
+        policy: Which plugins may run.
+
+    Raises:
+        ConfigError: The plugin is configured for an unknown version.
+    """
+
+    _config: ClusterConfig = attrs.field(repr=False)
+    _policy: PluginPolicy
+    _wall_clock: Callable[[], float] = attrs.field(default=time.time, repr=False)
+    _exec: ExecConfig = attrs.field(init=False)
+    latest: Credential = attrs.field(factory=Credential, init=False)
+    _is_usable: bool = attrs.field(default=False, init=False)
+    """Whether ``latest`` was printed, and not rejected since."""
+    _expires: float = attrs.field(default=math.inf, init=False)
+    """When ``latest`` expires, on the wall clock, which goes on while the machine is suspended."""
+    _expires_at: float = attrs.field(default=math.inf, init=False)
+    """The same on trio's clock, which nobody sets back."""
+    _run: _Run | None = attrs.field(default=None, init=False, repr=False)
+    _hints: list[float] = attrs.field(factory=list, init=False, repr=False)
+    """When the hints of this period were shown."""
+    _clients: int = attrs.field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        config = self._config.exec
+        assert config is not None
+        self._exec = config
+        if config.api_version not in API_VERSIONS:
+            problem = f"must be {' or '.join(API_VERSIONS)}, not {quoted(config.api_version)}"
+            raise ConfigError(problem, file=self._config.source, key="exec.apiVersion")
+
+    async def get(self) -> Credential:
+        """Return the credential; run the plugin if it has to be obtained, has expired or was rejected.
+
+        Raises:
+            ExecPluginError: The plugin gave none.
+            trio.ClosedResourceError: The last client was closed meanwhile.
+
+        Cancellation:
+            If other tasks wait for the same run, it goes on; otherwise the plugin is killed, with its children.
+        """
+        if self._is_usable and not self._has_expired():
+            return self.latest
+        run = self._run
+        if run is None:
+            run = self._run = self._new_run()
+        else:
+            # A task that is woken without a result is the next driver.
+            await run.waiting.park()
+        if run.result is None:
+            await self._drive(run)
+        assert run.result is not None
+        if run.is_closed:
+            raise trio.ClosedResourceError("this client is closed: its `async with` block has ended")
+        if isinstance(run.result, Problem):
+            raise self._error(run.result)
+        return run.result
+
+    def reject(self, credential: Credential) -> None:
+        """Let the next :meth:`get` run the plugin, if ``credential`` is the latest one."""
+        if credential is self.latest:
+            self._is_usable = False
+
+    @contextmanager
+    def in_use(self) -> Generator[None, None, None]:
+        self._clients += 1
+        try:
+            yield
+        finally:
+            self._clients -= 1
+            if not self._clients and self._run is not None:
+                self._run.close()
+
+    def _has_expired(self) -> bool:
+        return trio.current_time() >= self._expires_at or self._wall_clock() >= self._expires
+
+    def _new_run(self) -> _Run:
+        return _Run(trio.current_time() + self._policy.patience)
+
+    async def _drive(self, run: _Run) -> None:
+        """Drive a run to its end, or hand it to another task when this one is cancelled."""
+        result: Credential | Problem | None = None
+        try:
+            with trio.CancelScope(deadline=run.deadline) as run.scope:
+                if run.is_closed:
+                    run.scope.cancel()
+                result = await self._result_of(run)
+            if run.scope.cancelled_caught and result is None:
+                result = self._too_late(run)
+        finally:
+            # No checkpoint between here and the end, but for killing.
+            if result is None and run.waiting:
+                run.waiting.unpark()
+            else:
+                if run.process is not None:
+                    await run.process.kill()
+                self._end(run, result)
+
+    def _too_late(self, run: _Run) -> Problem:
+        patience = f"within {self._policy.patience:g} s"
+        if run.process is None:  # a process is started in a thread, for which trio has a limit
+            return Problem(f"cannot be started {patience}: the worker threads of this program are busy")
+        return Problem(f"has not ended {patience}, and was killed")
+
+    def _end(self, run: _Run, result: Credential | Problem | None) -> None:
+        if result is not None:
+            self._run = None
+            run.end(result if run.is_closed else self._kept_after(result))
+        elif run.waiting:  # they came while the process was killed
+            run.process, run.deadline = None, trio.current_time() + self._policy.patience
+            run.waiting.unpark()
+        else:
+            self._run = None
+
+    def _kept_after(self, result: Credential | Problem) -> Credential | Problem:
+        """Return what requests get: the previous credential, if the plugin fails after a 401 and it has not expired."""
+        is_anonymous = self.latest.authorization is None and self.latest.certificate is None
+        if isinstance(result, Credential) or is_anonymous or self._has_expired():
+            return result
+        logger.warning("%s; keeping the previous credential, which a server has rejected", self._text(result))
+        self.latest = attrs.evolve(self.latest)  # obtained again, as far as late 401s are concerned
+        self._is_usable = True
+        return self.latest
+
+    async def _result_of(self, run: _Run) -> Credential | Problem:
+        if run.process is None:
+            invocation = self._invocation()
+            if isinstance(invocation, Problem):
+                return invocation
+            try:
+                run.process = await PluginProcess.start(invocation)
+            except OSError as exc:
+                return self._not_started(exc)
+        await run.process.communicate()
+        if run.process.exit_code != 0:
+            return Problem(how_it_ended(run.process))
+        printed = parse_exec_credential(run.process.output, self._exec.api_version)
+        return self._take(printed) if isinstance(printed, PrintedCredential) else printed
+
+    def _invocation(self) -> Invocation | Problem:
+        executable = find_plugin(self._exec.command, self._policy)
+        if isinstance(executable, Problem):
+            return self._with_hint(executable)
+        is_interactive = may_ask(self._exec.interactive_mode)
+        if isinstance(is_interactive, Problem):
+            return is_interactive
+        cluster = self._cluster() if self._exec.provide_cluster_info else None
+        if isinstance(cluster, Problem):
+            return cluster
+        info = exec_info(self._exec.api_version, is_interactive=is_interactive, cluster=cluster)
+        return Invocation(
+            executable=executable,
+            arguments=(self._exec.command, *self._exec.args),
+            environment={**os.environ, **self._exec.env, INFO_VARIABLE: info.reveal()},
+            is_interactive=is_interactive,
+        )
+
+    def _cluster(self) -> ClusterInfo | Problem:
+        config = self._config
+        ca_data = config.ca_data
+        if config.ca_file is not None:
+            try:
+                ca_data = read_file(config.ca_file).reveal()
+            except OSError as exc:
+                return Problem(
+                    f"was not run: the certificate authority {config.ca_file} cannot be read: {exc.strerror}"
+                )
+        return ClusterInfo(
+            server=config.server,
+            tls_server_name=config.tls_server_name,
+            insecure_skip_tls_verify=config.insecure_skip_tls_verify,
+            ca_data=ca_data,
+            proxy_url=config.proxy_url,
+            disable_compression=config.disable_compression,
+            config=self._exec.cluster_config,
+        )
+
+    def _take(self, printed: PrintedCredential) -> Credential | Problem:
+        """Make what was printed the latest credential: another object, but for a certificate that has not changed."""
+        now = self._wall_clock()
+        expires = math.inf if printed.expires is None else printed.expires.timestamp()
+        if expires <= now and printed.expires is not None:
+            return Problem(
+                f"has printed a credential that expired at {printed.expires:%Y-%m-%dT%H:%M:%SZ}; "
+                "log in with it again, or check the clock of this machine"
+            )
+        authorization = None if printed.token is None else Secret(f"Bearer {printed.token.reveal()}")
+        certificate = self.latest.certificate
+        if printed.chain is None or printed.key is None:
+            certificate = None
+        elif certificate is None or (certificate.chain, certificate.key) != (printed.chain, printed.key):
+            certificate = ClientCertificate(printed.chain, printed.key)
+        self.latest = Credential(authorization, certificate)
+        self._is_usable = True
+        self._expires, self._expires_at = expires, trio.current_time() + (expires - now)
+        return self.latest
+
+    # --- errors and logs ----------------------------------------------------------------------------------------------
+
+    def _not_started(self, error: OSError) -> Problem:
+        if error.errno == errno.E2BIG:
+            return Problem("cannot be started: its arguments and variables are too long", permanent=True)
+        if error.errno == errno.ENOEXEC:
+            return Problem("cannot be started: it is neither a program nor a script with '#!'", permanent=True)
+        return Problem(f"cannot be started: {error.strerror}")
+
+    def _with_hint(self, problem: Problem) -> Problem:
+        now = trio.current_time()
+        self._hints = [shown_at for shown_at in self._hints if now < shown_at + HINT_PERIOD]
+        if not self._exec.install_hint or len(self._hints) >= HINTS or not problem.text.startswith("is not installed"):
+            return problem
+        self._hints.append(now)
+        return Problem(f"{problem.text}; {one_line(self._exec.install_hint, longest=_MAX_HINT)}", problem.permanent)
+
+    def _text(self, problem: Problem) -> str:
+        return f"{self._config.source}: the credential plugin {quoted(self._exec.command)} {problem.text}"
+
+    def _error(self, problem: Problem) -> ExecPluginError:
+        return ExecPluginError(self._text(problem), permanent=problem.permanent)

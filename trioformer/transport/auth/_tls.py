@@ -1,0 +1,211 @@
+"""Certificates: :class:`ClusterConfig` to ``ssl.SSLContext``."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from contextlib import suppress
+from typing import Final, TypeAlias, final
+
+from ..._certificates import CertificateRefusedError, load_certificate, reason_of
+from ..._files import read_file
+from ..._secret import Secret, conceal
+from ..._util import warn_once
+from ...errors import ConfigError
+from ...kubeconfig import ClusterConfig
+from ._credentials import ClientCertificate
+from ._file_changes import FileChanges
+
+REFRESH_PERIOD: Final = 300.0
+"""Seconds after which certificate files are read again without a visible change (client-go's
+``transport/cert_rotation.go``)."""
+
+logger = logging.getLogger("trioformer.transport")
+
+
+_Files: TypeAlias = tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]
+"""The authorities, the client's certificate and its key, as they were read; None for what is not in a file."""
+
+
+@final
+class TLS:
+    """The TLS settings of one cluster, from files that may be rotated while the program runs.
+
+    TLS 1.2 or newer; only the configured authorities are trusted, or the system's if none are configured.
+    Files that have changed are read when a request is sent, as :mod:`._file_changes` describes.
+    A context is not changed when certificates are: OpenSSL never forgets an authority that a context has trusted.
+
+    Attributes:
+        context: The settings for new connections; another object after each change.
+
+    Raises:
+        ConfigError: A certificate or key is not valid; names file and key.
+    """
+
+    __slots__ = ("_certificate", "_changes", "_config", "_loaded", "_problem", "context")
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._config = config
+        files = (config.ca_file, config.client_certificate_file, config.client_key_file)
+        self._changes = FileChanges(files, period=REFRESH_PERIOD)
+        self._loaded: _Files = _read_files(config)
+        self._problem = ""
+        self._certificate: ClientCertificate | None = None
+        self.context: ssl.SSLContext = _make_context(config, self._loaded, None)
+        if config.insecure_skip_tls_verify:
+            warn_once(
+                logger,
+                f"{config.source}: insecure-skip-tls-verify is set: whoever answers as {config.server} receives the"
+                " credentials; set certificate-authority-data instead",
+            )
+
+    def use(self, certificate: ClientCertificate | None) -> None:
+        """Use the client certificate of a plugin instead of that of the configuration, or again none.
+
+        Raises:
+            ConfigError: It is not valid.
+        """
+        if certificate is not self._certificate:
+            self.context = _make_context(self._config, self._loaded, certificate)
+            self._certificate = certificate
+
+    def refresh(self) -> None:
+        """Make another context if the files have changed.
+
+        If a file cannot be read or is not valid, this is logged, and the previous certificates stay in use.
+        """
+        if not self._changes.must_read():
+            return
+        self._changes.record_read()
+        try:
+            loaded = _read_files(self._config)
+            if loaded != self._loaded:
+                self.context = _make_context(self._config, loaded, self._certificate)
+                self._loaded = loaded
+                logger.info("certificates have changed; new connections to %s use them", self._config.server)
+        except ConfigError as exc:
+            problem = str(exc)
+            if problem != self._problem:  # it may be found each second
+                logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", problem)
+            self._problem = problem
+        else:
+            self._problem = ""
+
+    def record_rejection(self) -> None:
+        """Record that one side has rejected a certificate: changed files are then read immediately."""
+        self._changes.record_rejection()
+
+
+def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCertificate | None) -> ssl.SSLContext:
+    authorities = _concealed(config.ca_data) if config.ca_data is not None else files[0]
+    try:
+        context = client_context(None if authorities is None else _text(authorities.reveal()))
+    except ssl.SSLError as exc:
+        problem = f"does not contain a valid certificate ({reason_of(exc)})"
+        # Without the frames, whose variables have the content: by mistake it may be a key or a token.
+        raise _error(config, "certificate-authority", config.ca_file, problem) from exc.with_traceback(None)
+    if config.insecure_skip_tls_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is None:
+        _load_client_certificate(config, context, *files[1:])
+    else:
+        try:
+            load_certificate(context, certificate.chain, certificate.key, name="client certificate")
+        except CertificateRefusedError as exc:
+            part = "key" if exc.is_key else "certificate"
+            raise ConfigError(f"the {part} of the credential plugin {exc}", file=config.source, key="exec") from exc
+    return context
+
+
+def client_context(authorities: str | None) -> ssl.SSLContext:
+    """Make a context that verifies the server; without authorities by those of the system.
+
+    ``ssl.create_default_context`` also writes the keys of all connections to the file in ``SSLKEYLOGFILE``.
+    Who sets the environment of a program could then decrypt its tokens, and client-go ignores the variable, too.
+    It sets ``VERIFY_X509_STRICT`` since Python 3.13, which rejects the authorities of many clusters, such as EKS's
+    (kubernetes-client/python#2394); client-go accepts them.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificate and name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # An authority need not be self-signed; so in client-go, and Python's default since 3.13.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if authorities is None:
+        context.load_default_certs()
+    else:
+        _load_authorities(context, authorities)
+    return context
+
+
+_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+
+
+def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
+    """Trust the certificates of a bundle; like client-go, ignore those that cannot be read if there are others.
+
+    Raises:
+        ssl.SSLError: There is no valid one.
+    """
+    try:
+        context.load_verify_locations(cadata=authorities)
+    except ssl.SSLError:
+        is_any_valid = False
+        for certificate in authorities.split(_BEGIN)[1:]:
+            with suppress(ssl.SSLError):
+                context.load_verify_locations(cadata=_BEGIN + certificate)
+                is_any_valid = True
+        if not is_any_valid:
+            raise
+        logger.warning("certificate authorities that are not valid are ignored; others in the same bundle are used")
+
+
+def _text(pem: bytes) -> str:
+    # Comments around the certificates may be in any encoding.  An empty text would mean the system's authorities.
+    return pem.decode("ascii", "ignore") or "\n"
+
+
+def _read_files(config: ClusterConfig) -> _Files:
+    return (
+        _read(config, "certificate-authority", config.ca_file),
+        _read(config, "client-certificate", config.client_certificate_file),
+        _read(config, "client-key", config.client_key_file),
+    )
+
+
+def _read(config: ClusterConfig, key: str, file: str | None) -> Secret[bytes] | None:
+    if file is None:
+        return None
+    try:
+        return read_file(file)
+    except OSError as exc:
+        raise _error(config, key, file, f"cannot be read: {exc.strerror}") from exc
+
+
+def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> ConfigError:
+    """Make an error about a file of the configuration, or about the data in the configuration itself."""
+    return ConfigError(problem, file=file or config.source, key=key if file else f"{key}-data")
+
+
+def _load_client_certificate(
+    config: ClusterConfig,
+    context: ssl.SSLContext,
+    certificate_read: Secret[bytes] | None,
+    key_read: Secret[bytes] | None,
+) -> None:
+    """Load the certificate and key that were read from files, or those in the configuration itself."""
+    certificate = _concealed(config.client_certificate_data) or certificate_read
+    if certificate is None:
+        return
+    try:
+        load_certificate(
+            context, certificate, _concealed(config.client_key_data) or key_read, name="client certificate"
+        )
+    except CertificateRefusedError as exc:
+        if exc.is_key:
+            raise _error(config, "client-key", config.client_key_file, str(exc)) from exc
+        raise _error(config, "client-certificate", config.client_certificate_file, str(exc)) from exc
+
+
+def _concealed(pem: bytes | Secret[bytes] | None) -> Secret[bytes] | None:
+    return None if pem is None else conceal(pem)

@@ -1,0 +1,220 @@
+"""Requests through an httpx transport: the embedded server's, or one that the caller passes.
+
+httpx and its transports return a body as nested async generators.
+If the outermost one is closed early, the inner ones stay suspended until the garbage collector finds them: each causes
+a ``ResourceWarning``, and their resources are released late or never.
+Only an exception in the innermost generator ends all of them.
+So a body that is closed early is read once more inside a cancelled scope: its first checkpoint raises ``Cancelled``,
+and each generator runs its ``finally``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final, Self, cast, final
+
+import httpx
+import trio
+
+from ..._secret import Secret
+from .._errors import CONNECTION_ERRORS
+from ._connection import ResponseStream
+from ._messages import (
+    CONNECT_PATIENCE,
+    NOT_IN_A_HEADER,
+    SWITCHED,
+    TOKEN,
+    WRITE_PATIENCE,
+    Framing,
+    Head,
+    Headers,
+    Request,
+    decode,
+    join_headers,
+)
+
+CLOSE_PATIENCE: Final = 5.0
+"""Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
+_MAX_BUFFERED: Final = 256
+"""Slices of a body that may be at hand when it is closed."""
+_SLICE: Final = 64
+"""Pieces that are received, or dropped, before other tasks run."""
+
+
+@final
+class HTTPXTransport:
+    """Sends requests through a transport of httpx, which it does not close.
+
+    Args:
+        transport: The transport.
+        server: The URL of the server.
+        server_name: What TLS sends instead of the name in the URL; None for that.
+    """
+
+    is_empty = True
+    """It has no connections of its own."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, server: str, server_name: str | None = None) -> None:
+        self._transport = transport
+        self._server = server
+        self._extensions = {"sni_hostname": server_name} if server_name else {}
+
+    async def send(self, request: Request, authorization: Secret[str] | None) -> HTTPXResponse:
+        """Send a request, and receive the head of its response."""
+        read = None if request.patience == math.inf else request.patience
+        timeout = {"connect": CONNECT_PATIENCE, "read": read, "write": WRITE_PATIENCE, "pool": None}
+        sent = httpx.Request(
+            request.method,
+            self._server + request.path,
+            params=request.params or None,
+            content=request.content,
+            headers=list(request.headers.items),
+            extensions={**self._extensions, "timeout": timeout},
+        )
+        sent.stream = _Content(request.content or b"")
+        if authorization is not None and not request.has_authorization:  # httpx has it in local variables
+            sent.headers["Authorization"] = authorization.reveal()
+        return HTTPXResponse(await self._transport.handle_async_request(sent))
+
+    def close(self) -> None:
+        """Do nothing: the transport is the caller's."""
+
+
+@final
+class _Content(httpx.AsyncByteStream):
+    """The body of a request, in one piece; httpx's own class is an async generator."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Pieces(self._data)
+
+
+@final
+class _Pieces(AsyncIterator[bytes]):
+    def __init__(self, data: bytes) -> None:
+        self._rest = [data] if data else []
+
+    async def __anext__(self) -> bytes:
+        if not self._rest:
+            raise StopAsyncIteration
+        return self._rest.pop()
+
+
+@final
+class HTTPXResponse:
+    """Implements :class:`~._connection.ResponseStream`."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        headers, warnings = join_headers((decode(name), decode(value)) for name, value in response.headers.raw)
+        self.head: Final = Head(
+            code=response.status_code, headers=headers, warnings=warnings, framing=Framing.UNTIL_CLOSE
+        )
+        self._response = response
+        # A transport in the same process may have made the response of a complete body.
+        # The stream is read itself: ``aiter_raw`` is one generator more, with pieces of the body in its variables.
+        if response.is_stream_consumed:
+            self._pieces: AsyncIterator[bytes] = _Pieces(response.content)
+        else:
+            self._pieces = aiter(cast("httpx.AsyncByteStream", response.stream))
+        self._next: Callable[[], Awaitable[bytes]] = self._pieces.__anext__
+        self._credit = _SLICE
+        self._is_suspended = False
+        """Whether generators of the body are suspended, and no task reads them."""
+
+    @property
+    def upgraded(self) -> trio.abc.Stream | None:
+        stream: Any = self._response.extensions.get("network_stream")
+        is_one = self.head.code == SWITCHED and isinstance(stream, trio.abc.Stream)
+        return stream if is_one else None
+
+    async def receive(self) -> bytes:
+        self._credit -= 1
+        if not self._credit:
+            self._credit = _SLICE
+            await trio.lowlevel.checkpoint()
+        self._is_suspended = False
+        try:
+            while not (data := await self._next()):  # a piece may be empty, which is not the end
+                pass
+        except StopAsyncIteration:
+            return b""
+        self._is_suspended = True
+        return data
+
+    async def aclose(self) -> None:
+        deadline = trio.current_time() + CLOSE_PATIENCE
+        with trio.CancelScope(deadline=deadline, shield=True), suppress(*CONNECTION_ERRORS):
+            try:
+                if self._is_suspended:
+                    await self._unwind()
+            finally:
+                await self._response.aclose()
+
+    async def _unwind(self) -> None:
+        self._is_suspended = False
+        with suppress(StopAsyncIteration, *CONNECTION_ERRORS):
+            for _ in range(_MAX_BUFFERED):
+                with trio.CancelScope() as scope:
+                    scope.cancel()
+                    for _ in range(_SLICE):
+                        await self._next()
+                if scope.cancelled_caught:
+                    return
+                await trio.lowlevel.checkpoint()
+            if isinstance(self._pieces, AsyncGenerator):  # it always has more, and never waits
+                await self._pieces.aclose()
+
+
+_OWN: Final = (b"host", b"content-length", b"transfer-encoding", b"connection")
+"""Headers that are made when a request is sent."""
+
+
+async def request_of(request: httpx.Request, *, where: str = "") -> Request:
+    """Make a request of one of httpx; a body that is streamed is read first.
+
+    Raises:
+        httpx.LocalProtocolError: The method or a header cannot be sent.
+    """
+    tokens = [request.method, *(name.decode("latin-1") for name, _ in request.headers.raw)]
+    has_control = any(NOT_IN_A_HEADER.search(value) for _, value in request.headers.raw)
+    if has_control or not all(map(TOKEN.fullmatch, tokens)):
+        raise httpx.LocalProtocolError("the method or a header has characters that cannot be sent")
+    content = await request.aread()
+    return Request(
+        method=request.method,
+        path=request.url.raw_path.decode("ascii"),
+        headers=Headers((name, value) for name, value in request.headers.raw if name.lower() not in _OWN),
+        content=content or None,
+        where=where,
+    )
+
+
+def response_of(response: ResponseStream) -> httpx.Response:
+    """Make a response of httpx, which closes the given one."""
+    head = response.head
+    headers = [(name, value) for name, value in head.headers.items() if name != "warning"]
+    headers += [("warning", value) for value in head.warnings]
+    return httpx.Response(head.code, headers=headers, stream=_Body(response))
+
+
+@final
+class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
+    """A body that is its own iterator: no generator that is left suspended when it is closed early."""
+
+    def __init__(self, response: ResponseStream) -> None:
+        self._response = response
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if data := await self._response.receive():
+            return data
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        await self._response.aclose()

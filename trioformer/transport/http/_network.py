@@ -1,0 +1,136 @@
+"""Opens connections to one server, directly or through a proxy.
+
+Other modules do not deal with proxies: requests, watches and probes all get their connections from :class:`Network`.
+With an ``https://`` proxy the server's TLS is inside the proxy's.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, final
+
+import httpx
+import trio
+
+from ..auth._tls import client_context
+from ._sockets import Bounded, Liveness, NetworkStream, RawStream, TCPStream, TLSStream
+
+if TYPE_CHECKING:
+    from .._proxy._route import Route
+
+
+@final
+class _Tunnel:
+    """The connection inside a proxy's TLS; implements :class:`RawStream`.
+
+    A cancelled read loses nothing: decrypted bytes are returned at once.
+    If a TLS record is sent only in part, the proxy closes the connection.
+    """
+
+    def __init__(self, outer: NetworkStream) -> None:
+        self._outer = outer
+        outer._health = None  # the connection inside has it
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        return await self._outer.receive_raw(max_bytes)
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self._outer.send_raw(data)
+
+    def send_now(self, data: bytes) -> int:
+        return 0
+
+    @property
+    def is_readable(self) -> bool:
+        return self._outer.is_readable
+
+    @property
+    def is_closed(self) -> bool:
+        return self._outer.raw.is_closed
+
+    def problem(self) -> Exception | None:
+        return self._outer.raw.problem()
+
+    def close(self) -> None:
+        self._outer.close()
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        self._outer.raw.set_option(level, option, value)
+
+
+@final
+class Network:
+    """Opens connections to one server.
+
+    Args:
+        health: Verifies the server when a connection is silent; None if it never is for long.
+        route: The proxy; None for direct connections.
+        context: The TLS settings for an ``https://`` proxy, those for the server (as in client-go); None for the
+            default ones.
+        socket_options: Options of every socket.
+    """
+
+    def __init__(
+        self,
+        health: Liveness | None = None,
+        *,
+        route: Route | None = None,
+        context: ssl.SSLContext | None = None,
+        socket_options: Iterable[tuple[int, int, int]] = (),
+    ) -> None:
+        self._health = health
+        self._route = route
+        self._context = context
+        self._socket_options = list(socket_options)
+
+    async def connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
+        """Open a connection.
+
+        Raises:
+            httpx.ConnectTimeout: The server does not respond.
+            httpx.ConnectError: There is no connection.
+            httpx.ProxyError: The proxy gives none.
+        """
+        route = self._route
+        if route is None:
+            return await self._connect(host, port, patience)
+        try:
+            stream = await self._connect(route.proxy.host, route.proxy.port, patience)
+            return await self._through(route, stream, host, port)
+        except httpx.ConnectTimeout as exc:
+            failure = route.timed_out()
+            failure.__cause__ = exc
+            raise httpx.ProxyError(str(failure)) from failure
+        except Exception as exc:  # noqa: BLE001  # whatever a tunnel raises is an error of the proxy
+            failure = route.failure_of(exc)
+            raise httpx.ProxyError(str(failure)) from failure
+
+    async def _connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
+        with Bounded(patience, httpx.ConnectTimeout, httpx.ConnectError):
+            stream = self._stream(TCPStream(await trio.open_tcp_stream(host, port)))
+            try:
+                for option in self._socket_options:
+                    stream.raw.set_option(*option)
+            except BaseException:
+                stream.close()
+                raise
+            return stream
+
+    def _stream(self, raw: RawStream, opened_at: float | None = None) -> NetworkStream:
+        return NetworkStream(raw, health=self._health, opened_at=opened_at)
+
+    async def _through(self, route: Route, stream: NetworkStream, host: str, port: int) -> NetworkStream:
+        """Make a connection to a server of one to a proxy, which is closed if that fails."""
+        if route.proxy.scheme == "https":
+            stream = await stream.start_tls(self._context or client_context(None), route.proxy.host)
+        if route.is_forwarded:
+            return stream
+        try:
+            if isinstance(stream, TLSStream):
+                stream = self._stream(_Tunnel(stream), stream.opened_at)
+            await route.open_tunnel(stream.raw, host, port)
+        except BaseException:
+            stream.close()
+            raise
+        return stream

@@ -1,0 +1,455 @@
+"""Sockets and TLS: one read returns all TLS records that have arrived, and no socket leaks.
+
+kube-apiserver sends a list item by item, and a watch event by event, in TLS records of 4 to 6 KB.
+``trio.SSLStream`` returns one record per read.
+:class:`TLSStream` decrypts everything that one read of the socket returns.
+
+TLS has an end of its own: after the peer's close_notify nothing follows, even if the socket stays open for seconds.
+So close_notify is the end of the stream, and a connection that has received it is not used for another request.
+
+When nothing has arrived on a watch for half a minute, its connection verifies the server by its :class:`Liveness`,
+while another task goes on reading.
+
+Errors are those of httpx, since a transport of the caller raises them, too.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Final, Protocol, final
+
+import httpx
+import trio
+
+from ..._util import raise_ungrouped
+from .._errors import SilentConnectionError
+
+HANDSHAKE_PATIENCE: Final = 10.0
+"""Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
+RESUMABLE: Final = math.inf
+"""The read timeout of a watch that may be given up when nothing shows that its connection works; others have None."""
+READ_SIZE: Final = 256 * 1024
+"""Bytes that one read returns at most: sixteen TLS records of the maximum size."""
+_RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
+
+
+@final
+class Bounded:
+    """Limit the time of a block, and raise httpx's errors.
+
+    Each request enters several such blocks, and a generator with ``fail_after`` takes three times as long as this.
+    """
+
+    __slots__ = ("_broken", "_scope", "_too_slow")
+
+    def __init__(
+        self, patience: float | None, too_slow: type[httpx.TimeoutException], broken: type[httpx.NetworkError]
+    ) -> None:
+        is_limited = patience is not None and patience != math.inf
+        self._scope = trio.move_on_after(patience) if is_limited else None  # type: ignore[arg-type]  # it is not None
+        self._too_slow = too_slow
+        self._broken = broken
+
+    def __enter__(self) -> None:
+        if self._scope is not None:
+            self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._scope is not None:
+            self._scope.__exit__(kind, error, traceback)
+            if self._scope.cancelled_caught:
+                raise self._too_slow("") from trio.TooSlowError()
+        if isinstance(error, OSError | trio.BrokenResourceError | trio.ClosedResourceError | ValueError):
+            # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
+            raise self._broken(str(error)) from error
+
+
+class Liveness(Protocol):
+    """Verifies the server of a watch that is silent: :class:`~..policy._liveness.ServerHealth`."""
+
+    silence: float
+    look: Callable[[], Awaitable[None]] | None
+    look_at: float
+
+    async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None: ...
+
+
+class RawStream(Protocol):
+    """What TCP, a tunnel through a proxy's TLS, and a forwarded port have in common."""
+
+    async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
+    async def send_all(self, data: bytes | bytearray | memoryview, /) -> None: ...
+
+    def send_now(self, data: bytes, /) -> int:
+        """Send what can be sent without waiting, and return how many bytes; an error is left to the next call."""
+        ...
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived, or the connection has ended; True if it was closed on this side."""
+        ...
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed on this side."""
+        ...
+
+    def problem(self) -> Exception | None:
+        """Return why nothing can be sent, if the connection was reset, or closed on this side."""
+        ...
+
+    def close(self) -> None:
+        """Close it; not a checkpoint, so it also works after a cancellation."""
+        ...
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        """Set an option of the socket."""
+        ...
+
+
+@final
+class TCPStream:
+    """A TCP connection; implements :class:`RawStream`.
+
+    A checkpoint costs as much CPU as parsing a response, and each call of ``trio.SocketStream`` executes one.
+    Most requests are sent by :meth:`send_now`, which executes none.
+
+    Args:
+        stream: Gives up its socket.
+    """
+
+    __slots__ = ("_is_sending", "socket")
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.socket: Final = socket.socket(fileno=stream.socket.detach())
+        self.socket.setblocking(False)
+        self._is_sending = False
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        has_waited = False
+        while True:
+            try:
+                data = self.socket.recv(max_bytes)
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self.socket)
+                has_waited = True
+            except OSError as exc:
+                raise self._error(exc) from exc
+            else:
+                if not has_waited:
+                    await trio.lowlevel.cancel_shielded_checkpoint()
+                return data
+
+    def send_now(self, data: bytes) -> int:
+        try:
+            return 0 if self._is_sending else self.socket.send(data)
+        except OSError:  # BlockingIOError is one
+            return 0
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        if self._is_sending:
+            raise trio.BusyResourceError("another task is sending")
+        await trio.lowlevel.checkpoint_if_cancelled()
+        self._is_sending = True
+        try:
+            rest = memoryview(data)
+            while rest:
+                try:
+                    rest = rest[self.socket.send(rest) :]
+                except BlockingIOError:
+                    await trio.lowlevel.wait_writable(self.socket)
+                except OSError as exc:
+                    raise self._error(exc) from exc
+            await trio.lowlevel.cancel_shielded_checkpoint()  # a program may send in a loop, and the peer read as fast
+        finally:
+            self._is_sending = False
+
+    def _error(self, error: OSError) -> Exception:
+        if self.is_closed:
+            return trio.ClosedResourceError("closed on this side")
+        return trio.BrokenResourceError(f"socket connection broken: {error}")
+
+    @property
+    def is_readable(self) -> bool:
+        try:
+            self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # reading shows what it is
+        return True
+
+    @property
+    def is_closed(self) -> bool:
+        return self.socket.fileno() < 0
+
+    def problem(self) -> Exception | None:
+        if self.is_closed:  # with the client, or because certificates have changed
+            return trio.ClosedResourceError("closed on this side")
+        error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        return OSError(error, os.strerror(error)) if error else None
+
+    def close(self) -> None:
+        if not self.is_closed:
+            trio.lowlevel.notify_closing(self.socket)
+            self.socket.close()
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        self.socket.setsockopt(level, option, value)
+
+
+class NetworkStream:
+    """A connection without TLS.
+
+    Args:
+        raw: What it reads from and writes to.
+        health: Verifies the server when nothing arrives; None if it need not be.
+        opened_at: When the connection was opened; None for now.
+    """
+
+    def __init__(self, raw: RawStream, *, health: Liveness | None = None, opened_at: float | None = None) -> None:
+        self.raw: Final = raw
+        self._health = health
+        self.opened_at: Final = trio.current_time() if opened_at is None else opened_at
+
+    async def receive(self, patience: float | None) -> bytes:
+        """Receive what has arrived, or wait for it; ``b""`` at the end.
+
+        Args:
+            patience: Seconds until something must arrive; None for no limit, and :data:`RESUMABLE`.
+
+        Raises:
+            httpx.ReadTimeout: Nothing has arrived in time.
+            httpx.ReadError: The connection is broken, closed on this side, or presumed dead.
+
+        Cancellation: loses nothing.
+        """
+        with Bounded(patience, httpx.ReadTimeout, httpx.ReadError):
+            return await self._receive(resumable=patience == RESUMABLE)
+
+    async def send(self, data: bytes, patience: float | None) -> None:
+        """Send bytes.
+
+        Raises:
+            httpx.WriteTimeout: They were not sent in time.
+            httpx.WriteError: The connection is broken or closed.
+
+        Cancellation: may have sent a part.
+        """
+        with Bounded(None, httpx.WriteTimeout, httpx.WriteError):
+            rest = self._send_now(data)
+        if rest is not None:  # most requests fit into the buffers of the socket, and need no deadline
+            with Bounded(patience, httpx.WriteTimeout, httpx.WriteError):
+                await self.send_raw(rest)
+
+    def _send_now(self, data: bytes) -> bytes | None:
+        """Send what can be sent without waiting; return what is left for :meth:`send_raw`, and None if nothing is."""
+        sent = self.raw.send_now(data)
+        return None if sent == len(data) else data[sent:]
+
+    async def receive_raw(self, max_bytes: int) -> bytes:
+        """As :meth:`receive`, with trio's errors and without a limit, for bytes that are not HTTP."""
+        return bytes(await self.raw.receive_some(max_bytes))
+
+    async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
+        """As :meth:`send`, with trio's errors and ``ssl.SSLError``, and without a limit."""
+        await self.raw.send_all(data)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is something to read, or the connection has ended, on this side or the other."""
+        return self.raw.is_readable
+
+    def share(self) -> None:
+        """Let one task send while another one receives."""
+
+    def close(self) -> None:
+        """Close the connection; not a checkpoint, so it also works after a cancellation."""
+        self.raw.close()
+
+    async def _receive(self, *, resumable: bool) -> bytes:
+        return bytes(await self._receive_some(resumable=resumable))
+
+    async def _receive_some(self, *, resumable: bool) -> bytes | bytearray:
+        """Receive from the socket; on a watch's connection, verify the server whenever it has been silent."""
+        health = self._health
+        if health is None:
+            return await self.raw.receive_some(READ_SIZE)
+        while True:
+            now = trio.current_time()
+            if now >= health.look_at and health.look is not None:
+                await health.look()  # may close this connection
+            with trio.CancelScope(deadline=now + health.silence):
+                return await self.raw.receive_some(READ_SIZE)
+            received = await self._receive_or_verify(health, resumable=resumable)
+            if received is not None:
+                return received
+
+    async def _receive_or_verify(self, health: Liveness, *, resumable: bool) -> bytes | bytearray | None:
+        """Receive until the server is verified; None if nothing has arrived by then.
+
+        Errors are raised outside the nursery, so that they are not wrapped in a group.
+        """
+        received: bytes | bytearray | None = None
+        errors: list[Exception] = []
+        given_up: SilentConnectionError | None = None
+
+        async def receive() -> None:
+            nonlocal received
+            try:
+                received = await self.raw.receive_some(READ_SIZE)
+            except Exception as exc:  # noqa: BLE001  # raised below
+                errors.append(exc)
+            nursery.cancel_scope.cancel()
+
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(receive)
+                try:
+                    given_up = await health.verify(self.opened_at, resumable=resumable)
+                except Exception as exc:  # noqa: BLE001  # raised below
+                    errors.append(exc)
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            await raise_ungrouped(group)  # everything else is kept in the variables
+        if received is not None:
+            return received
+        if errors:
+            raise errors[0]
+        if given_up is not None:
+            raise httpx.ReadError(str(given_up)) from given_up
+        return None
+
+    async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
+        """Return the connection with TLS; the host's certificate is verified.
+
+        Raises:
+            httpx.ConnectTimeout: The handshake takes too long.
+            httpx.ConnectError: It fails.
+
+        Cancellation: closes the connection, as does an error.
+        """
+        context.set_alpn_protocols(["http/1.1"])
+        patience = HANDSHAKE_PATIENCE if patience is None else min(patience, HANDSHAKE_PATIENCE)
+        try:
+            with Bounded(patience, httpx.ConnectTimeout, httpx.ConnectError):
+                tls = TLSStream(self.raw, context, host, opened_at=self.opened_at)
+                await tls.handshake()
+        except BaseException:
+            self.close()
+            raise
+        tls._health = self._health  # the handshake has a deadline of its own
+        return tls
+
+
+@final
+class TLSStream(NetworkStream):
+    """TLS over a connection."""
+
+    def __init__(self, raw: RawStream, context: ssl.SSLContext, host: str, *, opened_at: float) -> None:
+        super().__init__(raw, opened_at=opened_at)
+        self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=host)
+        self._is_ended = False
+        """Whether the peer has sent close_notify."""
+        self._sending: trio.Lock | None = None
+        """Set when one task may send while another one receives, which sends responses to messages of TLS."""
+
+    def share(self) -> None:
+        self._sending = trio.Lock()
+
+    async def handshake(self) -> None:
+        """Do the TLS handshake, which verifies the server's certificate."""
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                await self._fetch()
+            else:
+                await self._flush()
+                return
+
+    async def receive_raw(self, max_bytes: int) -> bytes:
+        try:
+            return await self._receive(max_bytes)
+        except ssl.SSLError as exc:
+            raise trio.BrokenResourceError from exc
+
+    def _send_now(self, data: bytes) -> bytes | None:
+        if self._sending is not None or len(data) > _RECORD_SIZE:
+            return data
+        self._tls.write(data)
+        encrypted = self._to_send.read()
+        if (sent := self.raw.send_now(encrypted)) == len(encrypted):
+            return None
+        self._to_send.write(encrypted[sent:])
+        return b""
+
+    async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
+        await self._flush()
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._tls.write(rest) :]
+            await self._flush()
+
+    @property
+    def is_readable(self) -> bool:
+        # Between two requests there is only one thing to read, the end.
+        return bool(self._is_over or self._received.pending or self._tls.pending() or self.raw.is_readable)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_ended or self._received.eof
+
+    async def _fetch(self, *, resumable: bool = False) -> None:
+        data = await self._receive_some(resumable=resumable)
+        if data:
+            self._received.write(data)
+        else:
+            self._received.write_eof()
+
+    async def _flush(self) -> None:
+        if not self._to_send.pending:
+            return
+        if self._sending is None:
+            await self.raw.send_all(self._to_send.read())
+            return
+        async with self._sending:  # what is encrypted is sent in the order in which it was
+            if data := self._to_send.read():
+                await self.raw.send_all(data)
+
+    async def _receive(self, max_bytes: int = READ_SIZE, *, resumable: bool = False) -> bytes:
+        while True:
+            pieces = self._decrypt(max_bytes)
+            if pieces or not self._is_over:
+                await self._flush()  # a response to the peer's TLS messages, such as a key update
+            if pieces or self._is_over:
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            await self._fetch(resumable=resumable)
+
+    def _decrypt(self, max_bytes: int) -> list[bytes]:
+        """Decrypt everything that has arrived, up to ``max_bytes``."""
+        pieces: list[bytes] = []
+        read, append = self._tls.read, pieces.append
+        try:
+            while max_bytes > 0:
+                size = _RECORD_SIZE if max_bytes > _RECORD_SIZE else max_bytes  # noqa: FURB136  # once for each record
+                if not (piece := read(size)):
+                    self._is_ended = True
+                    break
+                append(piece)
+                max_bytes -= len(piece)
+        except ssl.SSLZeroReturnError:
+            self._is_ended = True
+        except (ssl.SSLWantReadError, ssl.SSLEOFError):
+            pass  # HTTP itself shows whether a response is complete
+        return pieces

@@ -1,0 +1,97 @@
+"""A connection that has switched from HTTP to another protocol (RFC 9110, 7.8), such as WebSockets.
+
+The server agrees with status 101, and from then on both sides send bytes of the new protocol whenever they want.
+The connection stays one of the pool: closed with the client, opened through the proxy, with the same TLS.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+from typing import Final, final
+
+import trio
+
+from ._connection import Connection
+from ._sockets import RawStream
+
+RECEIVE_SIZE: Final = 64 * 1024
+"""Bytes that one call returns at most, unless the caller says."""
+
+# glibc returns freed memory to the kernel when it is more than twice the largest block that was mapped and unmapped.
+# What one read allocates is more than that: 40,000 page faults for 100 MB, a third of their CPU.  A block that is never
+# touched costs nothing, and raises that limit to 4 MiB, once for the process.
+_LARGEST_BLOCK: Final = 2 * 1024 * 1024
+bytes(_LARGEST_BLOCK)
+
+
+@final
+class UpgradedStream(trio.abc.Stream):
+    """The bytes of the new protocol; one task may send while another one receives.
+
+    Cancellation:
+        A cancelled send may have sent a part, so the stream can only be closed after it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stream = connection.stream
+        self._first = connection.take_rest()
+        """What has arrived together with the head of the response."""
+        self._stream.share()
+        _be_patient_with_a_slow_reader(self._stream.raw)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived, perhaps the end of the connection."""
+        return bool(self._first or self._connection.is_closed or self._stream.is_readable)
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes.
+
+        Raises:
+            trio.BrokenResourceError: The connection is broken.
+            trio.ClosedResourceError: It was closed on this side, here or with the client.
+            trio.BusyResourceError: Another task is sending.
+        """
+        try:
+            await self._stream.send_raw(data)
+        except ssl.SSLError as exc:  # such as after the end of the peer
+            raise trio.BrokenResourceError from exc
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until more can be sent; whether that is so now is not known, so it returns immediately."""
+        await trio.lowlevel.checkpoint()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Receive bytes; ``b""`` when the peer has closed the connection.
+
+        Raises:
+            trio.BrokenResourceError: The connection is broken.
+            trio.ClosedResourceError: It was closed on this side, here or with the client.
+        """
+        most = RECEIVE_SIZE if max_bytes is None else max_bytes
+        if self._first and not self._connection.is_closed:
+            await trio.lowlevel.checkpoint()
+            data, self._first = self._first[:most], self._first[most:]
+            return data
+        return await self._stream.receive_raw(most)
+
+    async def aclose(self) -> None:
+        """Close the connection, without waiting for the peer."""
+        self._connection.close()
+        await trio.lowlevel.checkpoint()
+
+
+def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
+    """Let the peer read nothing for as long as it wants, such as a command that works on its input.
+
+    On Linux ``TCP_USER_TIMEOUT`` also ends a connection whose peer is alive and acknowledges all, but has no room for
+    more.  Keepalive still detects a dead peer while nothing is on the way to it, and otherwise the kernel's retries do.
+    """
+    option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
+    if option is None:
+        return
+    with suppress(OSError):  # the client was closed meanwhile: whoever uses the stream receives the error of that
+        stream.set_option(socket.IPPROTO_TCP, option, 0)

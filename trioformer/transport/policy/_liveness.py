@@ -1,0 +1,454 @@
+"""What the requests of one client have shown about its server: whether it responds, and its version.
+
+The problem: a watch on a dead connection looks like a watch of objects that do not change.
+The kernel's keepalive probes show that the peer's kernel is there, or a load balancer that answers for it, and not that
+the API server still serves the connection; a proxy or a firewall that has lost it drops everything silently.
+HTTP/2 has pings for that, HTTP/1.1 does not.
+
+So one more connection carries probes, when a watch has been silent for half a minute.
+A probe is a request for ``/livez``, which every API server answers, with some status code, and which is exempt from API
+priority and fairness.
+No response means that the server is gone.
+A response on a probe connection that was opened before the watch's vouches for the watch: what drops the connections of
+one age drops both.
+A response on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
+
+No task is started: the task that reads a silent watch sends the probe, one for all watches of the client.
+Whoever holds ``_turn`` uses the probe connection.
+A task that leaves early, because its watch received data or it was cancelled, leaves its request on the connection, and
+the next one that has the turn waits for the response.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+import attrs
+import httpx
+import trio
+
+from ..._util import NoPublicConstructor
+from ...errors import ConnectionFailedError
+from .._errors import CONNECTION_ERRORS, SilentConnectionError, connection_failed
+from ..auth._credentials import Credential, CredentialSource
+from ..auth._tls import TLS
+from ..http._connection import Connection
+from ..http._messages import CONNECT_PATIENCE, Head, Header, Headers, Request, Response
+from ..http._network import Network
+from ..http._pool import Origin, clear_locals
+from ._retries import RetryLine
+
+if TYPE_CHECKING:
+    from .._proxy._forward import ForwardedRequests
+
+SILENCE: Final = 30.0
+"""Seconds without a byte after which the server of a watch is verified; also the least time between two probes."""
+PROBE_PATIENCE: Final = 15.0
+"""Seconds that the server may take to respond to a probe."""
+PREPARE_PATIENCE: Final = 1.0
+"""Seconds that a watch waits for the probe connection, which must be opened before that of the watch."""
+PROBE_PATH: Final = "/livez?exclude=etcd"
+"""What a probe requests: etcd may be slow without the connection being dead."""
+VERSION_PATH: Final = "/version"
+MAX_IDLE_CLOSES: Final = 2
+"""Times in a row that a probe connection may be closed while it is idle before that is taken for what a proxy does."""
+_LATE: Final = 1.0
+"""Seconds after a deadline at which it must be noticed; otherwise this process was stopped, not the server."""
+
+
+class Probes(Protocol):
+    """The connection for probes, which is opened when a request is sent; used by one task at a time."""
+
+    pending: str | None
+    """The path of the request that has no complete response yet."""
+    sent_at: float
+    """When the last request was sent."""
+    opened_at: float
+    """When the connection of the last request was opened."""
+    was_reused: bool
+    """Whether the last request was sent on a connection that an earlier one had opened."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is open, as far as this side knows."""
+        ...
+
+    async def send(self, path: str) -> None:
+        """Send a GET request; opens the connection if it is not live."""
+        ...
+
+    async def receive(self) -> Response:
+        """Receive the response to the last request; a cancelled call loses nothing, and another task may repeat it."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another one."""
+        ...
+
+    def shut_down(self) -> None:
+        """Close the connection, and open no other one."""
+        ...
+
+
+@final
+@attrs.frozen
+class _Exchange:
+    """A request on the probe connection, and what came of it."""
+
+    path: str
+    began_at: float
+    opened_at: float
+    response: Response | None
+    error: Exception | None
+    """Why there is no response; None if it took too long."""
+
+
+@final
+@attrs.define(eq=False)
+class ServerHealth(metaclass=NoPublicConstructor):
+    """What the requests of one client have shown about its server; each :class:`Transport` has one."""
+
+    server_text: str
+    """The server and where it is configured, for errors."""
+    _connection: Probes | None
+    """None for a server in the same process, which has no connections that could die."""
+    silence: float = SILENCE
+    """Seconds without a byte after which a watch is verified."""
+    _patience: float = PROBE_PATIENCE
+    credential_text: str = attrs.field(default="unknown", kw_only=True)
+    """How the client authenticates its requests, for errors."""
+    look: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
+    """Looks for changed certificates when no request does: before a probe, and at ``look_at``."""
+    look_at: float = attrs.field(default=math.inf, init=False)
+    """When a watch that is never silent must call ``look``; it sets this again."""
+    is_closed: bool = attrs.field(default=False, init=False)
+    """Whether the client is closed."""
+    _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
+    _last: _Exchange | None = attrs.field(default=None, init=False)
+    _prepared_at: float = attrs.field(default=-math.inf, init=False)
+    _is_outdated: bool = attrs.field(default=False, init=False)
+    """Whether the probe connection must be opened again, because the certificates have changed."""
+    _has_failed: bool = attrs.field(default=False, init=False)
+    """Whether a connection has failed since the last response."""
+    _is_preparing: bool = attrs.field(default=False, init=False)
+    _given_up_at: float = attrs.field(default=-math.inf, init=False)
+    _idle_closes: int = attrs.field(default=0, init=False)
+    """How often in a row the probe connection was closed between two probes, so that it did not vouch for a watch."""
+    _version: tuple[tuple[int, int] | None] | None = attrs.field(default=None, init=False)
+    _version_failed_at: float = attrs.field(default=-math.inf, init=False)
+    _line: RetryLine = attrs.field(factory=RetryLine, init=False)
+
+    def record_response(self) -> None:
+        """Record that a request has a response, whatever its status code."""
+        if self._has_failed:
+            # All watches are about to be opened again, and the probe connection must be older than they are.
+            self._has_failed = False
+            self._prepared_at = -math.inf
+        self._line.record_response()
+
+    def record_failure(self) -> None:
+        """Record that a connection failed."""
+        self._has_failed = True
+        self._line.record_failure()
+
+    @property
+    def has_responded(self) -> bool:
+        """Whether any request of the client has had a response."""
+        return self._line.responded_at > -math.inf
+
+    def record_rotation(self) -> None:
+        """Record that all connections are opened again, the probe connection before those of the watches."""
+        self._is_outdated = True
+        self._prepared_at = -math.inf
+
+    def close(self) -> None:
+        """Close the probe connection, with the client."""
+        self.is_closed = True
+        if self._connection is not None:
+            self._connection.shut_down()
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait until a request may be sent again after a connection failure; see :meth:`Api.wait_to_retry`."""
+        await self._line.wait(until)
+
+    # --- the version ---
+
+    async def version(
+        self,
+        request: Callable[[], Awaitable[Response]],
+        parse: Callable[[Response], tuple[int, int] | None],
+    ) -> tuple[int, int] | None:
+        """Return the version of the server; requests it until a response has been parsed.
+
+        Callers wait for the one that requests it, and share its failure; if it is cancelled, the next one takes over.
+
+        Args:
+            request: Requests the version, with :meth:`request` if there is a probe connection.
+            parse: Makes the version of a response, or raises the error of one that is not a success.
+
+        Raises:
+            ConnectionFailedError: There is no response.
+        """
+        await trio.lowlevel.checkpoint()
+        called_at = trio.current_time()
+        if self._version is None:
+            async with self._turn:
+                if self._version is None:
+                    if self._version_failed_at > called_at:
+                        raise ConnectionFailedError(f"GET {VERSION_PATH}: {self.server_text}: no response; try again")
+                    try:
+                        self._version = (parse(await request()),)
+                    except ConnectionFailedError:
+                        self._version_failed_at = trio.current_time()
+                        raise
+        return self._version[0]
+
+    @property
+    def has_probes(self) -> bool:
+        """Whether there is a probe connection."""
+        return self._connection is not None
+
+    async def request(self, path: str) -> Response:
+        """Send a request on the probe connection, with the patience of a probe; only inside :meth:`version`.
+
+        Raises:
+            ConnectionFailedError: There is no response.
+        """
+        while True:
+            self._last = exchange = await self._exchange(path)
+            if exchange.response is None:
+                raise connection_failed(
+                    exchange.error or httpx.ReadTimeout("no response"), self.server_text, f"GET {path}"
+                )
+            if exchange.path == path:
+                return attrs.evolve(exchange.response, server=self.server_text, credential=self.credential_text)
+
+    # --- silent watches ---
+
+    async def prepare(self) -> None:
+        """Open the probe connection before a watch is opened, so that it can vouch for the watch.
+
+        It is attempted once in half a minute, and again when the server responds after a failure.
+        It delays a watch by a second at most; errors are ignored here, because the watch itself will have them.
+        """
+        connection = self._connection
+        if connection is None or not (self._must_prepare(connection) or self._is_preparing):
+            return
+        with trio.move_on_after(PREPARE_PATIENCE):
+            async with self._turn:
+                if self._must_prepare(connection):
+                    self._prepared_at = trio.current_time()
+                    self._is_preparing = True
+                    try:
+                        self._last = await self._exchange(PROBE_PATH)
+                    finally:
+                        self._is_preparing = False
+
+    def _must_prepare(self, connection: Probes) -> bool:
+        return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
+
+    async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
+        """Verify the server for a watch that is silent, by a probe that is shared with other watches.
+
+        Args:
+            opened_at: When the connection of the watch was opened.
+            resumable: Whether to give the watch up if nothing shows that its connection works.
+
+        Returns:
+            None if the watch may go on; otherwise the error that ends it.
+        """
+        async with self._turn:
+            exchange = self._last
+            if exchange is None or self._is_old(exchange):
+                exchange = await self._probe()
+        has_failed = exchange.response is None
+        if has_failed and self._line.responded_at <= exchange.began_at:
+            return SilentConnectionError(self._why_dead(exchange), server_failed=True)
+        # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
+        # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.
+        if not resumable or self._idle_closes > MAX_IDLE_CLOSES or (not has_failed and exchange.opened_at <= opened_at):
+            return None
+        now = trio.current_time()
+        if now < self._given_up_at + self.silence:
+            return None
+        self._given_up_at = now
+        return SilentConnectionError(
+            f"silent for {self.silence:g} s on a connection that cannot be verified; watch again", server_failed=False
+        )
+
+    def _why_dead(self, exchange: _Exchange) -> str:
+        reason = f"did not respond to a probe within {self._patience:g} s"
+        if exchange.error is not None:
+            why = str(connection_failed(exchange.error, self.server_text)).removeprefix(f"{self.server_text}: ")
+            reason = f"a probe failed ({why})"
+        return f"the server has sent nothing for {self.silence:g} s and {reason}; the connection is presumed dead"
+
+    def _is_old(self, exchange: _Exchange) -> bool:
+        return trio.current_time() >= exchange.began_at + self.silence
+
+    async def _probe(self) -> _Exchange:
+        connection, last = self._connection, self._last
+        assert connection is not None
+        if last is not None and last.response is not None and trio.current_time() < last.began_at + 2 * self.silence:
+            self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
+        if self.look is not None:
+            await self.look()
+        exchange = await self._exchange(PROBE_PATH)
+        if exchange.response is not None and self._is_old(exchange):
+            # An earlier task's request: its response may have arrived long ago, and shows nothing about now.
+            exchange = await self._exchange(PROBE_PATH)
+        self._last = exchange
+        return exchange
+
+    async def _exchange(self, path: str) -> _Exchange:
+        """Complete the pending request of an earlier task, or else send one; the caller has the turn."""
+        connection = self._connection
+        assert connection is not None
+        if self._is_outdated:
+            self._is_outdated = False
+            connection.close()
+        now = trio.current_time()
+        is_taken_over = connection.pending is not None
+        began_at = connection.sent_at if is_taken_over else now
+        deadline = (began_at if now < began_at + self._patience else now) + self._patience
+        path = connection.pending or path
+        may_reconnect = may_extend = True
+        while True:
+            error: Exception | None = None
+            with trio.CancelScope(deadline=deadline):
+                try:
+                    if connection.pending is None:
+                        await connection.send(path)
+                    response = await connection.receive()
+                except CONNECTION_ERRORS as exc:
+                    error = exc
+                else:
+                    self.record_response()
+                    return _Exchange(path, began_at, connection.opened_at, response, None)
+            if error is None and may_extend and trio.current_time() > deadline + _LATE:
+                # This process was stopped, and the response may have arrived meanwhile.
+                may_extend, deadline = False, trio.current_time() + self._patience
+                continue
+            connection.close()
+            if error is not None and may_reconnect and (connection.was_reused or is_taken_over):
+                may_reconnect = False  # the server has closed an idle connection, as it may at any time
+                continue
+            self.record_failure()
+            return _Exchange(path, began_at, connection.opened_at, None, error)
+
+
+_MAX_BODY: Final = 64 * 1024
+_WRITE_PATIENCE: Final = 1.0
+"""Seconds to write a request; nothing else is in the socket's buffer, so it does not wait."""
+
+
+@final
+@attrs.define(eq=False)
+class ProbeConnection:
+    """One connection, apart from those of the pools; implements :class:`~._health.Probes`."""
+
+    _origin: Origin
+    _tls: TLS | None
+    _network: Network
+    _headers: Headers
+    _credentials: CredentialSource
+    _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
+    pending: str | None = attrs.field(default=None, init=False)
+    sent_at: float = attrs.field(default=-math.inf, init=False)
+    opened_at: float = attrs.field(default=math.inf, init=False)
+    was_reused: bool = attrs.field(default=False, init=False)
+    _connection: Connection | None = attrs.field(default=None, init=False)
+    _sent_with: Credential = attrs.field(init=False)
+    _head: Head | None = attrs.field(default=None, init=False)
+    _body: bytearray = attrs.field(factory=bytearray, init=False)
+    _is_shut_down: bool = attrs.field(default=False, init=False)
+
+    @property
+    def is_live(self) -> bool:
+        # An idle connection becomes readable when the server closes it.
+        connection = self._connection
+        return connection is not None and (self.pending is not None or not connection.stream.is_readable)
+
+    async def send(self, path: str) -> None:
+        try:
+            self.was_reused = self.is_live
+            if not self.was_reused:
+                self.close()
+                await self._open()
+            await self._send(path)
+        except BaseException as exc:
+            clear_locals(exc)
+            raise
+
+    async def _send(self, path: str) -> None:
+        connection, origin, more = self._connection, self._origin, list[Header]()
+        assert connection is not None
+        self._head, self._body = None, bytearray()
+        self._sent_with = self._credentials.latest
+        if self._sent_with.authorization is not None:
+            more.append((b"Authorization", self._sent_with.authorization.reveal().encode("ascii")))
+        request = Request(method="GET", path=path, headers=self._headers, where="")
+        target = request.target(origin.prefix)
+        if self._forwarded is not None:
+            target = self._forwarded.target(origin.netloc, target)
+            more += self._forwarded.headers()
+        encoded = request.encode(origin.netloc, target, more)
+        more.clear()
+        self.sent_at, self.pending = trio.current_time(), path
+        # Half a request would make the connection useless for those that come after.
+        with trio.CancelScope(shield=True):
+            await connection.send(encoded, _WRITE_PATIENCE)
+
+    async def _open(self) -> None:
+        if not self._is_shut_down:
+            origin = self._origin
+            stream = await self._network.connect(origin.host, origin.port, CONNECT_PATIENCE)
+            if self._tls is not None:
+                self._tls.refresh()
+                stream = await stream.start_tls(self._tls.context, origin.server_name, CONNECT_PATIENCE)
+            self._connection = Connection(stream)
+            self.opened_at = stream.opened_at
+        self._check_open()  # also after the connection was opened, which takes time
+
+    def _check_open(self) -> None:
+        if self._is_shut_down:
+            self.close()
+            raise trio.ClosedResourceError("this client is closed")
+
+    async def receive(self) -> Response:
+        try:
+            return await self._receive()
+        except BaseException as exc:
+            clear_locals(exc)
+            raise
+
+    async def _receive(self) -> Response:
+        self._check_open()
+        connection = self._connection
+        assert connection is not None
+        if self._head is None:
+            self._head = await connection.receive_head(None)
+        # A long error page is a response, too; its rest is not read.
+        while len(self._body) <= _MAX_BODY and (data := await connection.receive(None)):
+            self._body += data
+        head, self.pending = self._head, None
+        connection.release()
+        if connection.is_closed:
+            self.close()
+        if self._forwarded is not None:
+            self._forwarded.check(head.code)
+        if head.code == 401:
+            self._credentials.reject(self._sent_with)
+        return Response(head.code, head.headers, bytes(self._body))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self.pending = None
+
+    def shut_down(self) -> None:
+        """Close the connection, and open no other one."""
+        self._is_shut_down = True
+        self.close()

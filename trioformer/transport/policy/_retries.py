@@ -1,0 +1,349 @@
+"""When a request is sent again: after a rejection that asks for it, and after a connection failure that did no harm.
+
+The problem: a connection that fails does not say whether the server has executed the request, and a write that is
+executed twice may do harm: a second object with a generated name, an item that is appended twice.
+So two questions decide, in this order.
+
+- Can the server have begun the request?  Not if no connection was made, not if the connection failed before the first
+  byte of the request was written, and not if the response is a 429 or 503 that says when to try again.
+  Then any request is sent again.  Otherwise only reads are, which change nothing.
+- May it succeed the next time?  Not with a certificate that does not verify, or with bytes that are not HTTP.
+  A server that has been silent for a minute is not asked a second time.
+
+The waits: as long as ``Retry-After`` says; after a connection failure a growing delay, for half a minute.
+A server that this client has never reached is not tried again if nothing listens at its address, or the name has none:
+the address is probably wrong, and the error should come at once.
+
+Source: client-go ``rest/with_retry.go`` and ``rest/request.go``.
+docs/design/deviations.rst lists what differs.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import random
+import re
+import ssl
+from collections.abc import Mapping
+from typing import Final, final
+
+import attrs
+import httpx
+import trio
+
+from ..._text import one_line
+from ...errors import ConnectionFailedError, ExecPluginError, TrioformerError
+from .._errors import causes_of, is_early_end
+from .._limits import LimitPassedError
+
+FAILING_INTERVAL: Final = 1 / 5
+"""Seconds between two retries while requests fail."""
+ANSWERING_INTERVAL: Final = 1 / 46
+"""Seconds between two retries while requests have responses; 50 a second is the limit for one client."""
+RECENT: Final = 1.0
+"""Seconds after a response for which failures do not slow down the line: they may be those of one path only."""
+WAKE_PERIOD: Final = 15.0
+"""Seconds between two wake-ups: a server that fails again and again must not be asked by everybody each time."""
+MIN_SLEEP: Final = 0.5
+"""Seconds that a caller sleeps in any case, unless its own time comes earlier."""
+
+
+@final
+@attrs.define(eq=False)
+class RetryLine:
+    """Lets the callers of one client send again: when their time comes or the server answers, and in a line."""
+
+    _is_failing: bool = attrs.field(default=False, init=False)
+    """Whether requests of the client fail, and none has had a response lately."""
+    responded_at: float = attrs.field(default=-math.inf, init=False)
+    """When a request of the client last had a response."""
+    _must_wake: bool = attrs.field(default=False, init=False)
+    """Whether a request has failed since the last wake-up."""
+    _woken_at: float = attrs.field(default=-math.inf, init=False)
+    _passed_at: float = attrs.field(default=-math.inf, init=False)
+    _sleepers: dict[trio.CancelScope, float] = attrs.field(factory=dict, init=False)
+    """The callers whose time has not come, and when they began to sleep; the deadline of each is its time."""
+    _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
+    """The line; the deadline of the first is when it may pass, the others have none."""
+
+    async def wait(self, until: float) -> None:
+        """Sleep until a time, or until the server answers again, and then wait for a turn.
+
+        Args:
+            until: A time of trio's clock.
+
+        Cancellation:
+            The next caller moves up.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        sleeper = trio.CancelScope(deadline=until)
+        self._sleepers[sleeper] = trio.current_time()
+        try:
+            with sleeper:
+                await trio.sleep_forever()
+        finally:
+            del self._sleepers[sleeper]
+        turn = trio.CancelScope()
+        self._turns[turn] = None
+        self._set_first()
+        try:
+            with turn:
+                await trio.sleep_forever()
+            self._passed_at = trio.current_time()
+        finally:
+            del self._turns[turn]
+            self._set_first()
+
+    def record_response(self) -> None:
+        """Record that a request has a response."""
+        self.responded_at = trio.current_time()
+        if self._is_failing:
+            self._is_failing = False
+            self._set_first()
+        if self._must_wake:
+            self._wake()
+
+    def record_failure(self) -> None:
+        """Record that a connection failed."""
+        self._must_wake = True
+        if not self._is_failing and trio.current_time() >= self.responded_at + RECENT:
+            self._is_failing = True
+            self._set_first()
+
+    def _wake(self) -> None:
+        now = trio.current_time()
+        if now < self._woken_at + WAKE_PERIOD:
+            return  # a response after that wakes those that still sleep
+        self._must_wake = False
+        if not self._sleepers:
+            return
+        self._woken_at = now
+        for sleeper, began_at in self._sleepers.items():
+            sleeper.deadline = min(sleeper.deadline, max(now, began_at + MIN_SLEEP))
+
+    def _set_first(self) -> None:
+        # The first alone has a deadline: trio runs the tasks that wake together in any order.
+        first = next(iter(self._turns), None)
+        if first is not None:
+            first.deadline = self._passed_at + (FAILING_INTERVAL if self._is_failing else ANSWERING_INTERVAL)
+
+
+MAX_RETRIES: Final = 10
+"""The default number of times that a request is sent again (client-go ``maxRetries``)."""
+MAX_RETRY_AFTER: Final = 300
+"""Seconds.  A response that asks for a longer wait is returned instead."""
+RETRY_AFTER_JITTER: Final = 0.1
+"""The largest share by which ``Retry-After`` is lengthened at random, so that not all clients return at once."""
+FIRST_DELAY: Final = 0.1
+"""Seconds before the first retry after a connection failure, without jitter; each further delay is twice as long."""
+MAX_DELAY: Final = 2.0
+"""Seconds: the longest of those delays, without jitter, which is at most half of it."""
+CONNECT_PERIOD: Final = 30.0
+"""Seconds in which a request is sent again after connection failures; an API server restarts in less."""
+
+_NOT_BEGUN: Final = frozenset((429, 503))
+"""Codes of responses to requests that were not begun.
+
+A 500, 502 or 504 may come from a server that has executed the request, or from a proxy that has forwarded it.
+"""
+logger = logging.getLogger("trioformer.transport")
+
+_random = random.Random()
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+
+
+class Failure(enum.Enum):
+    """How a request without a complete response failed."""
+
+    UNREACHABLE = "no connection: nothing listens, the name has no address, or the server did not respond in time"
+    NOT_SENT = "the connection, or its way through a proxy, failed before the first byte of the request was written"
+    LOST = "the connection ended later, and the server may have executed the request"
+    SLOW = "the server, which may have executed the request, has taken too long to be asked again"
+    FINAL = "another request would fail in the same way"
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return how a request failed that raised ``error``, which is one of httpx, of the library, or of a socket."""
+    causes = list(causes_of(error))
+    if any(_is_final(cause) for cause in causes):
+        return Failure.FINAL
+    # An SSLEOFError and an SSLZeroReturnError are the end of the connection; the others are about what was received.
+    ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError, trio.BrokenResourceError)
+    if any(isinstance(cause, ssl.SSLError) and not isinstance(cause, ends) for cause in causes):
+        return Failure.FINAL
+    if any(isinstance(cause, httpx.ConnectTimeout) for cause in causes):
+        return Failure.UNREACHABLE
+    if any(isinstance(cause, httpx.ConnectError | httpx.ProxyError) for cause in causes):
+        is_end = any(isinstance(cause, ends) for cause in causes)
+        return Failure.NOT_SENT if is_end else Failure.UNREACHABLE
+    if any(isinstance(cause, httpx.TimeoutException) for cause in causes):
+        return Failure.SLOW
+    if any(isinstance(cause, httpx.NetworkError | trio.BrokenResourceError | OSError) for cause in causes):
+        return Failure.LOST
+    return Failure.LOST if any(is_early_end(cause) for cause in causes) else Failure.FINAL
+
+
+def _is_final(error: BaseException) -> bool:
+    if isinstance(error, ExecPluginError):
+        return True  # each attempt would run the plugin, which may ask the user
+    if isinstance(error, ConnectionFailedError):
+        return error.permanent
+    return isinstance(error, TrioformerError | LimitPassedError)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Attempt:
+    """An attempt that has ended: with a response, or with a failure."""
+
+    method: str
+    """Such as ``GET``."""
+    number: int
+    """1 for the first one."""
+    elapsed: float
+    """Seconds since the first one began."""
+    code: int | None = None
+    """The status code of the response; None without one."""
+    retry_after: str = ""
+    """The header ``Retry-After`` of the response."""
+    failure: Failure | None = None
+    """How it failed; None with a response."""
+
+
+def delay_after(attempt: Attempt, *, limit: int, has_responded: bool, rng: random.Random) -> float | None:
+    """Return the seconds to wait before the next attempt; None to make none.
+
+    Args:
+        attempt: The one that has ended.
+        limit: How many attempts may follow the first one.
+        has_responded: Whether this client has ever had a response of the server.
+        rng: Randomness of the delay.
+    """
+    if attempt.number > limit:
+        return None
+    is_read = attempt.method == "GET"
+    if attempt.failure is None:
+        return _delay_after_response(attempt, rng, is_read=is_read)
+    may_repeat = {
+        Failure.UNREACHABLE: has_responded,
+        Failure.NOT_SENT: True,
+        Failure.LOST: is_read,
+        Failure.SLOW: False,
+        Failure.FINAL: False,
+    }[attempt.failure]
+    delay = min(FIRST_DELAY * 2 ** (attempt.number - 1), MAX_DELAY) * (1 + rng.random() / 2)
+    return delay if may_repeat and attempt.elapsed + delay <= CONNECT_PERIOD else None
+
+
+def _delay_after_response(attempt: Attempt, rng: random.Random, *, is_read: bool) -> float | None:
+    code = attempt.code or 0
+    if code not in _NOT_BEGUN and not (is_read and code >= 500):
+        return None
+    if not _SECONDS.fullmatch(attempt.retry_after) or int(attempt.retry_after) > MAX_RETRY_AFTER:
+        return None
+    return int(attempt.retry_after) * (1 + RETRY_AFTER_JITTER * rng.random())
+
+
+@final
+@attrs.define(eq=False)
+class Retries:
+    """The attempts of one request: whether to make another one, and what the last error says of those before it."""
+
+    _method: str
+    _what: str
+    """The request, for the log."""
+    _server: str
+    _limit: int = attrs.field(kw_only=True, alias="limit")
+    may_authenticate: bool = attrs.field(kw_only=True)
+    """Whether it may be sent again after a 401, with another credential; at most once."""
+    number: int = attrs.field(default=1, init=False)
+    """That of the present attempt."""
+    _began_at: float = attrs.field(factory=trio.current_time, init=False)
+    _previous: Exception | None = attrs.field(default=None, init=False)
+    """The error of the last attempt that had no response."""
+    _before: str = attrs.field(default="", init=False)
+    """How the attempt before the present one ended; empty for the first one."""
+
+    def history(self, code: int) -> str:
+        """Return what to note in the error of a response that is not a success; empty if the request was sent once."""
+        if self.number == 1:
+            return ""
+        text = f"after {self.number} attempts in {trio.current_time() - self._began_at:.1f} s"
+        return text if self._before == f"HTTP {code}" else f"{text}; the attempt before failed: {self._before}"
+
+    def after_401(self) -> float:
+        """Record that it is sent again with another credential, and return the seconds to wait."""
+        self.may_authenticate = False
+        return self._next("HTTP 401", 0.0, "HTTP 401, and there is a newer credential")
+
+    def after_response(self, code: int, headers: Mapping[str, str]) -> float | None:
+        """Return the seconds to wait before the next attempt; None to return this response."""
+        if code < 400:
+            return None
+        attempt = self._attempt(code=code, retry_after=headers.get("retry-after", ""))
+        delay = delay_after(attempt, limit=self._limit, has_responded=True, rng=_random)
+        return None if delay is None else self._next(f"HTTP {code}", delay)
+
+    def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
+        """Return the seconds to wait before the next attempt; None to raise this error.
+
+        It then says what happened to the attempt before it; the last error before it is the context of its first cause.
+        """
+        failure = failure_of(error)
+        attempt = self._attempt(failure=failure)
+        delay = delay_after(attempt, limit=self._limit, has_responded=has_responded, rng=_random)
+        text, previous = self._text_of(error), self._previous
+        if previous is not None:
+            _set_context(error, previous)
+            self._previous = None
+        if delay is not None:
+            self._previous = error
+            return self._next(text, delay)
+        notes: list[str] = []
+        if self._method != "GET" and failure in (Failure.LOST, Failure.SLOW):
+            notes.append("the server may have executed the request")
+        if self.number > 1:
+            notes.append(f"after {self.number} attempts")
+            if self._before != text:
+                notes.append(f"the attempt before failed: {self._before}")
+        if notes and isinstance(error, TrioformerError):
+            error.args = (one_line("; ".join([error.message, *notes])),)
+        return None
+
+    def _attempt(self, *, code: int | None = None, retry_after: str = "", failure: Failure | None = None) -> Attempt:
+        return Attempt(
+            method=self._method,
+            number=self.number,
+            elapsed=trio.current_time() - self._began_at,
+            code=code,
+            retry_after=retry_after,
+            failure=failure,
+        )
+
+    def _next(self, before: str, delay: float, why: str = "") -> float:
+        logger.info(
+            "%s: %s: %s; sending the request again in %.1f s (retry %d)",
+            self._what,
+            self._server,
+            why or before,
+            delay,
+            self.number,
+        )
+        self.number += 1
+        self._before = before
+        return delay
+
+    def _text_of(self, error: Exception) -> str:
+        """Return the text of an error without the operation, the server, and the file that configured it."""
+        text = str(error).removeprefix(f"{self._what}: ")
+        return re.sub(rf"^{re.escape(self._server)}( \([^)]*\))?: ", "", text)
+
+
+def _set_context(error: BaseException, previous: Exception) -> None:
+    """Make a former error the context of the first cause of an error, where tracebacks show it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if error is not previous and error.__context__ is None:
+        error.__context__ = previous

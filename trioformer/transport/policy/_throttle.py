@@ -1,0 +1,137 @@
+"""Limits the rate of requests: the interface of a limiter, and a token bucket on trio's clock.
+
+Source: client-go ``util/flowcontrol`` and ``rest``: the wait is not part of the request, and watches do not wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Final, Protocol, final
+
+import attrs
+import trio
+from attrs import validators
+
+from ..._retry import TokenBucket
+from ..._suggestions import check_async
+
+BURST: Final = 10
+"""Requests that may be sent without waiting after a pause (client-go's default)."""
+
+
+_log: Final = logging.getLogger("trioformer.transport")
+
+LONG_WAIT: Final = 1.0
+"""Seconds that a request waits before that is logged."""
+NOTICEABLE_WAIT: Final = 0.05
+"""Seconds that a request waits before that is logged for debugging."""
+LOG_PERIOD: Final = 10.0
+"""Seconds without another line about waits of :data:`LONG_WAIT`."""
+
+
+class RequestRateLimiter(Protocol):
+    """Decides when a request may be sent; for ``open_client(rate_limiter=...)``.
+
+    Several clients may share one.
+    Each try of a request waits, and so does each page of a list; watches do not.
+    The wait is no part of the request's duration, and whoever cannot wait uses a cancel scope.
+
+    Source: client-go ``util/flowcontrol.RateLimiter``; cancellation does what ``TryAccept`` and ``Stop`` are for.
+    """
+
+    async def wait(self) -> None:
+        """Wait until the request of this task may be sent.
+
+        What it raises, the request raises, and is not sent.
+        A task that is cancelled must not have used up anything.
+        """
+        ...
+
+
+def check_rate_limiter(limiter: object) -> None:
+    """Check the type of the limiter that a program has given.
+
+    Raises:
+        TypeError: It has no async ``wait()``, as the rate limiters of work queues.
+    """
+    wait = getattr(limiter, "wait", None)
+    if isinstance(limiter, type) or not callable(wait):
+        name = limiter.__name__ if isinstance(limiter, type) else type(limiter).__name__
+        example = "TokenBucketRateLimiter(qps=5, burst=10) of trioformer.transport"
+        raise TypeError(f"rate_limiter needs an `async def wait()`, such as {example}, but this is {name}")
+    check_async(wait, "wait() of a rate_limiter", "async def wait(self)")
+
+
+@final
+@attrs.define(eq=False)
+class WaitLog:
+    """Logs requests that the limiter has delayed: from 50 ms on for debugging, and a long wait each ten seconds.
+
+    Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
+    """
+
+    _logged_at: float = attrs.field(default=-math.inf, init=False)
+
+    def record(self, seconds: float, where: str) -> None:
+        """Record how long a request has waited."""
+        if seconds <= NOTICEABLE_WAIT:
+            return
+        level = logging.DEBUG
+        if seconds > LONG_WAIT and trio.current_time() - self._logged_at >= LOG_PERIOD:
+            self._logged_at = trio.current_time()
+            level = logging.INFO
+        text = "%s: waited %.3g s for this client's own rate limit, not for the server's priority and fairness"
+        _log.log(level, text, where, seconds)
+
+
+@final
+@attrs.define(eq=False)
+class TokenBucketRateLimiter:
+    """Lets requests go at a limited rate, in the order in which they ask; what ``qps`` and ``burst`` make.
+
+    Made by a program, it can limit several clients together.
+    Only the first request that waits looks at the bucket, and takes its token when it wakes: a cancelled request has
+    nothing to give back, and after a stall of the process at most ``burst`` requests go at once.
+    """
+
+    qps: float = attrs.field(
+        default=5.0, validator=[validators.gt(0), validators.lt(math.inf)], on_setattr=attrs.setters.frozen
+    )
+    """Requests per second."""
+    burst: int = attrs.field(default=BURST, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
+    """Requests that may be sent without waiting after a pause."""
+    _bucket: TokenBucket = attrs.field(init=False)
+    _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
+    """The requests that wait, in the order in which they asked; the deadline of the first is when it may go."""
+
+    def __attrs_post_init__(self) -> None:
+        self._bucket = TokenBucket(self.qps, self.burst)
+
+    async def wait(self) -> None:
+        """Wait until a token is available, and take it.
+
+        Cancellation: no token is taken.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        # no checkpoint between looking at the bucket and taking the token
+        if not self._turns and self._bucket.delay() <= 0:
+            self._bucket.take()
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            return
+        turn = trio.CancelScope()
+        self._turns[turn] = None
+        self._wake_first()
+        try:
+            with turn:
+                await trio.sleep_forever()
+            self._bucket.take()
+        finally:
+            del self._turns[turn]
+            self._wake_first()
+
+    def _wake_first(self) -> None:
+        # The first request alone has a deadline: trio runs the tasks that wake together in any order.
+        first = next(iter(self._turns), None)
+        if first is not None:
+            first.deadline = trio.current_time() + self._bucket.delay()
