@@ -147,7 +147,6 @@ async def test_each_kind_has_its_own_informer_and_is_watched_once(
     assert nodes.lister.get("worker") is not None
     await trio.testing.wait_all_tasks_blocked()
     assert sorted((record.verb, record.resource) for record in api_server.requests) == [
-        ("get", ""),
         ("list", "nodes"),
         ("list", "pods"),
         ("watch", "nodes"),

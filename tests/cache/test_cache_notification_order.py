@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from contextlib import AbstractAsyncContextManager
+from typing import get_args
 
 import attrs
 import pytest
@@ -15,11 +16,13 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.scripted_list_watch import ScriptedListWatch, ScriptedWatch, pod, words
+from tests.support.scripted_list_watch import ScriptedListWatch, ScriptedWatch, pod, reached, words
 from trioformer import _util
 from trioformer.cache import Added, Notification, Overflow, SharedInformer, Updated
+from trioformer.cache.informer import _process_loop
 from trioformer.client import ObjectList
-from trioformer.models import key_of
+from trioformer.models import encode, key_of
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 IS_LONG = settings.get_current_profile_name() == "long"
@@ -146,3 +149,63 @@ def test_every_listener_receives_states_in_order_and_ends_with_the_cache(rng: ra
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_util, "SLICE_ITEMS", 2)
         trio.run(drive, rng, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("is_namespaced", [False, True])
+@pytest.mark.parametrize("overflow", get_args(Overflow))
+async def test_a_burst_arrives_in_the_order_of_the_watch(
+    overflow: Overflow, is_namespaced: bool, nursery: trio.Nursery
+) -> None:
+    """As with client-go's InOrderInformers: the changes of an object are not delivered together."""
+    source = Silent()
+    informer = SharedInformer({"default": source} if is_namespaced else source)
+    seen: list[str] = []
+    caches: list[str] = []
+    versions: list[str] = []
+
+    async def read() -> None:
+        with informer.subscribe(overflow=overflow) as notifications:
+            async for notification in notifications:
+                seen.append(words(notification))
+                caches.append(" ".join(sorted(f"{obj.name}@{obj.resource_version}" for obj in informer.lister)))
+                versions.append(next(iter(informer._versions._newest.values())))
+
+    nursery.start_soon(read)
+    nursery.start_soon(informer.run)
+    sink = next(iter(informer._reflectors.values()))._sink
+    sink.replace([pod("a", 1, uid="old"), pod("b", 1)], "1", bad={})
+    await trio.testing.wait_all_tasks_blocked()
+    seen.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_process_loop, "MAX_NOTIFICATIONS", 1)  # a turn for the listener after each change
+        caches.clear()
+        versions.clear()
+        sink.update(pod("a", 2, uid="old"))
+        sink.update(pod("b", 3))
+        sink.delete(pod("a", 4, uid="old"))
+        sink.add(pod("c", 5))
+        sink.update(pod("b", 6))
+        sink.add(pod("a", 7, uid="new"))
+        await trio.testing.wait_all_tasks_blocked()
+    assert " ".join(seen) == "a@1→2 b@1→3 -a@4 +c@5 b@3→6 +a@7"
+    states = ["a@2 b@1", "a@2 b@3", "b@3", "b@3 c@5", "b@6 c@5", "a@7 b@6 c@5"]
+    assert caches == sorted(caches, key=states.index), "the cache had only states of the server, in their order"
+    assert versions == [str(2 + states.index(each)) for each in caches], "and their versions"
+    nursery.cancel_scope.cancel()
+
+
+async def test_many_changes_without_a_difference_do_not_hold_up_other_tasks(nursery: trio.Nursery) -> None:
+    informer = SharedInformer(Silent())
+    nursery.start_soon(informer.run)
+    pods = [pod(f"n{number}", 1) for number in range(5_000)]
+    informer._fifo.replace(pods, "1")
+    await trio.testing.wait_all_tasks_blocked()
+    for each in pods:
+        informer._fifo.update(make_object(Pod, encode(each).replace(b'{"apiVersion":"v1",', b'{ "apiVersion":"v1",')))
+    informer._fifo.bookmark("2")
+    turns = 0
+    while reached(informer) != "2":
+        turns += 1
+        await trio.lowlevel.checkpoint()
+    assert turns >= 5
+    nursery.cancel_scope.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import pytest
 import trio
@@ -12,6 +13,7 @@ from tests.support.controllers import Observer, Reconcile, informer_of, leaves, 
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
 from trioformer import CacheSyncError, ConnectionFailedError, ForbiddenError, Notification
 from trioformer.controller import Controller, Request, labels_changed
+from trioformer.models import unstructured_kind
 from trioformer.models.core_v1 import Pod
 
 # --- what is reconciled when ---
@@ -70,7 +72,7 @@ async def test_start_returns_when_the_initial_objects_have_been_added(
     assert repr(controller) == "<Controller 'pods': running>"
 
 
-async def test_what_a_controller_waits_for_is_logged_periodically(
+async def test_what_a_controller_waits_for_is_logged_once_a_minute(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
@@ -78,7 +80,7 @@ async def test_what_a_controller_waits_for_is_logged_periodically(
     controller = Controller("pods", Reconcile())
     controller.watch(informer)
     nursery.start_soon(controller.run)
-    await trio.sleep(65)
+    await trio.sleep(125)
     assert [record.getMessage() for record in caplog.records if record.name == "trioformer.controller"] == [
         "controller pods: waiting to start: handler pods of informer Pod: not started"
     ] * 2
@@ -86,6 +88,22 @@ async def test_what_a_controller_waits_for_is_logged_periodically(
     await trio.sleep(0.1)
     (reason,) = controller.statistics().waiting_for
     assert reason == "handler pods of informer Pod: backing off after connection refused"
+
+
+async def test_a_controller_does_not_log_a_failure_of_its_cache_that_the_informer_logs(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    informer = informer_of(ScriptedListWatch([ConnectionFailedError("connection refused")]))
+    controllers = [Controller(name, Reconcile()) for name in ("a", "b")]
+    nursery.start_soon(informer.run)
+    for controller in controllers:
+        controller.watch(informer)
+        nursery.start_soon(controller.run)
+    await trio.sleep(59)
+    assert len(caplog.records) == 1
+    await trio.sleep(600)
+    assert len(caplog.records) <= 11
+    assert "connection refused" in controllers[0].statistics().waiting_for[0]
 
 
 async def test_waiting_for_names_handlers_that_process_the_initial_objects(
@@ -274,6 +292,33 @@ async def test_a_request_can_be_added_while_the_controller_runs(
 
 
 # --- fatal errors ---
+
+
+class Item(NamedTuple):
+    """A request of one's own form, which can be iterated over like a tuple of requests."""
+
+    name: str
+
+
+Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+NO_LISTS = ["a", b"a", Request("default", "a"), Item("a"), {"a": "b"}, Widget.of({"metadata": {"name": "a"}}), None]
+
+
+@pytest.mark.parametrize("returned", NO_LISTS, ids=repr)
+async def test_an_enqueue_function_must_return_requests_in_a_list(
+    returned: Any, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Not a string, of which each letter would be a request."""
+    reconcile = Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(informer := pods("a"), enqueue=lambda obj: returned)
+    await nursery.start(informer.run)
+    with pytest.raises(ExceptionGroup) as caught, trio.fail_after(60):
+        await controller.run()
+    (error,) = leaves(caught.value)
+    assert isinstance(error, TypeError)
+    assert "[Request.of(obj)]" in str(error)
+    assert reconcile.gaps() == []
 
 
 @pytest.mark.parametrize("what", ["predicate", "enqueue", "enqueue while iterating"])

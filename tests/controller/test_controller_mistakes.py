@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
+import trio
 
 from tests.support.controllers import pods
 from trioformer import SharedInformerFactory
@@ -23,6 +25,10 @@ async def reconcile(request: Request) -> None:
 
 def not_async(request: Request) -> None:
     """Return nothing to await."""
+
+
+async def yields(request: Request) -> AsyncIterator[None]:
+    yield
 
 
 async def without_request() -> None:
@@ -46,6 +52,7 @@ class AsyncCallable:
     [
         (not_async, f"reconcile must be an async function, which not_async is not; {DEFINITION}"),
         (functools.partial(not_async), f"reconcile must be an async function, which partial is not; {DEFINITION}"),
+        (yields, f"reconcile must be an async function, which yields is not; {DEFINITION}"),
         (print, f"reconcile must be an async function, which print is not; {DEFINITION}"),
         (None, f"reconcile must be an async function, not None; {DEFINITION}"),
         ("reconcile", f"reconcile must be an async function, not a str; {DEFINITION}"),
@@ -80,10 +87,42 @@ def decorated(function: Callable[[Request], Awaitable[None]]) -> Callable[[Reque
     return call
 
 
+def without_wraps(function: Callable[[Request], Awaitable[None]]) -> Any:
+    def call(*args, **named):  # type: ignore[no-untyped-def]  # as programs write it
+        return function(*args, **named)
+
+    return call
+
+
+def in_a_thread(function: Callable[[Request], None]) -> Any:
+    @functools.wraps(function)
+    def call(request: Request) -> Any:
+        return trio.to_thread.run_sync(function, request)
+
+    return call
+
+
+def with_a_client(function: Callable[[str, Request], Awaitable[None]]) -> Any:
+    @functools.wraps(function)
+    async def call(request: Request) -> None:
+        await function("client", request)
+
+    return call
+
+
+async def takes_a_client(client: str, request: Request) -> None:
+    """Do nothing."""
+
+
 @pytest.mark.parametrize(
     "right",
     [
         reconcile,
+        AsyncMock(),
+        AsyncMock(spec=reconcile),
+        without_wraps(reconcile),
+        in_a_thread(not_async),
+        with_a_client(takes_a_client),
         Reconciler().reconcile,
         AsyncCallable(),
         functools.partial(reconcile),

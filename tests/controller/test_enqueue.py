@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from trioformer import Added, Deleted, Notification, ObjectMeta, SharedInformerFactory, Updated
-from trioformer.client import Client
+from trioformer.client import Client, ObjectRef
 from trioformer.controller import (
     Request,
     RequeueAfter,
@@ -64,6 +64,15 @@ def test_requests_for_one_object_are_equal_and_have_one_hash() -> None:
     assert Request("a", "b") != Request("b", "a")
     assert pickle.loads(pickle.dumps(Request("b", "a"))) == Request("b", "a")
     assert repr(Request("b", "a")) == "<Request b/a>"
+
+
+def test_a_request_is_a_reference_to_an_object_and_stays_a_request() -> None:
+    pod = Pod(metadata=ObjectMeta(name="a", namespace="b"))
+    assert isinstance(Request.of(pod), ObjectRef)
+    assert isinstance(Request.parse("b/a"), Request)
+    assert ObjectRef.of(pod) == ObjectRef("b", "a") != Request("b", "a")
+    assert str(ObjectRef.parse("b/a")) == "b/a"
+    assert repr(ObjectRef("", "a")) == "<ObjectRef a>"
 
 
 # --- enqueue ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
 import re
 from collections.abc import Callable
 
@@ -324,6 +325,12 @@ async def test_a_controller_that_does_not_run_has_statistics(autojump_clock: tri
 
 
 # --- RetryAfter ---
+
+
+def test_retry_after_can_be_pickled() -> None:
+    for error in (RetryAfter(60, "no certificate yet"), RetryAfter(0.5)):
+        again = pickle.loads(pickle.dumps(error))
+        assert (again.after, str(again)) == (error.after, str(error))
 
 
 async def test_retry_after_is_a_success_that_forgets_failures_and_is_logged_for_debugging(

@@ -283,11 +283,12 @@ def is_resync(word: str) -> bool:
     return old == new
 
 
-async def test_a_move_between_states_without_versions_is_no_resync(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize("version", ["", "1"])
+async def test_a_move_between_states_of_one_version_is_no_resync(
+    version: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    steps: list[Step] = [1.0, modified(pod("a", "", node="n2")), None]
-    informer = informer_of(ScriptedListWatch([listing(pod("a", "", node="n1"))], [steps]))
+    steps: list[Step] = [1.0, modified(pod("a", version, node="n2")), None]
+    informer = informer_of(ScriptedListWatch([listing(pod("a", version, node="n1"))], [steps]))
     reconcile = Reconcile()
     controller = Controller("nodes", reconcile)
     controller.watch(informer, enqueue=node_of)

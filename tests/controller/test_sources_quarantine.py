@@ -1,4 +1,4 @@
-"""Predicates and enqueue functions that cannot decode an object: it is in quarantine, and everything else goes on."""
+"""Predicates and enqueue functions that cannot decode an object: it is skipped, and everything else goes on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import trio.testing
 
 from tests.cache.informer.test_shared_informer_quarantine import bad_pod
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, deleted, listing, modified, pod
-from trioformer.cache import Notification, QuarantineReason, SharedInformer, Updated
+from trioformer.cache import Notification, SharedInformer, Updated
 from trioformer.controller import Controller, Request
 from trioformer.errors import QuarantinedError
 from trioformer.models.core_v1 import Pod
@@ -48,8 +48,7 @@ async def test_a_source_that_cannot_decode_an_object_goes_on(
     assert sorted(seen) == ["n1", "n2"]
     await trio.sleep(2)
     assert sorted(seen[2:]) == ["n1", "n3"], "the requests of the state before, and of the other object"
-    (found,) = informer.lister.quarantined().values()
-    assert (found.key, found.reason) == ("default/a", QuarantineReason.LISTENER_FAILED)
+    assert informer.lister.quarantined() == {}
     assert informer.is_healthy
 
 
@@ -81,7 +80,7 @@ async def test_an_enqueue_function_may_read_a_key_in_quarantine(
 
 
 @pytest.mark.parametrize("reads", ["predicate", "enqueue"])
-async def test_a_corrected_object_is_not_marked_for_the_state_before(
+async def test_a_corrected_object_is_reconciled(
     reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     steps: list[Step] = [10.0, modified(pod("a", 5, node="n2")), None]
@@ -96,29 +95,8 @@ async def test_a_corrected_object_is_not_marked_for_the_state_before(
     controller.watch(informer, enqueue=by_node, predicates=[has_moved] if reads == "predicate" else [])
     await nursery.start(informer.run)
     await nursery.start(controller.run)
-    await trio.sleep(5)
-    assert list(informer.lister.quarantined()) == ["default/a"]
     await trio.sleep(60)
-    assert (seen, informer.lister.quarantined()) == (["n2"], {})
-
-
-async def test_a_rejected_object_that_another_predicate_could_not_decode_is_marked(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    async def reconcile(request: Request) -> None:
-        raise AssertionError("there is no request")
-
-    informer = SharedInformer(ScriptedListWatch([listing(bad_pod("a", 1), version=3)]))
-    controller = Controller("pods", reconcile)
-
-    def reads(event: Notification[Pod]) -> bool:
-        return not isinstance(event, Updated) and node_of(event.object) != "never"
-
-    controller.watch(informer, predicates=[reads, lambda event: False])
-    await nursery.start(informer.run)
-    await nursery.start(controller.run)
-    await trio.sleep(1)
-    assert list(informer.lister.quarantined()) == ["default/a"]
+    assert seen == ["n2"]
 
 
 async def test_what_an_enqueue_function_returned_before_it_failed_is_added(
@@ -174,9 +152,10 @@ async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch(
-        [listing(pod("a", 1), version=3)], [[1.0, modified(bad_pod("a", 5)), 60.0, modified(pod("a", 6)), None]]
+        [listing(pod("a", 1), version=3)],
+        [[1.0, modified(bad_pod("a", 5)) + added(pod("b", 6)), 60.0, modified(pod("a", 7)), None]],
     )
-    informer = SharedInformer(source)
+    informer = SharedInformer(source, indexers={"node": lambda obj: [node_of(obj)]})
     results: list[str] = []
 
     async def reconcile(request: Request) -> None:
@@ -189,11 +168,11 @@ async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(
         results.append(obj.resource_version)
 
     controller = Controller("pods", reconcile)
-    controller.watch(informer, predicates=[lambda event: bool(node_of(getattr(event, "new", pod("x"))))])
+    controller.watch(informer, enqueue=lambda obj: [Request("default", "a")])
     await nursery.start(informer.run)
     await nursery.start(controller.run)
     await trio.sleep(120)
     assert results[0] == "1"
-    assert results[-1] == "6"
-    assert set(results[1:-1]) == {"undecodable for a listener"}
+    assert results[-1] == "7"
+    assert set(results[1:-1]) == {"undecodable"}
     assert len(results) > 5

@@ -202,11 +202,6 @@ async def test_a_slow_reader_is_handled_by_the_policy(
         web.write_log("next")
         last = await anext(logs)
         assert (str(last), last.omitted, logs.statistics().omitted) == ("next", 45, 45)
-    async with follow_logs_of(pods, buffer_size=5, overflow="raise", tail_lines=0) as logs:
-        await wait_all_tasks_blocked()
-        await write_much()
-        with pytest.raises(trio.BrokenResourceError, match="the reader fell behind"):
-            await anext(logs)
 
 
 async def test_the_statistics_count_what_was_left_out_before_the_end_of_a_container(
@@ -266,6 +261,17 @@ async def test_a_log_that_cannot_be_read_for_a_while_is_requested_again(
     async with follow_logs_of(pods) as logs:
         assert await next_lines(logs, 1) == ["web-0/main: one"]
     assert len(caplog.records) >= 3
+
+
+async def test_a_cause_is_logged_once_a_minute(
+    api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    start(api_server, "web-0").write_log("one")
+    api_server.fail_next(5, status=lambda record: 500 if record.subresource == "log" else None)
+    async with follow_logs_of(pods) as logs:
+        assert await next_lines(logs, 1) == ["web-0/main: one"]
+    assert trio.current_time() < 60
+    assert len(caplog.messages) == 1
 
 
 async def test_a_log_on_a_node_that_is_gone_ends_after_its_pod(

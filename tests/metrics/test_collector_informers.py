@@ -150,7 +150,6 @@ async def test_undecodable_objects_are_counted(nursery: trio.Nursery) -> None:
             "undecodable": 2,
             "transform failed": 0,
             "index function failed": 0,
-            "undecodable for a listener": 0,
         }
         assert value(metrics, "trioformer_informer_missing_objects") == 2
         nursery.cancel_scope.cancel()

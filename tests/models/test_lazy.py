@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from trioformer.crds import custom_resource
 from trioformer.errors import DecodeError
 from trioformer.models import (
     EMPTY_MAP,
@@ -162,7 +163,7 @@ def test_an_unread_object_has_no_decoded_field() -> None:
 def test_names_are_read_without_decoding_the_metadata() -> None:
     obj = pod()
     assert (obj.name, obj.namespace, obj.uid, obj.resource_version) == ("web-0", "shop", "u1", "7")
-    assert key_of(obj) == "shop/web-0"
+    assert key_of(obj) == obj.key == "shop/web-0"
     assert decoded_fields(obj) == set()
 
 
@@ -990,3 +991,16 @@ def test_equal_managed_fields_of_a_nested_object_are_kept() -> None:
 def test_removing_managed_fields_raises_for_anything_but_an_object(data: bytes) -> None:
     with pytest.raises(DecodeError, match="cannot decode an object's metadata"):
         scan_without_managed_fields(data)
+
+
+@custom_resource("example.com/v1")
+class Safe(KubernetesObject):
+    """A kind with a field that has the name of a property."""
+
+    key: str = ""
+
+
+def test_a_kind_with_a_field_called_key_keeps_it() -> None:
+    safe = from_json(Safe, '{"metadata":{"name":"a","namespace":"b"},"key":"brass"}')
+    assert (safe.key, key_of(safe)) == ("brass", "b/a")
+    assert Safe(metadata=ObjectMeta(name="a"), key="iron").key == "iron"

@@ -27,10 +27,12 @@ from tests.support.scripted_list_watch import (
     listing,
     modified,
     pod,
+    reached,
 )
 from trioformer.cache import SharedInformer
-from trioformer.cache.store._delta_fifo import DeltaFIFO, Deltas, Replaced, Sync
+from trioformer.cache.store._delta_fifo import Change, Deletion, DeltaFIFO, Replaced, Sync
 from trioformer.errors import ExpiredError
+from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 
 EXPIRED = ExpiredError("too old", code=410, reason="Expired")
@@ -169,7 +171,7 @@ async def test_a_list_deletes_missing_objects_of_store_and_queue_in_their_last_s
 
 @pytest.mark.parametrize("is_applied_in_between", [True, False])
 async def test_a_second_list_deletes_objects_of_the_first_one(is_applied_in_between: bool) -> None:
-    """In the state that handlers received; they do not receive a first list that is still pending.
+    """In the state that handlers received.
 
     client-go: TestRealFIFO_ReplaceMakesDeletions
     """
@@ -180,7 +182,7 @@ async def test_a_second_list_deletes_objects_of_the_first_one(is_applied_in_betw
             seen += await opened.notifications()
         opened.queue.replace([pod("foo", 5)], "101")
         seen += await opened.notifications()
-    assert seen == (["-baz@7?", "bar@6→100", "-bar@100?"] if is_applied_in_between else ["-bar@6?", "-baz@7?"])
+    assert seen == ["-baz@7?", "bar@6→100", "-bar@100?"]
 
 
 # --- the order of changes ---
@@ -210,7 +212,7 @@ async def test_an_object_that_was_added_before_a_list_is_updated_by_it() -> None
         assert await opened.notifications() == ["+foo@10", "foo@10→15"]
 
 
-async def test_an_object_that_changes_again_keeps_its_place() -> None:
+async def test_an_object_that_changes_again_does_not_jump_the_queue() -> None:
     """client-go: TestRealFIFO_detectLineJumpers, TestDeltaFIFO_detectLineJumpers"""
     queue: DeltaFIFO[Pod] = DeltaFIFO()
     for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
@@ -220,17 +222,20 @@ async def test_an_object_that_changes_again_keeps_its_place() -> None:
     queue.add(pod("bar", 15))
     second = await queue.pop()
     assert [versions_of(batch) for batch in (first, second)] == [
-        [("foo", ["10", "11", "13"]), ("bar", ["1"]), ("zab", ["30"])],
-        [("foo", ["14"]), ("bar", ["15"])],
+        [("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)],
+        [("foo", 14), ("bar", 15)],
     ]
 
 
-def versions_of(batch: object) -> list[tuple[str, list[str]]]:
-    assert isinstance(batch, Deltas)
-    return [
-        (key.partition("/")[2], [delta.object.resource_version for delta in deltas])
-        for key, deltas in batch.by_key.items()
-    ]
+def versions_of(batch: object) -> list[tuple[str, int]]:
+    assert isinstance(batch, list)
+    return [(key_of(each).partition("/")[2], int(each.resource_version)) for each in map(object_in, batch)]
+
+
+def object_in(change: Change[Pod]) -> Pod:
+    found = change.object if isinstance(change, Deletion) else change
+    assert isinstance(found, Pod)
+    return found
 
 
 async def test_changes_of_two_writers_are_popped_in_the_order_of_each_writer() -> None:
@@ -255,8 +260,8 @@ async def test_changes_of_two_writers_are_popped_in_the_order_of_each_writer() -
         nursery.start_soon(write_all)
         with pytest.raises(trio.ClosedResourceError):  # noqa: PT012  # any pop may raise it
             while True:
-                for name, versions in versions_of(await queue.pop()):
-                    out[name] += map(int, versions)
+                for name, version in versions_of(await queue.pop()):
+                    out[name].append(version)
     assert out == {"a": list(range(1, 501)), "b": list(range(1, 501))}
 
 
@@ -274,53 +279,33 @@ def test_with_pops_at_any_point_each_change_is_popped_once_and_in_order(steps: l
 
 async def write_and_pop(steps: list[str], rng: random.Random) -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO()
-    written: list[tuple[str, str]] = []
-    out: list[tuple[str, str]] = []
+    written: list[tuple[str, int]] = []
+    out: list[tuple[str, int]] = []
 
     async def take() -> None:
         batch = await queue.pop()
-        if isinstance(batch, Deltas):
-            out.extend((key, delta.object.resource_version) for key, deltas in batch.by_key.items() for delta in deltas)
-        elif isinstance(batch, Replaced):
-            out.append((LIST, batch.resource_version))
+        if isinstance(batch, Replaced):
+            out.append(("a list", int(batch.resource_version)))
+        elif not isinstance(batch, Sync):
+            out.extend(versions_of(batch))
 
     for number, step in enumerate(steps, 1):
-        obj, before = pod(rng.choice("abc"), number), len(queue)
+        obj = pod(rng.choice("abc"), number)
         if step == "pop":
-            if before:
+            if len(queue):
                 await take()
         elif step == "resync":
             queue.resync()
         elif step == "list":
-            if lists_of(written) == lists_of(out):  # it would replace one that is pending; another test covers that
-                queue.replace([obj], str(number))
-                written.append((LIST, str(number)))
+            queue.replace([obj], str(number))
+            written.append(("a list", number))
         else:
             {"add": queue.add, "update": queue.update, "delete": queue.delete}[step](obj)
-            if len(queue) > before:  # two deletions in a row are merged
-                written.append((f"default/{obj.name}", str(number)))
+            written.append((obj.name, number))
     with trio.fail_after(10):
         while len(queue):
             await take()
-    assert between_lists(out) == between_lists(written)
-
-
-LIST = "the list"
-
-
-def lists_of(changes: list[tuple[str, str]]) -> list[str]:
-    return [version for key, version in changes if key == LIST]
-
-
-def between_lists(changes: list[tuple[str, str]]) -> list[dict[str, list[str]]]:
-    """The versions of each key, before, between and after the lists."""
-    parts: list[dict[str, list[str]]] = [{}]
-    for key, version in changes:
-        if key == LIST:
-            parts.append({LIST: [version]})
-        else:
-            parts[-1].setdefault(key, []).append(version)
-    return parts
+    assert out == written
 
 
 # --- resyncs ---
@@ -359,7 +344,7 @@ async def test_lists_and_resyncs_are_different_items() -> None:
     queue.replace([pod("foo", 5)], "5")
     queue.resync()
     queue.add(pod("foo", 6))
-    assert [type(await queue.pop()) for _ in range(3)] == [Replaced, Sync, Deltas]
+    assert [type(await queue.pop()) for _ in range(3)] == [Replaced, Sync, list]
 
 
 # --- the first sync ---
@@ -386,7 +371,7 @@ async def test_an_informer_has_synced_when_its_whole_first_list_is_applied(nurse
     await trio.lowlevel.checkpoint()
     assert list(states) == [(False, 0), (True, 3_000)]
     assert states[False, 0] > 3, "the list was being applied"
-    assert informer.lister.resource_version == "3000"
+    assert reached(informer) == "3000"
     nursery.cancel_scope.cancel()
 
 
@@ -425,9 +410,8 @@ class StoreReader(Recorder):
 
     async def _note(self, what: str) -> None:
         assert self.informer is not None
-        lister = self.informer.lister
-        self.seen.append(f"{what} of {lister.resource_version}")
-        self.stores.append({obj.name: obj.resource_version for obj in lister})
+        self.seen.append(f"{what} of {reached(self.informer)}")
+        self.stores.append({obj.name: obj.resource_version for obj in self.informer.lister})
 
 
 @pytest.mark.parametrize(("known", "listed", "version", "expected"), HISTORIES.values(), ids=HISTORIES)
@@ -444,7 +428,7 @@ async def test_a_list_notifies_of_deletions_first_and_the_store_is_complete_then
         await opened.notifications()
         assert reader.seen == expected
         assert all(each == {obj.name: obj.resource_version for obj in listed} for each in reader.stores)
-        assert opened.informer.lister.resource_version == version
+        assert reached(opened.informer) == version
 
 
 async def test_only_objects_of_the_first_list_are_initial(
@@ -465,7 +449,7 @@ async def test_the_stores_version_follows_events_bookmarks_and_lists(
 ) -> None:
     """The store has each version when the handler receives the change.
 
-    client-go: TestStoreResourceVersion
+    client-go: TestStoreResourceVersion, TestThreadSafeStoreRV
     """
     events = [
         1.0,
@@ -484,12 +468,12 @@ async def test_the_stores_version_follows_events_bookmarks_and_lists(
     reader = StoreReader(informer=informer)
     informer.add_event_handler(reader)
     await nursery.start(informer.run)
-    versions = [informer.lister.resource_version]
+    versions = [reached(informer)]
     for _ in range(4):
         await trio.sleep(1.0)
         await trio.testing.wait_all_tasks_blocked()
-        versions.append(informer.lister.resource_version)
+        versions.append(reached(informer))
     await trio.sleep(30)
     assert versions == ["3", "5", "6", "9", "11"]
-    assert informer.lister.resource_version == "20"
+    assert reached(informer) == "20"
     assert reader.seen == ["+a@2* of 3", "a@2→5 of 5", "-a@6 of 6", "+b@11 of 11"]

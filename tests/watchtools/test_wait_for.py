@@ -22,6 +22,7 @@ from trioformer.errors import (
     ExpiredError,
     ForbiddenError,
     InternalServerError,
+    LimitExceededError,
     NotFoundError,
     UnauthorizedError,
 )
@@ -536,6 +537,16 @@ async def test_failures_are_logged_without_a_callback(
     assert second.getMessage() == (f"{waiting} Other=True: the watch's resourceVersion has expired; listing again")
 
 
+async def test_a_cause_is_logged_once_a_minute(
+    api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    api_server.create({**pod("web-0"), **ready()})
+    api_server.fail_next(5, verb="list", status=500)
+    await wait_for(pods, "web-0", has_condition("Ready"))
+    assert trio.current_time() < 60
+    assert len(caplog.messages) == 1
+
+
 async def test_other_objects_are_ignored_if_the_server_does_not_select_by_name(autojump_clock: MockClock) -> None:
     def metadata(name: str, version: int) -> dict[str, str]:
         return {"name": name, "namespace": "shop", "uid": name, "resourceVersion": str(version)}
@@ -555,7 +566,7 @@ async def test_other_objects_are_ignored_if_the_server_does_not_select_by_name(a
 # --- states that cannot be read ---
 
 
-def state(version: int, uid: str = "u", **members: object) -> dict[str, object]:
+def state(version: int, uid: object = "u", **members: object) -> dict[str, object]:
     metadata = {"name": "web-0", "namespace": "shop", "uid": uid, "resourceVersion": str(version)}
     return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, **members}
 
@@ -580,7 +591,7 @@ def watch(*steps: Step | tuple[str, object]) -> httpx.Response:
 
 @asynccontextmanager
 async def pods_over(*replies: httpx.Response) -> AsyncIterator[tuple[Api[Pod], InMemory]]:
-    server, limits = InMemory([*replies]), Limits(item_bytes=1_000, frame_bytes=1_000)
+    server, limits = InMemory([*replies]), Limits(object_bytes=1_000)
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=server, limits=limits) as client:
         yield client.api(Pod, "shop"), server
 
@@ -595,7 +606,9 @@ async def test_a_state_that_cannot_be_read_neither_ends_a_wait_nor_stalls_it(
     async with pods_over(*replies) as (pods, server):
         found = await wait_for(pods, "web-0", has_condition("Ready"), backoff=POLICY, on_retry=errors.append)
     assert found.resource_version == "8"
-    assert [type(error) for error in errors] == [DecodeError] * 2
+    # A large object is one of the list.
+    expected = [LimitExceededError] if bad is large else [DecodeError] * 2
+    assert [type(error) for error in errors] == expected
     assert [request.url.params.get("resourceVersion") for request in server.requests] == [None, "5", None, "6"]
 
 
@@ -610,17 +623,18 @@ async def test_the_deletion_of_an_object_that_cannot_be_read_is_seen(
 
 
 async def test_an_object_that_cannot_be_read_exists_until_it_is_deleted(autojump_clock: MockClock) -> None:
-    replies = [items(5, large(5)), watch(10.0, ("DELETED", large(6)), None)]
+    bad = state(5, uid=7)
+    replies = [items(5, bad), watch(10.0, ("DELETED", bad), None)]
     async with pods_over(*replies) as (pods, server):
         await wait_for(pods, "web-0", deleted(), on_retry=lambda _: None)
-        server.replies += [items(5, large(5)), watch(10.0, ("DELETED", large(6)), None)]
+        server.replies += [items(5, bad), watch(10.0, ("DELETED", bad), None)]
         with pytest.raises(NotFoundError, match="the object was deleted"):
             await wait_for(pods, "web-0", has_condition("Ready"), on_retry=lambda _: None)
     assert trio.current_time() == 20
 
 
 async def test_other_objects_that_cannot_be_read_are_ignored(autojump_clock: MockClock) -> None:
-    other = {**state(6), "metadata": {"name": "a", "namespace": "shop", "labels": "x" * 2_000}}
+    other = {**state(6), "metadata": {"name": "a", "namespace": "shop", "uid": 7}}
     replies = [items(5, other, state(5)), watch(10.0, ("DELETED", other), ("MODIFIED", state(7, **ready())), None)]
     errors: list[Exception] = []
     async with pods_over(*replies) as (pods, _):
@@ -633,7 +647,7 @@ async def test_an_exception_of_the_callback_about_an_undecodable_state_ends_the_
         raise error
 
     async with pods_over(items(5, state(5)), watch(("MODIFIED", large(6)), None)) as (pods, _):
-        with pytest.raises(DecodeError, match="an event is too large"):
+        with pytest.raises(LimitExceededError, match="an event is too large"):
             await wait_for(pods, "web-0", deleted(), on_retry=give_up)
 
 

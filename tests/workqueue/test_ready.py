@@ -204,6 +204,14 @@ async def test_raising_a_key_does_not_change_its_age() -> None:
     assert await taken(queue) == "high old high2 low"
 
 
+async def test_the_oldest_key_is_taken_in_its_turn_also_behind_newer_ones_of_its_priority() -> None:
+    queue = WorkQueue[str](oldest_every=2)
+    for key, priority in [("old", -5), ("newer", 0), ("newest", 0), ("high", 10), ("high2", 10)]:
+        queue.add(key, priority=priority)
+    queue.add("old", priority=0)
+    assert await taken(queue) == "high old high2 newer newest"
+
+
 async def test_takes_among_one_priority_do_not_count_for_oldest_every() -> None:
     queue = WorkQueue[str](oldest_every=2)
     for key in "abc":

@@ -90,8 +90,7 @@ class Model:
             self.choices += 1
             if self.choices == self.oldest_every:
                 self.choices = 0
-                heads = {self.pending[each]: each for each in reversed(self.ready())}.values()
-                key = min(heads, key=self.arrived.__getitem__)
+                key = min(self.ready(), key=self.arrived.__getitem__)
         del self.arrived[key], self.placed[key]
         self.processing[key] = (self.now, self.pending.pop(key))
         self.held[worker] = key

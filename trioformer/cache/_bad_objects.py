@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Iterable
 from typing import Final, final
 
 import attrs
 
 from .._text import one_line
-from ..errors import DecodeError
+from .._util import LogLimit
+from ..models import KubernetesObject, key_of
+
+logger = logging.getLogger("trioformer.cache")
 
 MAX_NAMED: Final = 5
 """How many objects a text names; it counts the others."""
+
+WARNING_PERIOD: Final = 600.0
+"""Seconds between two lines about the objects that one listener or lister cannot decode."""
 
 MAX_KEY: Final = 600
 """Characters of a key in a text; a namespace and a name have 253 each at most."""
@@ -28,8 +35,6 @@ class QuarantineReason(enum.StrEnum):
     """The transform raised an exception, or changed the identity of the object."""
     INDEX_FAILED = "index function failed"
     """An index function raised an exception, or returned something else than strings."""
-    LISTENER_FAILED = "undecodable for a listener"
-    """A handler, predicate, enqueue function or selector failed on it, and it does not decode; it is stored."""
 
 
 @final
@@ -38,7 +43,7 @@ class BadObject:
     """The newest state of an object, which the cache cannot take."""
 
     key: str
-    """``namespace/name``, or ``name``; empty if it is not known."""
+    """``namespace/name``, or ``name``."""
     reason: QuarantineReason
     """Why."""
     error: Exception
@@ -47,19 +52,13 @@ class BadObject:
     """The version of the state; empty if it is not known."""
 
 
-def perhaps(nameless: BadObject, key: str) -> BadObject:
-    """Describe an object that a list lacks, and that may be the object of the list whose key was not found."""
-    error = DecodeError("the newest list lacks it, but has an object without a key, which it may be")
-    return attrs.evolve(nameless, key=key, error=error, resource_version="")
-
-
 @final
 @attrs.frozen
 class Quarantined:
     """An object in quarantine."""
 
     key: str
-    """``namespace/name``, or ``name``; empty for all objects whose key is not known."""
+    """``namespace/name``, or ``name``."""
     reason: QuarantineReason
     """Why the cache cannot take its newest state."""
     since: float
@@ -72,7 +71,27 @@ class Quarantined:
     """The version of the bad state; empty if it is not known."""
 
     def __str__(self) -> str:
-        return f"{one_line(self.key, longest=MAX_KEY) or 'an object without a key'} ({self.reason})"
+        return f"{one_line(self.key, longest=MAX_KEY)} ({self.reason})"
+
+
+@final
+@attrs.define(eq=False)
+class UndecodableLog:
+    """Logs the objects that a listener or a lister cannot decode: one line a period, with a count.
+
+    Args:
+        name: Who cannot decode them.
+    """
+
+    name: str
+    _limit: LogLimit = attrs.field(factory=lambda: LogLimit(WARNING_PERIOD), init=False)
+
+    def warn(self, obj: KubernetesObject, error: Exception) -> None:
+        """Log that an object was skipped, or count it for the next line."""
+        if count := self._limit.count(None):
+            others = f" (and {count - 1} times since the last such line)" if count > 1 else ""
+            key = one_line(key_of(obj), longest=MAX_KEY)
+            logger.warning("%s skipped %s%s: %s", self.name, key, others, one_line(str(error)))
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:

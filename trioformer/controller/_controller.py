@@ -152,8 +152,8 @@ class Controller(Generic[K]):
         They are called after the caches of all informers have synced that are watched before the
         run, so they may read any of these.
         Their exceptions end :meth:`run`, with a note that names the controller and the object; the informer continues.
-        A `DecodeError` or a `QuarantinedError` does not: the requests of all other calls are added.  The object is in
-        quarantine if its newest state does not decode; otherwise a warning is logged.
+        A `DecodeError` or a `QuarantinedError` does not: the requests of all other calls are added, and a warning is
+        logged at most once in ten minutes.
 
         Args:
             informer: The source of the events.  The controller does not run it.

@@ -8,8 +8,7 @@ from typing import Any, Generic, final
 import attrs
 import trio
 
-from .._text import one_line
-from .._util import first_leaf
+from .._text import describe_error, one_line
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
@@ -17,14 +16,16 @@ from ._delays import RetryDelays, external_limiter
 from ._informer_failures import InformerFailures
 from ._observers import Observers
 from ._options import ControllerOptions
-from ._reconciler import Reconciler, describe_error, logger
+from ._reconciler import Reconciler, logger
 from ._request import K
 from ._results import Reconcile, without_cancelled
 from ._sources import EventSources, WatchedSource
 from ._statistics import ControllerPhase, Counters
 
+START_LOG_PERIOD = 60.0
+"""Seconds between two lines about what a start waits for."""
 LOG_PERIOD = 30.0
-"""Seconds between log lines that say what a controller waits for, to start or to end."""
+"""Seconds between two lines about what an end waits for."""
 
 OLDEST_EVERY = 8
 """Every n-th request is the one that has waited longest, whatever its priority."""
@@ -207,7 +208,7 @@ class ControllerRun(Generic[K]):
 
     def _not_synced(self, watch: WatchedSource[Any, K], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
-        error = first_leaf(state.error)
+        error = state.error
         missing = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
         why = f"{missing.name}: {missing.phase}{f' after {error}' if error is not None else ''}"
         return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(missing,))
@@ -218,18 +219,22 @@ class ControllerRun(Generic[K]):
 
     async def _log_what_is_missing(self) -> None:
         while True:
-            await trio.sleep(LOG_PERIOD)
-            logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(self.waiting_for()))
+            await trio.sleep(START_LOG_PERIOD)
+            if missing := self.waiting_for(with_failures=False):
+                logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(missing))
 
-    def waiting_for(self) -> tuple[str, ...]:
-        """Describe what the start waits for: caches, or, when all have synced, handlers; later, informers that fail."""
+    def waiting_for(self, *, with_failures: bool = True) -> tuple[str, ...]:
+        """Describe what the start waits for: caches, or, when all have synced, handlers; later, informers that fail.
+
+        Without the failures it leaves out informers whose last request has failed, which their reflector logs.
+        """
         if self.phase == "running":
             return self.informer_failures.describe()
         if self.phase != "waiting for handlers":
             return ()
         missing = [(watch.informer, each.statistics()) for watch, each in self.sources.handlers if not each.has_synced]
-        if any(not informer.has_synced for informer, _ in missing):
-            return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
+        if unsynced := [(each.name, informer.state) for informer, each in missing if not informer.has_synced]:
+            return tuple([f"{name}: {state}" for name, state in unsynced if with_failures or state.error is None])
         return tuple([f"{each.name}: in call number {each.calls}" for _, each in missing])
 
 

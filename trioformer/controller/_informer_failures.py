@@ -80,17 +80,21 @@ class InformerFailures:
             await trio.sleep(LOG_PERIOD)
             if not self.sources.is_open:
                 continue
+            delayed: list[str] = []
             for watch, registration in self.sources.handlers:
-                name, informer = registration.statistics().name, watch.informer
+                informer = watch.informer
                 if _has_stopped(informer.state):
                     continue
                 if not is_failing(informer):
                     if registration in logged:
+                        name = registration.statistics().name
                         logger.info("controller %s: events are received again: %s", self.name, name)
                         logged.discard(registration)
-                elif informer.state.age >= LOG_PERIOD:
-                    logger.warning("controller %s: events are delayed: %s", self.name, _describe(watch, registration))
+                elif informer.state.age >= LOG_PERIOD and registration not in logged:
+                    delayed.append(_describe(watch, registration))
                     logged.add(registration)
+            if delayed:
+                logger.warning("controller %s: events are delayed: %s", self.name, "; ".join(delayed))
 
 
 def _describe(watch: WatchedSource[Any, Any], registration: HandlerRegistration[Any]) -> str:

@@ -44,7 +44,7 @@ def annotations_changed(event: Notification[T]) -> bool:
 
 
 def resource_version_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed anything: all except resyncs."""
+    """Pass updates to another version: no resyncs, nor changes within one version, such as a new default of a CRD."""
     return not isinstance(event, Updated) or event.old.resource_version != event.new.resource_version
 
 

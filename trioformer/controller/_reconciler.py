@@ -10,7 +10,7 @@ from typing import Final, Generic, NamedTuple, final
 import attrs
 import trio
 
-from .._text import one_line
+from .._text import describe_error, one_line
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
@@ -203,9 +203,3 @@ class Reconciler(Generic[K]):
 def _check_result(result: object) -> None:
     if result is not None and not isinstance(result, RequeueAfter):
         raise TypeError(f"a reconcile must return None or RequeueAfter, not {type(result).__name__}")
-
-
-def describe_error(error: BaseException) -> str:
-    """Describe an error in one line."""
-    text = one_line(str(error))
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -70,8 +70,11 @@ class RetryAfter(Exception):  # noqa: N818  # it is a request and not an error
 
     def __init__(self, after: float, reason: str = "") -> None:
         _check_delay(None, None, after)
-        super().__init__(reason or f"again after {after:g} s")
+        super().__init__(after, reason)  # both, so that it can be pickled
         self.after: float = after
+
+    def __str__(self) -> str:
+        return self.args[1] or f"again after {self.after:g} s"
 
 
 class ReconcileDeadlineError(trio.TooSlowError):

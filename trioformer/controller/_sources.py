@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, final
 
 import attrs
 
+from .._suggestions import describe
 from ..cache import (
     Added,
     Deleted,
@@ -31,6 +32,10 @@ BUFFER_SIZE = 1_024
 
 LOW_PRIORITY = -100
 """The priority of requests that probably need no work: those for initial objects and for resyncs."""
+
+
+_NO_LISTS = (str, bytes, tuple, Mapping, KubernetesObject)
+"""What can be iterated over and is one request, or none; a tuple is one if it is a named one."""
 
 
 @final
@@ -137,19 +142,18 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
     sources: EventSources[K]
     watch: WatchedSource[T, K]
 
-    async def on_add(self, obj: T, *, is_initial: bool) -> None:
+    async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
         """Add the requests for a new object, with a low priority if it is an initial one."""
         self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
 
-    async def on_update(self, old: T, new: T) -> None:
+    async def on_update(self, old: T, new: T, /) -> None:
         """Add the requests for both states, or those of a resync with a low priority."""
-        # Versions may be empty: then only a resync is certain to repeat the same state.
-        if old is new or old.resource_version == new.resource_version != "":
+        if old is new:
             self._handle(Updated(old, new), (new,), LOW_PRIORITY)
         else:
             self._handle(Updated(old, new), (old, new), 0)
 
-    async def on_delete(self, obj: T, *, is_stale: bool) -> None:
+    async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
         """Add the requests for a deleted object."""
         self._handle(Deleted(obj, is_stale), (obj,), 0)
 
@@ -170,7 +174,13 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
             requests: dict[K, None] = {}
             for state in states:
                 try:
-                    for request in watch.enqueue(state):  # what a generator returned before it failed is added
+                    found = watch.enqueue(state)
+                    if type(found) is not tuple and (isinstance(found, _NO_LISTS) or not isinstance(found, Iterable)):
+                        raise TypeError(
+                            "enqueue must return requests in a list or tuple, such as [Request.of(obj)], "
+                            f"not {describe(found)}"
+                        )
+                    for request in found:  # what a generator returned before it failed is added
                         requests[request] = None
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)
@@ -182,5 +192,5 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
             sources.fail(error)
         else:
             if undecodable:
-                # The informer counts the call, and looks whether the object is to be put in quarantine.
+                # The informer counts the call, and logs it.
                 raise next((each for each in undecodable if isinstance(each, DecodeError)), undecodable[0])

@@ -29,6 +29,7 @@ import attrs
 import trio
 
 from .._text import one_line
+from .._util import LogLimit
 from ..client import Client
 from ..client._internal import without_retries
 from ..models import KubernetesObject
@@ -131,7 +132,7 @@ class EventRecorder:
     _is_running: bool = attrs.field(default=False, init=False)
     _has_ended: bool = attrs.field(default=False, init=False)  # it has run, and does not run now
     _last_stamp: int = attrs.field(default=0, init=False)
-    _quiet_until: dict[str, float] = attrs.field(factory=dict, init=False)
+    _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(LOG_PERIOD), init=False)
     _recorded: int = attrs.field(default=0, init=False)
     _written: int = attrs.field(default=0, init=False)
     _dropped: int = attrs.field(default=0, init=False)
@@ -380,9 +381,5 @@ class EventRecorder:
 
     def _log(self, kind: str, text: str) -> None:
         """Log a warning, or at DEBUG if one of the same kind was logged less than ``LOG_PERIOD`` ago."""
-        now = trio.current_time()
-        is_due = now >= self._quiet_until.get(kind, -math.inf)
-        if is_due:
-            self._quiet_until[kind] = now + LOG_PERIOD
-        level = logging.WARNING if is_due else logging.DEBUG
+        level = logging.WARNING if self._log_limit.count(kind) else logging.DEBUG
         logger.log(level, "event recorder %s: %s", self.controller, one_line(text))

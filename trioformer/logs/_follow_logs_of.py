@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent
+from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent, log_failure
 from .._suggestions import describe, suggest_arguments
 from .._text import MAX_NAME, one_line, quoted
 from .._util import NoPublicConstructor, Slices, first_leaf, open_serving_nursery, opened_by
@@ -148,7 +148,6 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         Raises:
             StatusError: Pods cannot be listed, or their logs cannot be read, because a permission is missing.
             ConnectionFailedError: The server's certificate does not verify.
-            trio.BrokenResourceError: The reader fell behind, and ``overflow`` is ``"raise"``.
             trio.ClosedResourceError: The block has ended.
             trio.BusyResourceError: Another task is reading.
 
@@ -194,7 +193,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                         self._follow_all(pod, nursery, is_initial=False)
                     case Deleted(pod):
                         self._end_all(pod)
-        error = first_leaf(informer.state.error)
+        error = informer.state.error
         self._buffer.fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
 
     async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
@@ -278,7 +277,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         if self._on_retry is not None:
             self._on_retry(error)
         else:
-            logger.warning("%s", error)
+            log_failure(logger, error)
 
 
 def has_begun(status: ContainerStatus) -> bool:
@@ -330,13 +329,12 @@ async def follow_logs_of(
         buffer_size: How many lines may wait for the reader.
         overflow: What happens when more wait: ``"block"`` reads no more from the servers until there is room;
             ``"coalesce"`` leaves lines out, and :attr:`LogLine.omitted` of the next line of the container counts them,
-            :attr:`FollowedLogsStatistics.omitted` also those that no line follows;
-            ``"raise"`` lets the reader get ``trio.BrokenResourceError``.
-        on_retry: Called with every failure that is retried; None logs them.
+            :attr:`FollowedLogsStatistics.omitted` also those that no line follows.
+        on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
 
     Raises:
         SelectorError: A selector does not parse.
-        ValueError: A number or a time is out of range, or ``overflow`` is not one of the three.
+        ValueError: A number or a time is out of range, or ``overflow`` is not one of the two.
         TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
 
     Ownership:

@@ -26,8 +26,8 @@ def source_of(line: LogLine) -> Source:
 class LogBuffer:
     """Lines that wait for one reader, in the order in which they were received.
 
-    When it is full, ``overflow`` decides: the writers wait (``block``), the lines are counted and left out
-    (``coalesce``), or the buffer breaks (``raise``).
+    When it is full, ``overflow`` decides: the writers wait (``block``), or the lines are counted and left out
+    (``coalesce``).
     """
 
     size: int
@@ -48,8 +48,8 @@ class LogBuffer:
     def __attrs_post_init__(self) -> None:
         if type(self.size) is not int or self.size < 1:
             raise ValueError(f"buffer_size must be an int of at least 1, not {self.size!r}")
-        if self.overflow not in ("block", "coalesce", "raise"):
-            raise ValueError(f"overflow must be 'coalesce', 'block' or 'raise', not {self.overflow!r}")
+        if self.overflow not in ("block", "coalesce"):
+            raise ValueError(f"overflow must be 'coalesce' or 'block', not {self.overflow!r}")
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -67,8 +67,6 @@ class LogBuffer:
                 return
             if len(self._lines) < self.size:
                 self._put(line)
-            elif self.overflow == "raise":
-                self.fail(trio.BrokenResourceError(f"the reader fell behind: its buffer of {self.size} lines is full"))
             else:
                 self.omitted += 1
                 self._pending[source_of(line)] += 1 + line.omitted

@@ -20,7 +20,7 @@ from typing import Generic, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from .._files import FileRefusedError, read_file
+from .._files import read_file
 from .._secret import Secret
 from .._text import one_line
 from ..errors import ConfigError, TrioformerError
@@ -65,7 +65,6 @@ class FollowedFile(Generic[T]):
     replaced, or ``..data`` is, as in a mounted ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes);
     a ``subPath`` mount never changes.
 
-    What is no regular file, such as a FIFO, or has more than 1 MiB (as much as a ConfigMap may hold), is not read.
     """
 
     path: trio.Path
@@ -115,7 +114,7 @@ class FollowedFile(Generic[T]):
             ModuleNotFoundError: watchfiles is not installed.
             RuntimeError: It is running already.
             OSError: The file cannot be read the first time.
-            ConfigError: It is no regular file, has more than 1 MiB, is not UTF-8, or ``parse`` raised an error, the
+            ConfigError: It is not UTF-8, or ``parse`` raised an error, the
                 first time; in one line, as after a change.  An error of the library that ``parse`` raised is raised
                 as it is, with a note that names the file.
             ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
@@ -179,11 +178,9 @@ class FollowedFile(Generic[T]):
         try:
             content = await trio.to_thread.run_sync(read_file, self.path)
             return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
-        except FileRefusedError as error:
-            problem = str(error)
         except UnicodeDecodeError:
-            problem = "is not UTF-8"
-        raise ConfigError(problem, file=str(self.path))
+            pass
+        raise ConfigError("is not UTF-8", file=str(self.path))
 
     def _set_value(self, text: Secret[str]) -> None:
         self._value = self._parse(text.reveal())

@@ -55,7 +55,8 @@ class ManagedController:
         """Record that the work has started; a method of ``trio.TaskStatus``."""
         if self.phase == "waiting to start":
             self.phase = "running"
-            logger.info("controller %s: started", self.name)
+            if not isinstance(self.runnable, Controller):  # which logs it itself
+                logger.info("controller %s: started", self.name)
         self.settled.set()
 
     async def initialize(self) -> Runnable | None:

@@ -27,6 +27,7 @@ import attrs
 import trio
 from attrs import validators
 
+from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
 from ..controller import Controller
@@ -94,12 +95,11 @@ class ManagerRun:
                 if self.elector is not None:
                     self.metrics.register_elector(self.elector, name=self.lease)
                     self._registrations.callback(self.metrics.unregister, self.elector)
-            async with trio.open_nursery() as nursery:
+            async with open_serving_nursery() as nursery:
                 nursery.start_soon(self._watch_stop)
                 with self._until_stopped(self._leading):
                     await nursery.start(self.factory.run)
                 await self._run_recorded()
-                nursery.cancel_scope.cancel()
 
     async def _run_recorded(self) -> None:
         """Run the controllers; the event recorders end after them, also when this is cancelled."""
@@ -109,7 +109,7 @@ class ManagerRun:
             with scope:
                 await recorder.run()
 
-        async with trio.open_nursery() as nursery:
+        async with open_serving_nursery() as nursery:
             for each, scope in zip(self.controllers, scopes, strict=True):
                 nursery.start_soon(record, each.context.recorder, scope, name=f"events of controller {each.name}")
             try:
@@ -188,7 +188,6 @@ class ManagerRun:
 
     async def _initialize(self, managed: ManagedController) -> None:
         managed.phase = "starting"
-        logger.info("controller %s: starting", managed.name)
         try:
             runnable = await managed.initialize()
             if runnable is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
 from ..client._internal import open_separate_client
@@ -99,10 +100,10 @@ async def run_controllers(
             election is not valid; ``metrics`` has another factory or election of the same name.
         ConfigError: The certificate or the key of ``http`` cannot be read or is not valid.
         ListenError: The address cannot be listened on.
+        RuntimeError: The factory is running already.
         ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
             immediately, and have ended; of what an initializer, a controller or an informer raised, with a note that
-            names it; of ``ValueError``, when two controllers have the same name; of ``RuntimeError``, when the factory
-            is running already.
+            names it; of ``ValueError``, when two controllers have the same name.
 
     Cancellation:
         Cancels everything immediately.  Only the lease is kept until the controllers have ended, and then released.
@@ -157,12 +158,11 @@ async def run_controllers(
             tls = tls_context(options)
             listener = await listen(options.bind)
             endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options)
-            async with trio.open_nursery() as nursery:
+            async with open_serving_nursery() as nursery:
                 url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
                 logger.info("serving %s", url)
                 warn_of_readable_tokens(options, listener)
                 await run.run()
-                nursery.cancel_scope.cancel()
     started()
 
 

@@ -13,7 +13,6 @@ from ._merge_patch import find_model as find_model
 from ._meta import encode_for_server as encode_for_server
 from ._meta import encode_request as encode_request
 from ._meta import make_object as make_object
-from ._names import NOT_NAMES as NOT_NAMES
 from ._names import is_label as is_label
 from ._names import is_path_segment as is_path_segment
 from ._names import is_subdomain as is_subdomain

@@ -233,8 +233,12 @@ def _check_parts(model: Model) -> None:
 
 
 def canonical(model: Model, data: bytes) -> bytes:
-    """Return the canonical form of a model's JSON."""
-    return _serde.canonical(model._complete(data))
+    """Return the canonical form of a model's JSON, or what cannot be decoded as it is."""
+    try:
+        data = model._complete(data)
+    except DecodeError:
+        return data
+    return _serde.canonical(data)
 
 
 def _is_read_by_evolve() -> bool:

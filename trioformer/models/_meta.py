@@ -6,9 +6,10 @@ These classes are written by hand because the library itself reads them; all oth
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
 import attrs
 
@@ -228,6 +229,14 @@ class KubernetesObject(_Headed):
         return self._head.metadata.namespace or None
 
     @property
+    def key(self) -> str:
+        """``namespace/name``, or ``name`` without a namespace: the key in caches and queues; see :func:`key_of`.
+
+        A kind with a field of this name keeps its field.
+        """
+        return self._head.key
+
+    @property
     def uid(self) -> str:
         """``metadata.uid``, without decoding the metadata."""
         return self._head.metadata.uid
@@ -240,8 +249,8 @@ class KubernetesObject(_Headed):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if isinstance(other, KubernetesObject) and type(self) is type(other) and _differ_in_head(self, other):
-            return False
+        if type(other) is type(self) and (found := _compare_bytes(self, other)) is not None:
+            return found
         return super().__eq__(other)
 
     def __hash__(self) -> int:
@@ -260,14 +269,35 @@ class KubernetesObject(_Headed):
         return one_line(text, longest=_MAX_REPR)
 
 
-def _differ_in_head(one: KubernetesObject, other: KubernetesObject) -> bool:
-    """Return whether decoded objects differ in name, uid or resourceVersion, which are read without decoding them."""
-    if not (isinstance(one._origin, bytes) and isinstance(other._origin, bytes)):
-        return False
+def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | None:
+    """Return whether decoded objects of a class are equal, or None if that cannot be said without decoding them.
+
+    They are not if their names, uids or resourceVersions differ.
+    An item of a list and the object of an event are equal if only the latter begins with its kind and apiVersion.
+    """
+    mine, theirs = one._origin, other._origin
+    if type(mine) is not bytes or type(theirs) is not bytes:
+        return None
     try:
-        return one._head.metadata != other._head.metadata
+        if one._head.metadata != other._head.metadata:
+            return False
     except DecodeError:
-        return False
+        return None
+    if mine == theirs:
+        return True
+    longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
+    type_meta = _type_meta_of(type(one))
+    is_longer_by_that = longer.startswith(type_meta) and len(longer) - len(type_meta) == len(shorter) - 1
+    return True if is_longer_by_that and longer.endswith(memoryview(shorter)[1:]) else None
+
+
+def _make_type_meta(cls: type[object]) -> bytes:
+    """Return the beginning of an object of a kind, as kube-apiserver writes it."""
+    info: ResourceInfo | None = getattr(cls, "__resource__", None)
+    return f'{{"kind":"{info.kind}","apiVersion":"{info.api_version}",'.encode() if info is not None else b"-"
+
+
+_type_meta_of = cast("Callable[[type[object]], bytes]", functools.cache(_make_type_meta))
 
 
 _NO_SPEC = Raw(b"")

@@ -5,8 +5,8 @@ After an outcome that :data:`RETRIES` names, it waits and watches again; every o
 
 - 410 or a too large version, as a response or as an event: ExpiredError, since only a new list helps
 - 400, 401, 403, 404, 405, 422; a certificate: waiting does not help
-- three watches in a row that end at a frame that is undecodable or too large: DecodeError or LimitExceededError, since
-  the server keeps sending it
+- an event that is too large: LimitExceededError, since only a new list has its object
+- three watches in a row that end at an undecodable frame: DecodeError, since the server keeps sending it
 
 The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
 valid, this watches again, and the server rejects a version that it does not have any more.
@@ -38,6 +38,7 @@ from .._retry import (
     Pacing,
     Wait,
     WatchErrorHandler,
+    log_failure,
     outcome_of,
     retry_after,
     watch_timeout,
@@ -70,7 +71,6 @@ WatchPhase: TypeAlias = Literal[
 RETRIES: Final[Mapping[Outcome, Wait]] = {
     Outcome.ENDED: Wait.PAUSE,
     Outcome.ENDED_EARLY: Wait.BACK_OFF,
-    Outcome.ENDED_EMPTY: Wait.BACK_OFF,
     Outcome.LOST: Wait.RECONNECT,
     Outcome.OVERLOADED: Wait.BACK_OFF,
     Outcome.FAILED: Wait.BACK_OFF,
@@ -204,7 +204,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             StatusError: A response for which waiting does not help: 400, 401, 403, 404, 405 or 422.
             ConnectionFailedError: The server's certificate does not verify.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
-            LimitExceededError: The server keeps sending an event that is too large.
+            LimitExceededError: An event is too large, so it would be sent again; list the objects.
             trio.ClosedResourceError: The watch is closed.
             trio.BusyResourceError: Another task is receiving.
 
@@ -295,7 +295,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         try:
             await self._check(self._version)
         except REQUEST_ERRORS as error:
-            if outcome_of(error) in (Outcome.TOO_LARGE, Outcome.EXPIRED, Outcome.LOST):
+            if outcome_of(error) in (Outcome.UNAVAILABLE, Outcome.LOST):
                 raise
 
     async def _disconnect(self) -> None:
@@ -333,21 +333,21 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     def _handle_end(self) -> None:
         outcome = Outcome.ENDED
         if self._pacing.is_very_short:
-            outcome = Outcome.ENDED_EARLY if self._events_of_watch else Outcome.ENDED_EMPTY
+            outcome = Outcome.ENDED_EARLY if self._events_of_watch else Outcome.FAILED
         self._pacing.set_wait(RETRIES[outcome])
         self._phase = "backing off"
-        if outcome is Outcome.ENDED_EMPTY:
+        if outcome is Outcome.FAILED:
             self._report(ConnectionFailedError(f"watch {self._name}: the server ended it at once, without an event"))
 
     def _handle_failure(self, error: TrioformerError) -> None:
         """Set the time of the next request, or raise an error for which another request does not help."""
         outcome = outcome_of(error)
-        is_too_large = isinstance(error, LimitExceededError) and error.limit == "frame_bytes"
-        if is_too_large or isinstance(error, DecodeError):
+        is_too_large = isinstance(error, LimitExceededError) and error.limit == "object_bytes"
+        if isinstance(error, DecodeError):
             self._undecodable_in_a_row += 1
-        if outcome in (Outcome.EXPIRED, Outcome.TOO_LARGE):
+        if outcome is Outcome.UNAVAILABLE:
             self._final_error = self._to_expired(error)
-        elif outcome not in RETRIES or self._undecodable_in_a_row >= MAX_UNDECODABLE:
+        elif outcome not in RETRIES or is_too_large or self._undecodable_in_a_row >= MAX_UNDECODABLE:
             self._final_error = error
         if self._final_error is not None:
             self._phase, self._last_error = "failed", self._final_error
@@ -381,7 +381,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         if self._on_retry is not None:
             self._on_retry(error)
         else:
-            logger.warning("%s", error)
+            log_failure(logger, error)
 
     async def _aclose(self) -> None:
         self._is_closed = True
@@ -416,8 +416,8 @@ async def resuming_watch(
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
         backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried; None logs them.
-        on_undecodable: Called with each event that is undecodable or too large, and the watch continues; None makes it
+        on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
+        on_undecodable: Called with each event that is undecodable, and the watch continues; None makes it
             a failure.
 
     Raises:

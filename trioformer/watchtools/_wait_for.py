@@ -18,12 +18,13 @@ from .._retry import (
     Wait,
     WatchErrorHandler,
     is_permanent,
+    log_failure,
     outcome_of,
     retry_after,
 )
 from ..client import Api, ObjectList, Undecodable
 from ..client._internal import without_retries
-from ..errors import ExpiredError, NotFoundError, StatusDetails, TrioformerError
+from ..errors import ExpiredError, LimitExceededError, NotFoundError, StatusDetails, TrioformerError
 from ..models import FieldSelector, KubernetesObject
 from ._conditions import Condition, Deletion
 from ._resuming_watch import resuming_watch
@@ -85,7 +86,7 @@ async def wait_for(
             it was deleted.  Otherwise either is an error, since the object cannot meet the condition any more.
         backoff: The delays between requests after failures.
         on_retry: Called with every failure that is retried, and with the error of a state that cannot be read; None
-            logs them.
+            logs each cause at once, and then once a minute.
 
     Returns:
         The object as it was when it met the condition; None for a deletion.
@@ -97,7 +98,6 @@ async def wait_for(
             object and the condition.
         ConnectionFailedError: The server's certificate does not verify.
         DecodeError: The server sent an object without a resourceVersion, or keeps sending an undecodable ERROR event.
-        LimitExceededError: The server keeps sending an event without an end.
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
 
     Cancellation:
@@ -168,7 +168,7 @@ class _Wait(Generic[T]):
                 while True:
                     try:
                         event = await anext(events)
-                    except ExpiredError as error:
+                    except (ExpiredError, LimitExceededError) as error:  # a list has an object of any size
                         self._report(error)
                         break
                     except _UndecodableError as error:
@@ -259,7 +259,7 @@ class _Wait(Generic[T]):
         elif isinstance(error, ExpiredError):
             logger.info("wait for %s: the watch's resourceVersion has expired; listing again", self)
         else:
-            logger.warning("wait for %s: %s", self, error)
+            log_failure(logger, error, f"wait for {self}: ")
 
     def __str__(self) -> str:
         place = f" in namespace {self._api.namespace}" if self._api.namespace is not None else ""

@@ -29,11 +29,11 @@ class ReadyKeys(Generic[K]):
     oldest_every: int | None = None  # no validator: attrs would run it at every assignment to any attribute
     size: int = attrs.field(default=0, init=False)
     """How many keys there are."""
-    # By priority, keys and their numbers in the order of arrival.  A level other than 0 exists only while it holds a
-    # key, so only level 0 can be empty.
-    _levels: dict[int, OrderedDict[K, int]] = attrs.field(init=False)
+    # A level other than 0 exists only while it holds a key, so only level 0 can be empty.
+    _levels: dict[int, OrderedDict[K, None]] = attrs.field(init=False)
     _priorities: list[int] = attrs.field(init=False)  # those of _levels, ascending
-    _arrivals: int = attrs.field(default=0, init=False)
+    # Every key in the order of arrival; empty without oldest_every.
+    _by_age: OrderedDict[K, None] = attrs.field(factory=OrderedDict, init=False)
     _choices: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -47,41 +47,40 @@ class ReadyKeys(Generic[K]):
 
     def push(self, key: K, priority: int) -> None:
         """Add a new key, behind the others of its priority."""
-        self._arrivals += 1
         self.size += 1
+        if self.oldest_every is not None:
+            self._by_age[key] = None
         level = self._levels.get(priority)
         if level is None:
             level = self._add_level(priority)
-        level[key] = self._arrivals
+        level[key] = None
 
-    def _add_level(self, priority: int) -> OrderedDict[K, int]:
+    def _add_level(self, priority: int) -> OrderedDict[K, None]:
         insort(self._priorities, priority)
         level = self._levels[priority] = OrderedDict()
         return level
 
     def pop(self) -> tuple[K, int]:
         """Remove and return the next key, with its priority; there must be one."""
-        priority = 0 if len(self._priorities) == 1 else self._choose_priority()
-        level = self._levels[priority]
-        key, _ = level.popitem(last=False)
+        key, priority = (next(iter(self._levels[0])), 0) if len(self._priorities) == 1 else self._choose()
         self.size -= 1
+        self._by_age.pop(key, None)
+        level = self._levels[priority]
+        del level[key]
         if priority and not level:
             self._remove_level(priority)
         return key, priority
 
-    def _choose_priority(self) -> int:
-        """Choose between several levels, of which level 0 may be empty."""
+    def _choose(self) -> tuple[K, int]:
+        """Choose between the keys of several levels; level 0 may be empty."""
         priorities = self._priorities if self._levels[0] else [each for each in self._priorities if each]
-        if self.oldest_every is None or len(priorities) == 1:
-            return priorities[-1]
-        self._choices += 1
-        if self._choices < self.oldest_every:
-            return priorities[-1]
-        self._choices = 0
-        return min(priorities, key=self._first_arrival)
-
-    def _first_arrival(self, priority: int) -> int:
-        return next(iter(self._levels[priority].values()))
+        if self.oldest_every is not None and len(priorities) > 1:
+            self._choices += 1
+            if self._choices == self.oldest_every:
+                self._choices = 0
+                key = next(iter(self._by_age))
+                return key, next(each for each in priorities if key in self._levels[each])
+        return next(iter(self._levels[priorities[-1]])), priorities[-1]
 
     def _remove_level(self, priority: int) -> None:
         del self._levels[priority]
@@ -90,10 +89,10 @@ class ReadyKeys(Generic[K]):
     def move(self, key: K, old: int, new: int) -> None:
         """Place a key behind those of another priority; its age for ``oldest_every`` does not change."""
         held = self._levels[old]
-        arrival = held.pop(key)
+        del held[key]
         if old and not held:
             self._remove_level(old)
         level = self._levels.get(new)
         if level is None:
             level = self._add_level(new)
-        level[key] = arrival
+        level[key] = None

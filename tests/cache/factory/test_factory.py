@@ -244,6 +244,10 @@ async def test_indexers_of_further_requests_are_added_and_shared_ones_are_no_con
     assert factory.informer(Pod, indexers=both) is informer
     with pytest.raises(IndexerError, match="index 'node' already exists"):
         factory.informer(Pod, indexers={"node": field_index("spec.node_name"), "name": lambda each: [each.name]})
+    by_name = {"name": field_index("metadata.name")}
+    informer.add_indexers(both)
+    informer.add_indexers(by_name)
+    assert factory.informer(Pod, indexers=by_name) is informer
     async with run(factory):
         assert informer.lister.by_index("node", "a") == informer.lister.by_index("phase", "b") == ()
         factory.informer(Pod, indexers={"late": lambda each: [each.name]})
@@ -977,7 +981,7 @@ async def test_a_supervised_informer_that_fails_ends_no_other(
             )
             key = InformerKey(Secret, ("x",))
             (record,) = caplog.records
-            assert record.getMessage() == "the informer of Secret in namespace x failed; the other informers continue"
+            assert record.getMessage().startswith("the informer of Secret in namespace x failed: ForbiddenError: ")
             assert record.exc_info is not None
             assert list(factory.failures) == [key]
             assert pytest.RaisesGroup(ForbiddenError).matches(factory.failures[key])
@@ -1009,10 +1013,11 @@ async def test_a_supervised_handlers_exception_ends_its_own_informer_only(
         (failure,) = factory.failures.values()
         assert pytest.RaisesGroup(ZeroDivisionError).matches(failure)
         assert nodes.has_synced
-        assert [str(key) for key in factory.problems()] == ["Pod"]
-    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
-        "the informer of Pod failed; the other informers continue"
-    ]
+        assert isinstance(factory.informer(Pod).state.error, ZeroDivisionError)
+        assert list(map(str, factory.problems())) == ["Pod"]
+        assert "ExceptionGroup" not in str(factory.problems())
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.startswith("the informer of Pod failed: ZeroDivisionError")
 
 
 async def test_an_exception_of_a_cancelled_supervised_handler_does_not_leave_run(
@@ -1131,6 +1136,12 @@ async def test_a_kind_that_becomes_forbidden_affects_no_other(
 
 
 # --- state and statistics ---
+
+
+def test_an_informer_of_many_namespaces_has_a_short_name() -> None:
+    many = InformerKey.of(Pod, namespace=[f"namespace-{number}" for number in range(500)])
+    assert len(str(many)) < 200
+    assert "495 more" in str(many)
 
 
 async def test_a_factory_reports_its_informers_and_their_state(

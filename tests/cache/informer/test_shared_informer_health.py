@@ -205,19 +205,20 @@ async def test_the_silence_limit_stays_short_once_bookmarks_were_received(
     assert [round(at) for at in plain.times] == [0, 0, 100, 200]
 
 
-async def test_the_end_bookmark_of_a_watch_list_does_not_shorten_the_silence_limit(
+async def test_two_watches_of_a_server_without_a_bookmark_are_closed_sooner(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    source = watch_lists([end(5), None], [None])
-    await play(source, Sink(), 700)
-    assert 330 <= source.times[1] <= 630
+    source = watch_lists(lists=(listing(version=5),))
+    await play(source, Sink(), 900)
+    assert source.times[1:4] == [0, 100, 200]
+    assert source.times[4] == 200 + source.timeouts[2] + 30
 
 
 async def test_overload_does_not_disable_the_watch_list(autojump_clock: trio.testing.MockClock) -> None:
     overload = TooManyRequestsError("slow down", code=429)
     cut: list[Step] = [added(pod("a", 2)), overload]
     source = watch_lists(list(cut), list(cut), list(cut), [end(5), None])
-    await play(source, Sink(), 60)
+    await play(source, Sink(), 60, watch_list=True)
     assert [what for what, *_ in source.asked] == ["watch-list"] * 4
 
 

@@ -35,7 +35,6 @@ def bad_names(obj: Pod) -> list[str]:
 CAUSES = {
     "none": ({}, []),
     "no object": ({}, [a_pod(BAD, "2") | {"metadata": {"name": BAD, "namespace": "default", "uid": 7}}]),
-    "no key": ({}, [{"kind": "Pod", "apiVersion": "v1", "metadata": 7}]),
     "transform": ({"transform": fails_on_bad}, [a_pod(BAD, "2")]),
     "transform that decodes": ({"transform": reads_node}, [a_pod(BAD, "2", spec={"nodeName": 7})]),
     "index": ({"indexers": {"x": bad_names}}, [a_pod(BAD, "2")]),

@@ -166,7 +166,7 @@ async def test_two_namespaces_of_a_server_become_one_cache(
     assert [each.name for each in informer.lister.list(namespace="two")] == ["a", "b"]
     assert informer.lister.list(namespace="three") == ()
     await trio.testing.wait_all_tasks_blocked()
-    assert sorted(record.verb for record in api_server.requests) == ["get", "list", "list", "watch", "watch"]
+    assert sorted(record.verb for record in api_server.requests) == ["list", "list", "watch", "watch"]
 
 
 def test_simultaneous_failures_of_two_namespaces_report_the_first() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod, words
 from trioformer.cache import Added, Deleted, Notification, Updated
-from trioformer.cache.processor._batches import BatchKind, SharedBatch
 from trioformer.cache.processor._listener_buffer import ListenerBuffer
-from trioformer.cache.processor._notifications import object_of
+from trioformer.cache.processor._notifications import BatchKind, SharedBatch, object_of
 from trioformer.models.core_v1 import Pod
 
 
@@ -221,12 +220,11 @@ async def test_a_resync_that_was_put_off_is_delivered_although_changes_keep_comi
     assert "a@1→1" in seen
 
 
-@pytest.mark.parametrize("overflow", ["block", "raise"])
 async def test_a_second_resync_follows_the_first_although_changes_keep_coming(
-    overflow: str, autojump_clock: trio.testing.MockClock
+    autojump_clock: trio.testing.MockClock,
 ) -> None:
     a, newest = pod("a", 1), pod("b", 1)
-    buffer = new_buffer(size=8, overflow=overflow, snapshot=(a,))
+    buffer = new_buffer(size=8, overflow="block", snapshot=(a,))
     buffer.put_batch(resync(a))
     buffer.put_batch(resync(a))
     seen: list[str] = []
@@ -272,17 +270,6 @@ async def test_a_relist_into_a_full_buffer_is_merged(autojump_clock: trio.testin
     buffer.put(Added(pod("x")))
     distribute(buffer, relist(Added(pod("a", 1))))
     assert await drain(buffer) == ["+x@1", "+a@1"]
-
-
-async def test_raise_breaks_a_full_buffer(autojump_clock: trio.testing.MockClock) -> None:
-    buffer = new_buffer(size=1, overflow="raise")
-    buffer.put(Added(pod("a")))
-    buffer.put(Added(pod("b")))
-    assert buffer.broken_because is not None
-    buffer.put(Added(pod("c")))  # ignored
-    buffer.put_batch(initial(pod("d")))
-    with pytest.raises(trio.BrokenResourceError, match="its buffer of 1 notifications is full"):
-        await buffer.take()
 
 
 async def test_block_keeps_everything_and_the_writer_waits_for_the_listener(
@@ -421,7 +408,7 @@ async def test_a_buffer_closed_before_the_last_initial_object_has_not_synced(
         await buffer.wait_until_synced()
 
 
-@pytest.mark.parametrize("overflow", ["coalesce", "block", "raise"])
+@pytest.mark.parametrize("overflow", ["coalesce", "block"])
 async def test_resyncs_do_not_accumulate_for_a_stuck_listener(
     overflow: str, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -496,7 +483,7 @@ async def test_starting_a_closed_buffer_does_not_open_it(autojump_clock: trio.te
 
 
 async def test_high_water_counts_notifications_that_are_not_merged(autojump_clock: trio.testing.MockClock) -> None:
-    for overflow in ("coalesce", "block", "raise"):
+    for overflow in ("coalesce", "block"):
         buffer = new_buffer(size=8, overflow=overflow)
         for n in range(5):
             buffer.put(Added(pod(str(n))))

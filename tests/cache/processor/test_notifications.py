@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from typing import Any
-from unittest.mock import create_autospec
+from unittest.mock import AsyncMock, create_autospec
 
 import pytest
 
@@ -84,9 +84,24 @@ class Delegating(Handler):
         """Do nothing."""
 
 
+class WithHelper(Handler):
+    """Calls a function of its own that has nearly the name of a callback."""
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        await self.on_updated(obj)
+
+    async def on_updated(self, obj: Pod) -> None:
+        """Do something."""
+
+
+class Mocked(Handler):
+    on_update = AsyncMock()
+
+
 def test_handlers_in_each_form_are_added() -> None:
     informer = SharedInformer(ScriptedListWatch([listing()]))
     mock: Any = create_autospec(ResourceEventHandler, instance=True)
-    for handler in (Handler(), Delegating(), FilteringHandler(lambda pod: True, Delegating()), mock):
+    handlers = (Handler(), Delegating(), FilteringHandler(lambda pod: True, Delegating()), mock, WithHelper(), Mocked())
+    for handler in handlers:
         informer.add_event_handler(handler)
-    assert informer.statistics().handlers_and_subscriptions == 4
+    assert informer.statistics().handlers_and_subscriptions == len(handlers)

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import attrs
 import pytest
@@ -32,7 +33,6 @@ from trioformer.errors import (
     ForbiddenError,
     InternalServerError,
     ServerTimeoutError,
-    ServiceUnavailableError,
     StatusCause,
     StatusDetails,
     StatusError,
@@ -366,16 +366,32 @@ async def test_a_watch_whose_headers_are_held_back_counts_as_open(
 async def test_a_full_sink_does_not_count_as_a_silent_server(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
-    sink = Sink(room=trio.Event())
-    source = ScriptedListWatch([listing(version=5)], [[bookmark(6), added(pod("a", 7)), None]])
+    sink = Sink()
+    source = ScriptedListWatch([listing(version=5)], [[1.0, bookmark(6), added(pod("a", 7)), None]])
     nursery.start_soon(play, source, sink, 5_100)
+    await trio.sleep(0.5)
+    sink.room = trio.Event()
     await trio.sleep(5_000)
     assert len(source.asked) == 2
     assert sink.seen == ["=@5", "@6"]
-    assert sink.room is not None
     sink.room.set()
     await trio.sleep(1)
     assert sink.seen == ["=@5", "@6", "+a"]
+
+
+@pytest.mark.parametrize("watch_list", [False, True])
+async def test_a_list_is_not_requested_while_the_sink_is_full(
+    watch_list: bool, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    sink = Sink(room=trio.Event())
+    source = ScriptedListWatch([listing(version=5)], supports_watch_list=True)
+    nursery.start_soon(partial(play, source, sink, 1_000, watch_list=watch_list))
+    await trio.sleep(500)
+    assert source.asked == []
+    assert sink.room is not None
+    sink.room.set()
+    await trio.sleep(1)
+    assert [kind for kind, *_ in source.asked] == (["watch-list"] if watch_list else ["list", "watch"])
 
 
 # --- before the first sync ---
@@ -430,10 +446,10 @@ async def test_failures_are_logged_in_one_line_without_a_handler(
     reflector = Reflector(ScriptedListWatch([listing()], [BROKEN_SERVER, EXPIRED]), Sink())
     with trio.move_on_after(10), caplog.at_level("INFO", logger="trioformer.cache"):
         await reflector.run()
-    assert [record.getMessage() for record in caplog.records] == [
-        "Pod: etcd (HTTP 500)",
-        "Pod: the watch's resourceVersion has expired; listing again",
-    ]
+    failed, again, expired = [record.getMessage() for record in caplog.records]
+    assert failed.startswith("Pod: etcd (HTTP 500); retrying in ")
+    assert "again" in again
+    assert expired == "Pod: the watch's resourceVersion has expired; listing again"
 
 
 async def test_a_success_after_failures_clears_them(autojump_clock: trio.testing.MockClock) -> None:
@@ -553,13 +569,20 @@ async def test_a_server_that_was_restored_from_a_backup_is_listed_again(
 ) -> None:
     too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
     source = ScriptedListWatch(
-        [listing(pod("lost"), version=50), listing(pod("a"), version=9)],
+        [listing(pod("lost"), version=50), too_large, listing(pod("a"), version=9)],
         [[60.0, BROKEN], [None], [None]],
         checks=[too_large],
     )
     sink = Sink()
     await play(source, sink, 100)
-    assert source.asked == [("list", "0", "500"), ("watch", "50"), ("watch", "50"), ("list", "", "500"), ("watch", "9")]
+    assert source.asked == [
+        ("list", "0", "500"),
+        ("watch", "50"),
+        ("watch", "50"),
+        ("list", "50", "None"),
+        ("list", "", "500"),
+        ("watch", "9"),
+    ]
     assert sink.seen == ["=lost@50", "=a@9"]
     assert source.errors == [BROKEN, too_large]
     assert source.times[3] < 75
@@ -645,45 +668,6 @@ async def test_a_server_whose_watches_end_in_errors_is_asked_sixty_times_at_most
     assert attempts(source, 600) <= 60
 
 
-# --- the server's version ---
-
-
-@pytest.mark.parametrize(
-    ("error", "least"), [(BROKEN, 1.0), (TOO_MANY, 14.0), (REFUSED, 1.0)], ids=["reset", "429", "refused"]
-)
-@pytest.mark.parametrize("watch_list", [None, False])
-async def test_a_server_whose_version_cannot_be_requested_is_listed_without_it(
-    error: Exception, least: float, watch_list: bool | None, autojump_clock: trio.testing.MockClock
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], versions=[error] * 10)
-    await play(source, Sink(), 60, watch_list=watch_list)
-    assert [what for what, *_ in source.asked] == ["list", "watch"]
-    assert source.times[0] >= (least if watch_list is None else least / 2)
-    assert set(source.errors) == {error}
-
-
-async def test_a_version_that_was_not_known_is_requested_again_before_the_next_list(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch(
-        [listing(version=5)],
-        [[bookmark_end(5), 10.0, EXPIRED]],
-        supports_watch_list=True,
-        versions=[ForbiddenError("no", code=403, reason="Forbidden")],
-        version=(1, 36),
-    )
-    await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
-    assert source.errors == [EXPIRED]
-
-
-async def test_a_retry_after_of_the_version_request_is_respected(autojump_clock: trio.testing.MockClock) -> None:
-    unavailable = ServiceUnavailableError("later", code=503, details=StatusDetails(retry_after_seconds=7))
-    source = ScriptedListWatch([listing(version=5)], versions=[unavailable], version=(1, 36))
-    await play(source, Sink(), 60)
-    assert source.times[0] >= 7
-
-
 # --- the check of a resumed watch ---
 
 
@@ -699,7 +683,9 @@ async def test_a_restored_server_behind_a_proxy_that_holds_back_headers_is_notic
                 yield source
 
     too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
-    source = HeldBack([listing(version=50), listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large])
+    source = HeldBack(
+        [listing(version=50), too_large, listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large]
+    )
     sink = Sink()
     await play(source, sink, 100)
     assert sink.seen == ["=@50", "=a@9"]
@@ -713,7 +699,7 @@ async def test_a_check_that_is_slower_than_the_watches_has_a_result(autojump_clo
 
     too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
     source = Slow(
-        [listing(version=50), listing(pod("a"), version=9)],
+        [listing(version=50), too_large, listing(pod("a"), version=9)],
         [[60.0, BROKEN], *[[4.0] for _ in range(100)]],
         checks=[too_large],
     )

@@ -13,10 +13,10 @@ import trio.testing
 
 from tests.cache.reflector.test_reflector_bad_input import BadServer, a_list, event
 from tests.support.scripted_list_watch import ScriptedListWatch, added, listing, pod
+from trioformer._text import describe_error
 from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
 from trioformer.client import open_client
 from trioformer.controller import Request
-from trioformer.controller._reconciler import describe_error
 from trioformer.errors import QuarantinedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_json, key_of
@@ -52,24 +52,6 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [a_pod("default/a", None), a_pod("a/b"), a_pod(".."), a_pod("a%2fb"), a_pod("a", "default/x"), a_pod("")],
-    ids=repr,
-)
-@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
-async def test_an_object_with_an_impossible_name_reaches_no_other_object(
-    bad: dict[str, Any], kind: str, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = BadServer([a_list(a_pod("a"), bad)], [[event(kind, bad), None]])
-    async with following({"": server}) as informer:
-        assert {key_of(each) for each in informer.lister} == {"default/a"}
-        assert informer.lister["default/a"].resource_version == "1", "neither deleted nor in quarantine"
-        assert list(informer.lister.quarantined()) == [""]
-        assert informer.statistics().reflector.undecodable >= 2
-    assert any("an object without a key is in quarantine" in line for line in warnings_of(caplog))
-
-
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
 async def test_an_object_of_another_namespace_does_not_reach_that_namespace(
     kind: str, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
@@ -83,17 +65,7 @@ async def test_an_object_of_another_namespace_does_not_reach_that_namespace(
         assert informer.lister.quarantined() == {}
         assert {name: each.undecodable for name, each in informer.statistics().reflectors.items()} == {"x": 2, "y": 0}
     (warning,) = warnings_of(caplog)
-    assert "ignored: list pods in namespace x: the server sent a Pod of namespace 'y'" in warning
-
-
-async def test_an_object_of_another_namespace_is_in_quarantine_of_a_cache_of_one(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = BadServer([a_list(a_pod("a", "x"), a_pod("a", "y"))])
-    async with following({"x": server}) as informer:
-        assert {key_of(each) for each in informer.lister} == {"x/a"}
-        assert list(informer.lister.quarantined()) == ["y/a"]
-    assert "y/a is in quarantine" in warnings_of(caplog)[0]
+    assert "ignored: expected a Pod of namespace x, received one of namespace y" in warning
 
 
 @pytest.mark.parametrize("uid", ["u", 7], ids=["decodable", "undecodable"])
@@ -132,13 +104,14 @@ async def test_what_is_ignored_is_a_warning_once_in_a_while(
 
 async def test_a_source_that_is_no_api_is_checked_as_well(autojump_clock: trio.testing.MockClock) -> None:
     slashed = from_json(Pod, b'{"metadata":{"name":"default/a","resourceVersion":"5"}}')
-    source = ScriptedListWatch(lists=[listing(pod("a", 1), slashed, version=1)], watches=[[added(slashed)]])
+    source = ScriptedListWatch([listing(pod("a", 1), version=1)], [[added(slashed), None]])
     async with trio.open_nursery() as nursery:
         informer = SharedInformer(source, options=OPTIONS)
         nursery.start_soon(informer.run)
         await trio.sleep(10)
         assert [key_of(each) for each in informer.lister] == ["default/a"]
         assert informer.lister["default/a"].resource_version == "1"
+        assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
         nursery.cancel_scope.cancel()
 
 

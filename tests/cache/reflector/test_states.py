@@ -8,7 +8,6 @@ Waits are exact here, since the randomness always draws its least value; their r
 
 from __future__ import annotations
 
-import logging
 import random
 import re
 from typing import Final
@@ -20,12 +19,12 @@ import trio.testing
 
 from docs import recovery
 from tests.cache.reflector.test_reflector import Sink
-from tests.cache.reflector.test_watch_list import end
+from tests.cache.reflector.test_watch_list import end, partial
 from tests.support.processes import ROOT
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, pod
 from trioformer._retry import Outcome, Wait
 from trioformer.cache import Reflector, ReflectorOptions
-from trioformer.cache.reflector._states import LISTS, TRANSITIONS, WATCH_LISTS, WATCHES, State
+from trioformer.cache.reflector._states import LISTS, TRANSITIONS, WATCHES, State
 from trioformer.cache.reflector._states import Step as Entry
 from trioformer.client import ObjectList
 from trioformer.errors import (
@@ -34,7 +33,6 @@ from trioformer.errors import (
     ExpiredError,
     ForbiddenError,
     InternalServerError,
-    ServerTimeoutError,
     TooManyRequestsError,
 )
 from trioformer.models.core_v1 import Pod
@@ -48,8 +46,7 @@ BROKEN = ConnectionFailedError("reset by peer")
 RESPONSES: Final[dict[Outcome, Exception]] = {
     Outcome.LOST: ConnectionFailedError("refused", refused=True),
     Outcome.OVERLOADED: TooManyRequestsError("slow down", code=429),
-    Outcome.EXPIRED: EXPIRED,
-    Outcome.TOO_LARGE: ServerTimeoutError("Too large resource version: 9, current: 5", code=504, reason="Timeout"),
+    Outcome.UNAVAILABLE: EXPIRED,
     Outcome.REJECTED: BadRequestError("unknown parameter", code=400),
     Outcome.DENIED: ForbiddenError("no", code=403, reason="Forbidden"),
     Outcome.FAILED: InternalServerError("etcd", code=500),
@@ -73,30 +70,23 @@ class Way:
 
 FIVE = listing(version=5)
 WAYS: Final = {
-    State.CHOOSE: Way(["version"]),
-    State.LIST: Way(["version", "list 0"]),
-    State.LIST_NEWEST: Way(["version", "list 0", "list "], lists=[EXPIRED]),
-    State.WATCH_LIST: Way(["version", "watch-list "]),
-    State.WATCH_LIST_AGAIN: Way(["version", "watch-list ", "watch-list "], watches=[[1.0]], starts=1.1),
-    State.WATCH_LIST_NEWEST: Way(["version", "watch-list ", "watch-list "], watches=[EXPIRED]),
-    State.WATCH: Way(["version", "list 0", "watch 5"], lists=[FIVE]),
+    State.LIST: Way(["list 0"]),
+    State.LIST_NEWEST: Way(["list 0", "list "], lists=[EXPIRED]),
+    State.WATCH_LIST: Way(["watch-list "]),
+    State.WATCH: Way(["list 0", "watch 5"], lists=[FIVE]),
     State.RESUME: Way(
-        ["version", "list 0", "watch 5", "watch 5"], lists=[FIVE], watches=[[60.0, BROKEN]], starts=60.0, failures=1
+        ["list 0", "watch 5", "watch 5"], lists=[FIVE], watches=[[60.0, BROKEN]], starts=60.0, failures=1
     ),
 }
 SEEN: Final = {
-    State.CHOOSE: ["version"],
     State.LIST: ["list 0"],
     State.LIST_NEWEST: ["list "],
-    # a second watch-list that is cut short shows which of the three it is
-    State.WATCH_LIST: ["watch-list ", "watch-list "],
-    State.WATCH_LIST_AGAIN: ["watch-list ", "list 0"],
-    State.WATCH_LIST_NEWEST: ["watch-list ", "list "],
+    State.WATCH_LIST: ["watch-list "],
     # a check beside the watch shows which of the two it is
     State.WATCH: ["watch 5"],
     State.RESUME: ["watch 5"],
 }
-"""By which requests a state is known, if its first watch-list is cut short."""
+"""By which requests a state is known."""
 
 
 @attrs.frozen
@@ -105,8 +95,6 @@ class Cause:
 
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
     watches: list[list[Step] | Exception] = attrs.field(factory=list)
-    versions: list[Exception | float] = attrs.field(factory=list)
-    version: tuple[int, int] | None = None
     lasts: float = 0.0
     """Seconds from the request to the outcome."""
     has_error: bool = False
@@ -118,24 +106,20 @@ def cause_of(state: State, outcome: Outcome) -> Cause:
     """Return what makes a request of ``state`` end with ``outcome``."""
     if outcome in RESPONSES:
         response = RESPONSES[outcome]
-        if state is State.CHOOSE:
-            return Cause(versions=[response], has_error=True)
         if state in LISTS:
             return Cause(lists=[response], has_error=True)
         return Cause(watches=[response], has_error=True)
     if outcome is Outcome.RECEIVED and state in LISTS:
         return Cause(lists=[FIVE])
+    if outcome is Outcome.CUT_SHORT and state in LISTS:
+        return Cause(lists=[partial()], has_error=True)
     causes = {
-        Outcome.LISTS: Cause(version=(1, 36)),
-        Outcome.WATCH_LISTS: Cause(),
         # The same connection becomes a watch, and its end is followed by a pause.
         Outcome.RECEIVED: Cause(watches=[[end(5), LASTS]], lasts=LASTS + WAITS[Wait.PAUSE]),
         Outcome.CONFIRMED: Cause(watches=[[LASTS]], lasts=LASTS + WAITS[Wait.PAUSE], confirms=True),
         Outcome.ENDED: Cause(watches=[[LASTS]], lasts=LASTS),
         Outcome.ENDED_EARLY: Cause(watches=[[added(pod("a", 5))]]),
-        Outcome.ENDED_EMPTY: Cause(watches=[[]], has_error=True),
-        Outcome.CUT_SHORT: Cause(watches=[[LASTS, BROKEN]], lasts=LASTS, has_error=True),
-        Outcome.NO_END: Cause(watches=[[None]], lasts=30.0),
+        Outcome.CUT_SHORT: Cause(watches=[[LASTS, partial()]], lasts=LASTS, has_error=True),
         Outcome.SILENT: Cause(watches=[[None]], lasts=330.0),
         Outcome.INTERNAL: Cause(watches=[[LASTS, InternalServerError("etcd", code=500)]], lasts=LASTS, has_error=True),
     }
@@ -153,33 +137,32 @@ class Least(random.Random):
     ("state", "outcome"), TRANSITIONS, ids=[f"{state.name}-{outcome.name}" for state, outcome in TRANSITIONS]
 )
 async def test_an_outcome_is_followed_by_what_the_table_says(
-    state: State, outcome: Outcome, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    state: State, outcome: Outcome, autojump_clock: trio.testing.MockClock
 ) -> None:
     way, cause, step = WAYS[state], cause_of(state, outcome), TRANSITIONS[state, outcome]
     source = ScriptedListWatch(
         lists=[*way.lists, *cause.lists, FIVE],
-        watches=[*way.watches, *cause.watches, *([[1.0]] if step.state in WATCH_LISTS else [])],
-        versions=[*cause.versions],
-        version=cause.version,
+        watches=[*way.watches, *cause.watches],
         checks=[None] if cause.confirms else [BROKEN] * 50,
-        supports_watch_list=state in WATCH_LISTS or outcome in (Outcome.WATCH_LISTS, Outcome.LISTS),
+        supports_watch_list=state is State.WATCH_LIST,
     )
     errors: list[Exception] = []
     options = ReflectorOptions(
         watch_error_handler=errors.append,
         retry_forever=True,
         internal_error_retry=30.0,
-        watch_list=None if state is State.CHOOSE else source.supports_watch_list,
+        watch_list=source.supports_watch_list,
     )
     reflector = Reflector(source, Sink(), options, rng=Least())
     ends = way.starts + cause.lasts
-    with caplog.at_level(logging.INFO):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(reflector.run)
-            await trio.sleep(ends + 9 - trio.current_time())
-            nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reflector.run)
+        await trio.sleep(ends + 9 - trio.current_time())
+        nursery.cancel_scope.cancel()
 
     before, seen = len(way.requests), SEEN[step.state]
+    if state in WATCHES and step.state is State.LIST:
+        seen = ["list 5"]
     requests = [(time, what) for time, what in source.requests if not what.startswith("check")]
     assert [what for _, what in requests[:before]] == way.requests
     assert requests[before - 1][0] == pytest.approx(way.starts)
@@ -192,23 +175,14 @@ async def test_an_outcome_is_followed_by_what_the_table_says(
         is_checked = any(time > since and what == "check 5" for time, what in source.requests)
         assert is_checked == (step.state is State.RESUME)
     assert len(errors) - way.failures == int(step.is_reported and cause.has_error)
-    # In WATCH_LIST_AGAIN, the watch-list that is cut short to show the state is the last one.
-    uses_lists = step.ends_watch_lists or step.state is State.WATCH_LIST_AGAIN
-    assert ("using lists from now on" in caplog.text) == uses_lists
 
 
 def test_every_state_has_an_entry_for_every_response_that_it_can_receive() -> None:
-    # The question for the server's version is answered with any response; only these are repeated.
-    wanted = {
-        state: {*RESPONSES} if state is not State.CHOOSE else {Outcome.LOST, Outcome.OVERLOADED} for state in State
-    }
-    missing = [
-        (state, outcome)
-        for state, outcomes in wanted.items()
-        for outcome in outcomes
-        if (state, outcome) not in TRANSITIONS
-    ]
-    assert missing == []
+    assert [(state, outcome) for state in State for outcome in RESPONSES if (state, outcome) not in TRANSITIONS] == []
+
+
+def test_the_table_is_small() -> None:
+    assert len(TRANSITIONS) <= 45
 
 
 def test_no_state_is_a_dead_end() -> None:
@@ -240,7 +214,7 @@ def test_the_table_of_the_documentation_is_that_of_the_code() -> None:
         state, outcomes, following, wait, reported = row.split("\n     - ")
         names = [re.findall(r"``(\w+)``", cell) for cell in (state, outcomes, following, wait)]
         (start,), found, (end_state,), (kind,) = names
-        step = Entry(State[end_state], Wait[kind], reported.strip() == "yes", recovery.LISTS_FROM_NOW_ON in following)
+        step = Entry(State[end_state], Wait[kind], reported.strip() == "yes")
         described |= {(State[start], Outcome[name]): step for name in found}
     assert described == TRANSITIONS
     page = (ROOT / "docs" / "design" / "recovery.rst").read_text()

@@ -63,7 +63,8 @@ async def test_a_transform_is_applied_exactly_once_to_each_object(
         [listing(pod("a", 1), pod("b", 2), version=3)], [script], supports_watch_list=uses_watch_list
     )
     transform = Labeller()
-    informer = SharedInformer(source, transform=transform, resync_period=10)
+    options = ReflectorOptions(watch_list=uses_watch_list)
+    informer = SharedInformer(source, transform=transform, resync_period=10, options=options)
     calls: list[tuple[str, ...]] = []
 
     class Handler(Recorder):
@@ -158,8 +159,12 @@ async def test_a_transform_that_fails_on_the_whole_first_list_ends_the_informer(
     ("transform", "why"),
     [
         (lambda obj: None, "it must return a Pod, not a NoneType"),
-        (lambda obj: pod("other"), "it must not change namespace, name or resourceVersion"),
-        (lambda obj: pod(obj.name, 99), "it must not change namespace, name or resourceVersion"),
+        (lambda obj: pod("other"), "it must not change namespace, name, uid or resourceVersion"),
+        (lambda obj: pod(obj.name, 99), "it must not change namespace, name, uid or resourceVersion"),
+        (
+            lambda obj: pod(obj.name, int(obj.resource_version), uid=""),
+            "it must not change namespace, name, uid or resourceVersion",
+        ),
     ],
 )
 async def test_a_transform_must_return_the_same_object(
@@ -267,20 +272,23 @@ async def test_objects_without_a_name_or_of_another_kind_are_reported(
     nameless = from_dict(Pod, {"spec": {}})
     undecodable: list[Undecodable] = []
     source = ScriptedListWatch(
-        [listing(pod("a"), nameless, deployment, version=3)],  # type: ignore[arg-type]  # wrong on purpose
-        [[1.0, added(pod("b", 4)) + added(deployment) + modified(nameless) + added(pod("c", 5)), None]],  # type: ignore[arg-type]
+        [listing(pod("a"), deployment, version=3), listing(pod("a"), pod("c", 5), version=9)],  # type: ignore[arg-type]  # wrong on purpose
+        [[1.0, added(pod("b", 4)) + added(deployment) + added(pod("c", 5)) + modified(nameless), None]],  # type: ignore[arg-type]
     )
     informer = SharedInformer(source, options=ReflectorOptions(undecodable_handler=undecodable.append))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
-    await trio.sleep(2)
+    await trio.sleep(1.1)
     assert recorder.seen == ["+a@1*", "+b@4", "+c@5"]
-    assert [str(each.error) for each in undecodable[:2]] == [
-        "received a Pod without a name",
+    assert list(informer.lister.quarantined()) == ["default/d"]
+    await trio.sleep(2)
+    assert recorder.seen[3:] == ["-b@4?"], "an object without a key is followed by a list"
+    assert [str(each.error) for each in undecodable] == [
         "expected a Pod, received a Deployment",
+        "expected a Pod, received a Deployment",
+        "received a Pod without a name",
     ]
-    assert len(undecodable) == informer.statistics().reflector.undecodable == 4
 
 
 async def test_the_later_of_two_listed_objects_with_one_key_is_stored(

@@ -21,8 +21,8 @@ def store(indexer: Indexer[Pod], *pods: Pod) -> None:
         indexer.put(key_of(obj), obj)
 
 
-async def replace(indexer: Indexer[Pod], *pods: Pod, version: str = "9") -> None:
-    indexer.swap((await indexer.stage(pods))[0], version)
+async def replace(indexer: Indexer[Pod], *pods: Pod) -> None:
+    indexer.swap((await indexer.stage(pods))[0])
 
 
 def labelled(name: str, **labels: str) -> Pod:
@@ -159,7 +159,7 @@ async def test_a_replacement_keeps_the_stored_state_where_an_index_function_fail
         ("a", "index function 'picky' failed on Pod default/a: ValueError"),
         ("b", "index function 'picky' failed on Pod default/b: ValueError"),
     ]
-    indexer.swap(staged, "9")
+    indexer.swap(staged)
     assert sorted(f"{obj.name}@{obj.resource_version}" for obj in indexer.snapshot()) == ["a@1", "c@4"]
     assert sorted(indexer.index_keys("node", "n")) == ["default/a", "default/c"]
     assert indexer.index_values("node") == ("n",)
@@ -168,17 +168,16 @@ async def test_a_replacement_keeps_the_stored_state_where_an_index_function_fail
 async def test_a_replacement_rebuilds_every_index_and_later_duplicates_win() -> None:
     indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
     store(indexer, pod("gone", node="n0"))
-    await replace(indexer, pod("a", 1, node="n1"), pod("a", 2, node="n2"), version="7")
+    await replace(indexer, pod("a", 1, node="n1"), pod("a", 2, node="n2"))
     assert indexer.index_values("node") == ("n2",)
     assert [obj.resource_version for obj in indexer.snapshot()] == ["2"]
-    assert indexer.resource_version == "7"
 
 
 async def test_an_index_added_while_a_replacement_is_staged_is_complete_after_the_swap() -> None:
     indexer: Indexer[Pod] = Indexer()
     staged, _ = await indexer.stage([pod("a", node="n1")])
     indexer.add_indexers({"node": field_index("spec.node_name")})
-    indexer.swap(staged, "1")
+    indexer.swap(staged)
     assert indexer.index_keys("node", "n1") == ("default/a",)
 
 
@@ -193,7 +192,7 @@ async def test_an_object_that_a_late_index_fails_on_is_left_out_of_a_swap() -> N
     store(indexer, old)
     staged, _ = await indexer.stage([pod("a", 2), pod("b", 2), pod("c", 3)])
     indexer.add_indexers({"picky": picky})
-    _, failed = indexer.swap(staged, "3")
+    _, failed = indexer.swap(staged)
     assert [(obj.name, error.index) for obj, error in failed] == [("a", "picky"), ("b", "picky")]
     assert sorted(indexer.keys()) == ["default/a", "default/c"]
     assert indexer.get("default/a") is old, "the stored state stays"
@@ -201,7 +200,6 @@ async def test_an_object_that_a_late_index_fails_on_is_left_out_of_a_swap() -> N
     assert sorted(indexer.index_values("picky")) == ["1", "3"]
     assert sorted(indexer.index_values("name")) == ["a", "c"]
     assert set(indexer.index_keys("namespace", "default")) == {"default/a", "default/c"}
-    assert indexer.resource_version == "3"
 
 
 async def test_an_object_stays_indexed_when_its_function_fails_on_it_later() -> None:
@@ -217,7 +215,7 @@ async def test_an_object_stays_indexed_when_its_function_fails_on_it_later() -> 
     store(indexer, old, pod("b", 1), pod("c", 1))
     broken.update("a")
     staged, failed = await indexer.stage([old, pod("b", 2), pod("c", 2)])
-    indexer.swap(staged, "3")
+    indexer.swap(staged)
     assert failed == []
     assert indexer.by_index("moody", "a") == (old,)
     broken.update("c")
@@ -225,21 +223,20 @@ async def test_an_object_stays_indexed_when_its_function_fails_on_it_later() -> 
     assert indexer.index_values("moody") == ("b", "a")
 
 
-async def test_the_resource_version_follows_puts_advances_and_replacements() -> None:
-    """client-go: TestThreadSafeStoreRV"""
-    indexer: Indexer[Pod] = Indexer()
-    assert indexer.resource_version == ""
-    store(indexer, pod("a", 4))
-    assert indexer.resource_version == "4"
-    store(indexer, pod("b", 4), pod("a", 6))
-    assert indexer.resource_version == "6"
-    indexer.advance("8")
-    indexer.advance("")
-    assert indexer.resource_version == "8"
-    indexer.remove("default/a")
-    assert indexer.resource_version == "8", "a removal does not advance the version; the caller does"
-    await replace(indexer, pod("c", 30), pod("a", 40), version="50")
-    assert indexer.resource_version == "50"
+@pytest.mark.parametrize("read_again", ["put", "remove"])
+def test_an_index_function_that_returns_other_values_later_leaves_no_stale_keys(read_again: str) -> None:
+    """Such as one that reads a label map of the program, which has changed since."""
+    values = {"default/a": ["x", "y"], "default/b": ["x"]}
+    indexer: Indexer[Pod] = Indexer({"odd": lambda obj: values[key_of(obj)]})
+    store(indexer, pod("a", 1), pod("b", 2))
+    values["default/a"] = ["y", "z"]
+    if read_again == "put":
+        store(indexer, pod("a", 3))
+    else:
+        indexer.remove("default/a")
+    expected = {"x": ["b"]} if read_again == "remove" else {"x": ["b"], "y": ["a"], "z": ["a"]}
+    found = {value: [obj.name for obj in indexer.by_index("odd", value)] for value in indexer.index_values("odd")}
+    assert found == expected
 
 
 def test_a_field_index_skips_absent_fields_and_has_each_item_of_a_list() -> None:
@@ -311,7 +308,6 @@ def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
     assert pods.index_keys("node", "n1") == ("other/far",)
     assert pods.index_values("node") == ("n1",)
     assert (len(pods), list(pods)) == (3, [web, db, far])
-    assert pods.resource_version == "1"
 
 
 def test_a_missing_object_raises_an_error_with_its_key() -> None:
@@ -334,7 +330,6 @@ READS: list[Callable[[Lister[Pod]], object]] = [
     lambda pods: pods.by_index("node", "x"),
     lambda pods: pods.index_keys("node", "x"),
     lambda pods: pods.index_values("node"),
-    lambda pods: pods.resource_version,
 ]
 
 

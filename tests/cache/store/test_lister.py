@@ -92,6 +92,30 @@ PODS = (
 A, B, FAR_A, C = "default/a", "default/b", "other/a", "other/c"
 
 
+# --- namespaces ---
+
+LISTS: list[Callable[[Lister[Any], str], object]] = [
+    lambda objects, namespace: objects.list(namespace=namespace),
+    lambda objects, namespace: objects.list(
+        namespace=namespace, label_selector="app", field_selector="metadata.name=a"
+    ),
+    lambda objects, namespace: objects.by_index(NAMESPACE_INDEX, namespace),
+    lambda objects, namespace: objects.index_keys(NAMESPACE_INDEX, namespace),
+]
+
+
+@pytest.mark.parametrize("read", LISTS)
+def test_a_namespace_of_which_there_can_be_no_objects_is_an_error(read: Callable[[Lister[Any], str], object]) -> None:
+    with pytest.raises(ValueError, match="must not be empty; pass None"):
+        read(lister_of(Pod, *PODS), "")
+    nodes = lister_of(Node, made(Node, "n1"), name="Node")
+    with pytest.raises(ValueError, match="nodes are not namespaced"):
+        read(nodes, "default")
+    assert not read(lister_of(Pod, *PODS), "no-such-namespace")
+    # Kubernetes writes an empty namespace for a cluster-scoped object.
+    assert nodes.get("n1", namespace="") is nodes.get(Request("", "n1")) is not None
+
+
 # --- selectors ---
 
 
@@ -387,7 +411,7 @@ async def test_no_public_attribute_of_an_informer_can_write_to_the_cache(
     writing = {name for name, _ in inspect.getmembers(Indexer, inspect.isfunction)} - {
         name for name, _ in inspect.getmembers(Lister, inspect.isfunction)
     }
-    assert {"put", "remove", "swap", "advance", "add_indexers"} <= writing
+    assert {"put", "remove", "swap", "add_indexers"} <= writing
     assert [name for name in dir(lister) if name in writing] == []
     for owner in (informer, lister):
         held = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
@@ -473,6 +497,12 @@ def test_get_returns_none_where_a_subscript_raises() -> None:
     assert (caught.value.code, caught.value.reason) == (404, "NotFound")
 
 
+def test_a_lister_of_metadata_takes_its_own_objects() -> None:
+    kind = metadata_kind(Pod)
+    obj = from_json(kind, '{"kind": "PartialObjectMetadata", "metadata": {"name": "a", "namespace": "default"}}')
+    assert lister_of(kind, obj).get(obj) is obj
+
+
 NEEDS_NAMESPACE = (
     "pods are namespaced, and 'x' has no namespace; write lister.get(name, namespace=...) or lister['namespace/name']"
 )
@@ -517,8 +547,8 @@ def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any],
     ("read", "message"),
     [
         (lambda pods: pods.get(made(Node, "n1")), "this is the lister of Pod, and <Node n1"),
-        (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an object, or a request"),
-        (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an object, or a request"),
+        (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an ObjectRef"),
+        (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an ObjectRef"),
         (lambda pods: pods.get("a", namespace=1), "a namespace must be a string, not int"),
         (lambda pods: pods["default", "a"], "a key must be a string, 'namespace/name' or 'name', not tuple"),
         (lambda pods: pods[0], "a key must be a string, 'namespace/name' or 'name', not int"),

@@ -8,7 +8,7 @@ import pytest
 import trio.testing
 
 from trioformer.cache import QuarantineReason
-from trioformer.cache._bad_objects import BadObject
+from trioformer.cache._bad_objects import BadObject, UndecodableLog
 from trioformer.cache.store._quarantine import Quarantine
 from trioformer.models import from_json
 from trioformer.models.core_v1 import Pod
@@ -23,7 +23,7 @@ async def test_the_log_and_the_error_of_a_key_are_one_printable_line(
     quarantine = Quarantine("Pod")
     quarantine.add(BadObject(KEY, QuarantineReason.INDEX_FAILED, ValueError(KEY)), is_stored=False)
     pod = from_json(Pod, '{"metadata": {"namespace": "x", "name": "b\\u001b\\u2028"}, "spec": {"nodeName": "n"}}')
-    quarantine.add_unless_good(pod, ValueError(KEY), "a listener", is_newest=True)
+    UndecodableLog("a listener").warn(pod, ValueError(KEY))
     shown = [
         *caplog.messages,
         str(quarantine.error_for(KEY)),

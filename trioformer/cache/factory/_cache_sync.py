@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import trio
 
-from ..._util import first_leaf
 from ...errors import CacheSyncError, NotSynced
 from ...models import KubernetesObject
 from ..processor._processor import HandlerRegistration
@@ -91,7 +90,7 @@ def _raise_if_inside_handler(entries: Sequence[Entry]) -> None:
 
 def _describe_entry(entry: Entry) -> NotSynced:
     state = entry.informer.state
-    return NotSynced(name=str(entry.key), phase=state.phase, error=first_leaf(state.error), since=entry.started_at)
+    return NotSynced(name=str(entry.key), phase=state.phase, error=state.error, since=entry.started_at)
 
 
 def _describe_handler(registration: Registration, *, is_removed: bool) -> NotSynced:

@@ -14,13 +14,13 @@ from typing import Generic, TypeVar, final
 import attrs
 import trio
 
+from ..._text import describe_error
 from ..._util import enclosing_tasks
 from ...models import KubernetesObject
 from ..informer._shared_informer import SharedInformer
 from ..processor._processor import enclosing_handlers
 from ..reflector._status import InformerPhase
 from ..reflector._transform import Transform
-from ..store._indexer import IndexFunc
 from ._requests import FromFactory, InformerKey, InformerRequest
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -37,7 +37,6 @@ class FactoryEntry(Generic[T]):
     informer: SharedInformer[T]
     resync_period: float
     transform: Transform[T] | None
-    indexers: dict[str, IndexFunc[T]]
     is_supervised: bool
     """Whether a failure is kept in :attr:`failure` and does not leave the task."""
     users: int = attrs.field(default=0, init=False)
@@ -74,12 +73,8 @@ class FactoryEntry(Generic[T]):
         if not isinstance(request.transform, FromFactory) and request.transform != self.transform:
             current = "no transform" if self.transform is None else f"the transform {_name_of(self.transform)}"
             raise self._conflict(current, "none" if request.transform is None else _name_of(request.transform))
-        # The same function under the same name is shared; the informer rejects another one.
-        indexers = request.indexers or {}
-        added = {name: func for name, func in indexers.items() if self.indexers.get(name) != func}
-        if added:
-            self.informer.add_indexers(added)
-            self.indexers |= added
+        if request.indexers:
+            self.informer.add_indexers(request.indexers)
 
     def _conflict(self, current: str, requested: str) -> ValueError:
         return ValueError(
@@ -102,7 +97,8 @@ class FactoryEntry(Generic[T]):
             error.add_note(f"informer of {self.key}")
             if not self.is_supervised:
                 raise
-            logger.exception("the informer of %s failed; the other informers continue", self.key)
+            words = describe_error(error)
+            logger.exception("the informer of %s failed: %s; the other informers continue", self.key, words)
         finally:
             self._task = None
             self.ended.set()

@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from ..._suggestions import attribute_hints, describe, suggest_arguments
-from ..._util import first_leaf, opened_by
+from ..._util import opened_by
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from ..informer._shared_informer import SharedInformer
@@ -260,7 +260,6 @@ class SharedInformerFactory:
             informer=self._defaults.create_informer(self._client, key, request),
             resync_period=self._defaults.resync_period_for(request),
             transform=self._defaults.transform_for(request),
-            indexers=dict(request.indexers or {}),
             is_supervised=self._supervise,
         )
         self._entries[key] = entry
@@ -402,4 +401,4 @@ def _describe(entry: _Entry) -> str:
     named = state.first_quarantined
     if state.quarantined > len(named) and entry.informer.has_synced:
         named = tuple(entry.informer.lister.quarantined().values())
-    return str(attrs.evolve(state, error=first_leaf(state.error), first_quarantined=named))
+    return str(attrs.evolve(state, first_quarantined=named))

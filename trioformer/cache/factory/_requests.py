@@ -8,6 +8,7 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..._text import some_of
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import (
     FieldSelector,
@@ -108,7 +109,7 @@ class InformerKey:
         if self.metadata_only:
             words.insert(0, "metadata of")
         if self.namespaces is not None:
-            words.append(f"in namespace{'s' if len(self.namespaces) > 1 else ''} {', '.join(self.namespaces)}")
+            words.append(f"in namespace{'s' if len(self.namespaces) > 1 else ''} {some_of(self.namespaces)}")
         restrictions = [text for text in (self.label_selector, self.field_selector) if text]
         if restrictions:
             words.append(f"where {' and '.join(restrictions)}")

@@ -1,5 +1,7 @@
 """The process loop: applies the changes of the queue to the indexer, and notifies the listeners.
 
+Changes are applied in the order in which they were written, so within one source (the reflector of a namespace) the
+indexer passes through the states of the watch, and listeners receive them in the same order.
 A change is stored first and distributed next, without a checkpoint in between: so a cancelled informer never holds a
 change in its indexer that was not distributed.
 
@@ -20,10 +22,10 @@ import trio
 from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
-from .._bad_objects import BadObject, QuarantineReason, perhaps
+from .._bad_objects import BadObject, Quarantined, QuarantineReason
 from ..processor._notifications import Added, Deleted, Notification, Updated, object_of
 from ..processor._processor import PeriodGrid, Processor
-from ..store._delta_fifo import DELETED, Change, DeletedKey, Delta, DeltaFIFO, Deltas, Replaced
+from ..store._delta_fifo import Bookmark, Change, Deletion, DeltaFIFO, Replaced
 from ..store._indexer import Indexer, Staged, drain
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
@@ -33,11 +35,6 @@ T = TypeVar("T", bound=KubernetesObject)
 
 MAX_NOTIFICATIONS = 200
 """Notifications after which the listeners get a turn; well below the smallest reasonable buffer size."""
-
-
-def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
-    """Whether two objects of one key are the same state of the same object."""
-    return old.resource_version == new.resource_version != "" and old.uid == new.uid
 
 
 def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
@@ -88,40 +85,58 @@ class ProcessLoop(Generic[T]):
         """Apply batch after batch, until cancelled."""
         while True:
             batch = await self._fifo.pop()
-            if isinstance(batch, Deltas):
+            if isinstance(batch, list):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
-                before, listed = await self._replace(batch)
+                before, listed, marks = await self._replace(batch)
                 del batch  # its tuple would keep the objects alive until they are all freed in one step
                 await before.release()
                 await drain(listed)
+                await drain(marks)
             else:
                 self._processor.distribute_resync(self._indexer.snapshot())
             await self._processor.wait_for_backlogs()
 
-    async def _apply(self, batch: Deltas[T]) -> None:
+    async def _apply(self, batch: list[Change[T]]) -> None:
         notifications: list[Notification[T]] = []
-        for key, changes in batch.by_key.items():
-            for change in changes:
-                # no checkpoint between these two: the indexer and the notifications change together
-                if isinstance(change, Delta):
-                    try:
-                        self._apply_one(key, change, notifications)
-                    except IndexerError as error:
-                        self.quarantine(change.object, error)
-                else:
-                    self._apply_other(key, change, notifications)
-                if len(notifications) >= MAX_NOTIFICATIONS:
-                    await self._flush(notifications)
+        slices, known = Slices(), 0
+        for change in batch:
+            # no checkpoint within this: the indexer, its version and the notifications change together
+            self._apply_one(change, notifications)
+            count = len(notifications)
+            # It may take long to find that nothing has changed.
+            if count >= MAX_NOTIFICATIONS or (count == known and slices.is_over()):
+                await self._flush(notifications)
+                slices, count = Slices(), 0
+            known = count
         self._distribute(notifications)
-        for namespace, version in batch.resource_versions.items():
-            self._indexer.advance(version)
-            self._versions.advance(namespace, version)
+
+    def _apply_one(self, change: Change[T], notifications: list[Notification[T]]) -> None:
+        if isinstance(change, KubernetesObject):
+            key = key_of(change)
+            try:
+                self._put(key, change, notifications)
+            except IndexerError as error:
+                self.quarantine(change, error)
+        elif isinstance(change, Bookmark):
+            self._versions.advance(change.namespace, change.resource_version)
+            return
+        elif isinstance(change, Deletion):
+            key = change.key
+            self._delete(change, notifications)
+        else:
+            key = change.key
+            self._quarantine.add(change, is_stored=self._indexer.get(key) is not None)
+        self._versions.advance(self._namespace_of(key), change.resource_version)
+
+    def _namespace_of(self, key: str) -> str:
+        """Return the namespace of the reflector that an object is from."""
+        return key.partition("/")[0] if self._has_several_namespaces else ""
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
         """Put an object in quarantine that an index function fails on."""
         key = key_of(obj)
-        bad = self._bad_object(key.partition("/")[0] if self._has_several_namespaces else "", obj, error)
+        bad = self._bad_object(self._namespace_of(key), obj, error)
         self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
 
     def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
@@ -143,53 +158,43 @@ class ProcessLoop(Generic[T]):
         await self._processor.wait_for_backlogs()
         await trio.lowlevel.checkpoint()
 
-    def _apply_one(self, key: str, delta: Delta[T], notifications: list[Notification[T]]) -> None:
+    def _put(self, key: str, new: T, notifications: list[Notification[T]]) -> None:
         indexer = self._indexer
-        new = delta.object
         old = indexer.get(key)
-        if delta.type is DELETED:
-            indexer.advance(new.resource_version)
-            if old is not None:
-                indexer.remove(key)
-                # If a successor with another uid was deleted, the stored object was deleted before, at an unknown time.
-                # If a state in between was not taken, the stored one may have had another owner to reconcile.
-                is_known = is_same_object(old, new) and key not in self._quarantine.entries
-                notifications.append(Deleted(new) if is_known else Deleted(old, is_stale=True))
-        elif old is None:
+        if old is None:
             indexer.put(key, new)
             notifications.append(Added(new))
-        elif not is_same_state(old, new):
+        elif old != new:  # or one with the same version, but another default or another conversion
             indexer.put(key, new)
             notifications.extend(changes_between(old, new))
         elif key in self._quarantine.entries:
             indexer.put(key, old)  # tries the index functions again
-        if self._quarantine.entries or self._quarantine.before:
-            if delta.type is DELETED:
-                self._quarantine.discard(key)
-            else:
-                self._quarantine.clear(new)
-
-    def _apply_other(self, key: str, change: Change[T], notifications: list[Notification[T]]) -> None:
-        """Apply a change whose object cannot be taken."""
-        old = self._indexer.get(key)
-        if isinstance(change, BadObject):
-            self._quarantine.add(change, is_stored=old is not None)
-        elif isinstance(change, DeletedKey):
+        if self._quarantine.entries:
             self._quarantine.discard(key)
-            if old is not None:
-                self._indexer.remove(key)
-                notifications.append(Deleted(old, is_stale=True))
 
-    async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
+    def _delete(self, change: Deletion[T], notifications: list[Notification[T]]) -> None:
+        key, last = change.key, change.object
+        old = self._indexer.get(key)
+        if old is not None:
+            self._indexer.remove(key)
+            # If a successor with another uid was deleted, the stored object was deleted before, at an unknown time.
+            # If a state in between was not taken, the stored one may have had another owner to reconcile.
+            if last is not None and is_same_object(old, last) and key not in self._quarantine.entries:
+                notifications.append(Deleted(last))
+            else:
+                notifications.append(Deleted(old, is_stale=True))
+        self._quarantine.discard(key)
+
+    async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T], dict[str, Quarantined]]:
         """Replace the content of the indexer by a list.
 
         Returns:
-            What is no longer needed and must be released in slices: the previous content, and the list by key.
+            What is no longer needed and must be released in slices: the previous content, the list by key, and the
+            previous marks.
         """
         indexer = self._indexer
         is_first = bool(self._unlisted)
         bad = dict(batch.bad)
-        nameless = next((each for key, each in bad.items() if key in ("", f"{batch.namespace}/")), None)
         content: list[T] = []
         gone: list[Notification[T]] = []
         changed: list[Notification[T]] = []
@@ -203,17 +208,13 @@ class ProcessLoop(Generic[T]):
             if key not in listed and (known := indexer.get(key)) is not None:
                 if key in bad or (batch.namespace and known.namespace != batch.namespace):
                     content.append(known)
-                elif nameless is not None:
-                    # It may be the object whose key is not known, so it must not be reported as deleted.
-                    content.append(known)
-                    bad[key] = perhaps(nameless, key)
                 else:
                     gone.append(Deleted(known, is_stale=True))
             if slices.is_over():
                 await slices.checkpoint()
         for key, obj in listed.items():
             old = indexer.get(key)
-            if old is not None and is_same_state(old, obj):
+            if old is not None and old == obj:
                 content.append(old)  # keeps the decoded fields
             else:
                 content.append(obj)
@@ -229,15 +230,19 @@ class ProcessLoop(Generic[T]):
             self._mistakes.record_list(len(listed), errors)
             if len(self._unlisted) == 1:
                 self._mistakes.raise_if_any(len(self._indexer))
+        for obj, error in failed:
+            bad[key_of(obj)] = self._bad_object(batch.namespace, obj, error)
+            if slices.is_over():
+                await slices.checkpoint()
+        marks = await self._quarantine.stage(batch.namespace, bad, staged.items)
         # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
-        before, failed_late = indexer.swap(staged, batch.resource_version, self._quarantine.entries)
+        before, failed_late = indexer.swap(staged, self._quarantine.entries)
+        before_marks = self._quarantine.swap(marks)
+        for obj, error in failed_late:
+            self.quarantine(obj, error)
         if failed or failed_late:
-            failed += failed_late
-            not_stored = {key_of(obj): self._bad_object(batch.namespace, obj, error) for obj, error in failed}
+            not_stored = {key_of(obj) for obj, _ in (*failed, *failed_late)}
             changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
-            bad |= not_stored
-        if bad or self._quarantine.entries or self._quarantine.before:
-            self._quarantine.renew(batch.namespace, bad, listed, indexer.get)
         self._unlisted.discard(batch.namespace)
         self._versions.advance(batch.namespace, batch.resource_version)
         if not is_first:
@@ -245,7 +250,7 @@ class ProcessLoop(Generic[T]):
         elif not self._unlisted:
             self._on_synced()
             self._processor.distribute_initial(indexer.snapshot())
-        return before, listed
+        return before, listed, before_marks
 
 
 @final

@@ -6,7 +6,6 @@ Source: client-go ``tools/cache/shared_informer.go``.
 from __future__ import annotations
 
 import enum
-import functools
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +14,8 @@ from typing import Generic, TypeVar, final
 import attrs
 import trio
 
-from ..._util import entered_by
-from ...errors import DecodeError, QuarantinedError
+from ..._text import some_of
+from ..._util import entered_by, first_leaf
 from ...models import KubernetesObject, key_of
 from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, check_handler, handler_name
@@ -32,7 +31,7 @@ from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
-from ._process_loop import ProcessLoop, ResyncTimer, is_same_state
+from ._process_loop import ProcessLoop, ResyncTimer
 from ._statistics import InformerStatistics, worst_of
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -118,7 +117,7 @@ class SharedInformer(Generic[T]):
                 raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
             first = next(iter(list_watch.values()))
             kind = first.kind
-            self._name = f"{kind.__name__} in namespaces {', '.join(list_watch)}"
+            self._name = f"{kind.__name__ if kind else first.name} in namespaces {some_of(list_watch)}"
             self._reflectors = {
                 namespace: Reflector(
                     source,
@@ -232,24 +231,6 @@ class SharedInformer(Generic[T]):
         self._synced_or_stopped.set()
         self._quarantine.log_at_sync()
 
-    def quarantine(self, obj: T, error: DecodeError | QuarantinedError, *, listener: str = "a listener") -> None:
-        """Put an object in quarantine that a listener could not decode, until the object changes.
-
-        The informer calls this for its handlers and for controllers; call it from a loop over a subscription.
-        The error may be about something else: the state before, another object, data in the object.  So after a
-        `DecodeError` all fields of the object are decoded, and it is marked only if one of them fails.
-        Otherwise, and if the cache has another state of the object, a warning is logged, at most once in ten minutes.
-        Does nothing if the object is in quarantine already.
-
-        Args:
-            obj: The object that the listener was notified of, in its newest state.
-            error: What the listener raised.
-            listener: Its name, for the log.
-        """
-        stored = self._indexer.get(key_of(obj))
-        is_newest = stored is not None and (stored is obj or is_same_state(stored, obj))
-        self._quarantine.add_unless_good(obj, error, listener, is_newest=is_newest)
-
     @property
     def state(self) -> InformerState:
         """What the informer is doing, why, until when, and how old its data may be."""
@@ -279,8 +260,11 @@ class SharedInformer(Generic[T]):
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
         """Add index functions; an object that one fails on stays in the cache, and is in quarantine.
 
+        The same function under the same name again changes nothing, as for ``indexers`` of a factory.
+
         Raises:
-            IndexerError: A name is in use, or a function failed on all of at least two objects; no index is added then.
+            IndexerError: Another function has the name, or a function failed on all of at least two objects; no index
+                is added then.
             RuntimeError: The informer has stopped.
         """
         self._raise_if_stopped("add an index")
@@ -311,11 +295,11 @@ class SharedInformer(Generic[T]):
             resync_period: Seconds after which every object is repeated; None is the informer's default, 0 is never.
                 Less than a second becomes a second; less than the check period of a running informer becomes that.
             buffer_size: How many notifications may wait before ``overflow`` applies.
-            overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` makes the informer wait up to
-                ``patience`` seconds, ``"raise"`` ends the informer.
-            patience: Seconds that one notification may take under ``"block"``.
+            overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` makes the informer wait.
+            patience: Seconds that one notification may take under ``"block"``; more ends the informer.
             on_error: Called with an exception of the handler; without it an exception ends the informer's run.
-                A `DecodeError` or a `QuarantinedError` never does: see :meth:`quarantine`.
+                A `DecodeError` or a `QuarantinedError` never does: the notification is skipped, and logged at most once
+                in ten minutes.
             name: For messages; the default is the name of the handler's class.
 
         Raises:
@@ -341,9 +325,7 @@ class SharedInformer(Generic[T]):
         self._raise_if_stopped("add a handler")
         name = f"handler {name or handler_name(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
-        task = HandlerTask(
-            Listener(buffer, name, period), handler, on_error, functools.partial(self.quarantine, listener=name)
-        )
+        task = HandlerTask(Listener(buffer, name, period), handler, on_error)
         self._add_listener(task.listener)
         self._unstarted.append(task)
         self._handler_added.set()
@@ -360,8 +342,8 @@ class SharedInformer(Generic[T]):
 
         Args:
             buffer_size: How many notifications may wait before ``overflow`` applies.
-            overflow: As for :meth:`add_event_handler`; with ``"raise"`` iterating raises ``trio.BrokenResourceError``.
-            patience: Seconds that one notification may take under ``"block"``.
+            overflow: As for :meth:`add_event_handler`.
+            patience: Seconds that one notification may take under ``"block"``; more breaks the subscription.
 
         Raises:
             RuntimeError: The informer has stopped.
@@ -443,7 +425,7 @@ class SharedInformer(Generic[T]):
                 nursery.start_soon(timer.run, name=f"{name}: resync")
                 task_status.started()
         except Exception as error:
-            failure = error
+            failure = first_leaf(error)
             raise
         finally:
             self._final_state = InformerState(

@@ -20,9 +20,8 @@ import trio
 
 from ..._util import Slices
 from ...models import KubernetesObject, key_of
-from ._batches import BatchKind, DueResync, SharedBatch
-from ._notifications import Notification, Updated
-from ._overflow import BlockingQueue, CoalescingQueue, Overflow, OverflowQueue, RaisingQueue
+from ._notifications import BatchKind, DueResync, Notification, SharedBatch, Updated
+from ._overflow import BlockingQueue, CoalescingQueue, Overflow, OverflowQueue
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -127,10 +126,8 @@ class ListenerBuffer(Generic[T]):
             self._queue = CoalescingQueue(buffer_size)
         elif overflow == "block":
             self._queue = BlockingQueue(buffer_size, patience=patience)
-        elif overflow == "raise":
-            self._queue = RaisingQueue(buffer_size)
         else:
-            raise ValueError(f"overflow must be 'coalesce', 'block' or 'raise', not {overflow!r}")
+            raise ValueError(f"overflow must be 'coalesce' or 'block', not {overflow!r}")
         self.overflow = overflow
         self.patience = patience
         self.state = BufferState.PAUSED if is_paused else BufferState.OPEN
@@ -156,10 +153,7 @@ class ListenerBuffer(Generic[T]):
         """Queue notifications; never waits."""
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return
-        try:
-            self._queue.put_all(notifications)
-        except trio.WouldBlock:
-            self._break_as_full()
+        self._queue.put_all(notifications)
         if self._arrival is not None:
             self._arrival.set()
 
@@ -176,15 +170,12 @@ class ListenerBuffer(Generic[T]):
         """
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return True
-        try:
-            if batch.kind is BatchKind.RESYNC:
-                self._put_resync(batch)
-            elif not self._queue.put_batch(batch):
-                return False
-            elif batch.kind is BatchKind.INITIAL:
-                self._resync = ResyncState.UNREAD
-        except trio.WouldBlock:
-            self._break_as_full()
+        if batch.kind is BatchKind.RESYNC:
+            self._put_resync(batch)
+        elif not self._queue.put_batch(batch):
+            return False
+        elif batch.kind is BatchKind.INITIAL:
+            self._resync = ResyncState.UNREAD
         if self._arrival is not None:
             self._arrival.set()
         return True
@@ -212,9 +203,6 @@ class ListenerBuffer(Generic[T]):
         if self._resync is ResyncState.DUE:
             self._resync = ResyncState.READY
             self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
-
-    def _break_as_full(self) -> None:
-        self.mark_broken(f"its buffer of {self._queue.size} notifications is full")
 
     def mark_broken(self, reason: str) -> None:
         """Break the buffer: unread notifications are dropped, and the listener gets ``trio.BrokenResourceError``."""

@@ -1,8 +1,9 @@
-"""The notifications of an informer, as values and as the methods of a handler."""
+"""The notifications of an informer: as values, as the methods of a handler, and in batches that listeners share."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import enum
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
@@ -65,10 +66,10 @@ class ResourceEventHandler(Generic[T]):
     that ends with the newest.
     There is no order between handlers.
     An exception ends the informer's run unless the handler was registered with ``on_error=``.
-    A `DecodeError`, which reading a field of a bad object raises, does not: the object is put in quarantine.
+    A `DecodeError`, which reading a field of a bad object raises, does not: that notification is skipped and logged.
     """
 
-    async def on_add(self, obj: T, *, is_initial: bool) -> None:
+    async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
         """Handle an object that is new to this handler.
 
         Args:
@@ -76,7 +77,7 @@ class ResourceEventHandler(Generic[T]):
             is_initial: Whether the object is part of the first list, or was in the cache when the handler was added.
         """
 
-    async def on_update(self, old: T, new: T) -> None:
+    async def on_update(self, old: T, new: T, /) -> None:
         """Handle a newer state, or a resync (``old is new``).
 
         Args:
@@ -84,7 +85,7 @@ class ResourceEventHandler(Generic[T]):
             new: The current state.
         """
 
-    async def on_delete(self, obj: T, *, is_stale: bool) -> None:
+    async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
         """Handle a deletion.
 
         Args:
@@ -99,12 +100,14 @@ class FilteringHandler(ResourceEventHandler[T]):
     """Passes on the notifications of objects that a predicate accepts (client-go ``FilteringResourceEventHandler``).
 
     For the wrapped handler, other objects do not exist: an object that begins to match is added (never
-    ``is_initial``), an object that no longer matches is deleted, with the last state that the handler knows and not
-    ``is_stale``.
+    ``is_initial``), an object that no longer matches is deleted (not ``is_stale``).
 
-    The predicate is called once for each new state, and its result is remembered.
-    So the handler receives a deletion if and only if it knows the object, whatever the last state of the object is
-    and however many notifications have been merged.
+    The filter remembers the state of each object that it has passed on last.
+    So the handler receives a deletion if and only if it knows the object, and never a state that does not match,
+    however many notifications have been merged.
+    ``old`` in an update, and the object of a deletion whose last state does not match, are the state that the handler
+    received last.
+    The predicate is called once for each new state.
     An exception of the predicate counts as the handler's own.
 
     Each registration keeps its own record; the same filtering handler may be registered many times.
@@ -114,37 +117,43 @@ class FilteringHandler(ResourceEventHandler[T]):
     """Whether an object matches; must depend on nothing but the object."""
     handler: ResourceEventHandler[T]
     """The wrapped handler."""
-    _known: set[str] = attrs.field(factory=set, init=False)
+    _known: dict[str, T] = attrs.field(factory=dict, init=False)
+    """By key, the state that the handler received last."""
 
     def __repr__(self) -> str:
         return f"<FilteringHandler for {self.handler!r}>"
 
-    async def on_add(self, obj: T, *, is_initial: bool) -> None:
+    async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
         """Pass on an object that matches."""
         if self.predicate(obj):
             # Before the call: a handler that fails on an object knows it all the same.
-            self._known.add(key_of(obj))
+            self._known[key_of(obj)] = obj
             await self.handler.on_add(obj, is_initial=is_initial)
 
-    async def on_update(self, old: T, new: T) -> None:
+    async def on_update(self, old: T, new: T, /) -> None:
         """Pass on a change; as an addition if the object begins to match, as a deletion if it no longer matches."""
         key = key_of(new)
-        matches, is_known = self.predicate(new), key in self._known
-        if matches and is_known:
-            await self.handler.on_update(old, new)
-        elif matches:
-            self._known.add(key)
-            await self.handler.on_add(new, is_initial=False)
-        elif is_known:
-            self._known.remove(key)
-            await self.handler.on_delete(old, is_stale=False)
+        matches, known = self.predicate(new), self._known.get(key)
+        if matches:
+            self._known[key] = new
+            if known is None:
+                await self.handler.on_add(new, is_initial=False)
+            else:
+                await self.handler.on_update(known, new)
+        elif known is not None:
+            del self._known[key]
+            await self.handler.on_delete(known, is_stale=False)
 
-    async def on_delete(self, obj: T, *, is_stale: bool) -> None:
+    async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
         """Pass on the deletion of an object that the handler knows."""
-        key = key_of(obj)
-        if key in self._known:
-            self._known.remove(key)
-            await self.handler.on_delete(obj, is_stale=is_stale)
+        last = self._known.pop(key_of(obj), None)
+        if last is None:
+            return
+        try:
+            if self.predicate(obj):
+                last = obj
+        finally:  # a predicate that fails must not keep the deletion from a handler that knows the object
+            await self.handler.on_delete(last, is_stale=is_stale)
 
 
 def check_handler(handler: object) -> None:
@@ -165,13 +174,15 @@ def check_handler(handler: object) -> None:
         check_handler(handler.handler)
         return
     cls = type(handler)
-    for name, (definition, args, named) in _METHODS.items():
-        if getattr(cls, name, None) is not getattr(ResourceEventHandler, name):
-            check_async(getattr(handler, name), f"{cls.__name__}.{name}", definition, *args, **named)
-    known = {*_METHODS, *vars(object)}
+    overridden = [name for name in _METHODS if getattr(cls, name, None) is not getattr(ResourceEventHandler, name)]
+    for name in overridden:
+        definition, args, named = _METHODS[name]
+        check_async(getattr(handler, name), f"{cls.__name__}.{name}", definition, *args, **named)
+    if overridden:
+        return
     for name in dir(cls):
-        meant = suggest(name, _METHODS) if name.startswith("on") and name not in known else ""
-        if meant and getattr(cls, meant, None) is getattr(ResourceEventHandler, meant):
+        meant = suggest(name, _METHODS) if name.startswith("on") and name not in _METHODS else ""
+        if meant:
             raise TypeError(f"{cls.__name__} has the method {name}, which is never called; did you mean {meant}?")
 
 
@@ -209,3 +220,47 @@ def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]
 def object_of(notification: Notification[T]) -> T:
     """Return the object that a notification is about, in its newest state."""
     return notification.new if isinstance(notification, Updated) else notification.object
+
+
+class BatchKind(enum.Enum):
+    """The origin of a batch."""
+
+    INITIAL = "initial"
+    RELIST = "relist"
+    RESYNC = "resync"
+
+
+@final
+@attrs.frozen
+class SharedBatch(Generic[T]):
+    """Notifications that all listeners share: the objects of an initial list or a resync, or a relist's differences."""
+
+    kind: BatchKind
+    objects: Sequence[T] = ()
+    changes: Sequence[Notification[T]] = ()
+
+    def __len__(self) -> int:
+        return len(self.objects) + len(self.changes)
+
+    def notifications(self) -> Iterator[Notification[T]]:
+        """Create the notifications one by one, as they are taken."""
+        if self.kind is BatchKind.INITIAL:
+            return (Added(obj, is_initial=True) for obj in self.objects)
+        if self.kind is BatchKind.RESYNC:
+            return (Updated(obj, obj) for obj in self.objects)
+        return iter(self.changes)
+
+
+@final
+@attrs.frozen
+class DueResync:
+    """The place of a resync whose objects are read from the cache when the listener reaches it."""
+
+    changed: frozenset[str | None] = frozenset()
+    """The keys of which a later change is pending.
+
+    The cache has these changes already, so the objects are left out: their change repeats them."""
+
+
+Item: TypeAlias = Notification[T] | SharedBatch[T] | DueResync
+"""What a listener reaches next."""

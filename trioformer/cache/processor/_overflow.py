@@ -4,7 +4,6 @@ The process loop writes without waiting; the listener chooses what happens when 
 
 - ``coalesce``: :class:`CoalescingQueue` merges the notifications of one object into one change.
 - ``block``: :class:`BlockingQueue` keeps everything, and the process loop waits before it pops another batch.
-- ``raise``: :class:`RaisingQueue` accepts no more, which breaks the buffer.
 
 The initial list, the differences of a relist and a resync are each one shared, immutable batch and take one place,
 however many objects they hold.
@@ -20,12 +19,11 @@ import attrs
 import trio
 
 from ...models import KubernetesObject, key_of
-from ._batches import BatchKind, DueResync, Item, SharedBatch
-from ._notifications import Added, Deleted, Notification, Updated, object_of
+from ._notifications import Added, BatchKind, Deleted, DueResync, Item, Notification, SharedBatch, Updated, object_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
-Overflow: TypeAlias = Literal["coalesce", "block", "raise"]
+Overflow: TypeAlias = Literal["coalesce", "block"]
 """What happens when a listener's buffer is full."""
 
 
@@ -41,11 +39,7 @@ class OverflowQueue(Protocol[T]):
     """The largest number of items and merged changes so far."""
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications; never waits.
-
-        Raises:
-            trio.WouldBlock: They do not fit, and the policy is to break the buffer.
-        """
+        """Queue notifications; never waits."""
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
         """Queue a shared batch; never waits and never copies it.
@@ -53,9 +47,6 @@ class OverflowQueue(Protocol[T]):
         Returns:
             Whether the batch was accepted.  If not, the caller puts the changes of a relist one by one, which merges
             them with the pending ones; a resync has got a place of its own.
-
-        Raises:
-            trio.WouldBlock: As for :meth:`put_all`.
         """
         ...
 
@@ -234,12 +225,21 @@ class CoalescingQueue(Generic[T]):
         return len(self._merged) - (None in self._merged)
 
 
+@final
 @attrs.define(eq=False)
-class PlainQueue(Generic[T]):
-    """Keeps everything in order, and merges nothing; the base of the policies without merged changes."""
+class BlockingQueue(Generic[T]):
+    """Keeps everything in order, merges nothing, and makes the process loop wait.
+
+    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
+    or before the listener has taken nothing for ``patience`` seconds.
+    """
 
     size: int
+    patience: float = attrs.field(kw_only=True)
+    """How many seconds the listener may take no notification."""
     high_water: int = 0
+    _taken: trio.Event | None = attrs.field(default=None, init=False)
+    """Set when an item is taken while the process loop waits."""
     _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
@@ -252,18 +252,6 @@ class PlainQueue(Generic[T]):
         """Queue a batch."""
         self._items.append(batch)
         self.high_water = max(self.high_water, len(self._items))
-        return True
-
-    def get(self) -> Item[T] | None:
-        """Remove and return the oldest item."""
-        return self._items.popleft() if self._items else None
-
-    def clear(self) -> None:
-        """Drop everything."""
-        self._items.clear()
-
-    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Return at once: the process loop does not wait."""
         return True
 
     @property
@@ -281,30 +269,15 @@ class PlainQueue(Generic[T]):
         """Nothing is merged."""
         return 0
 
-
-@final
-@attrs.define(eq=False)
-class BlockingQueue(PlainQueue[T]):
-    """Keeps everything, and makes the process loop wait.
-
-    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
-    or before the listener has taken nothing for ``patience`` seconds.
-    """
-
-    patience: float = attrs.field(kw_only=True)
-    """How many seconds the listener may take no notification."""
-    _taken: trio.Event | None = attrs.field(default=None, init=False)
-    """Set when an item is taken while the process loop waits."""
-
     def get(self) -> Item[T] | None:
         """Remove and return the oldest item."""
         if self._taken is not None and self._items:
             self._end_wait(self._taken)
-        return super().get()
+        return self._items.popleft() if self._items else None
 
     def clear(self) -> None:
         """Drop everything, and end a wait of the process loop."""
-        super().clear()
+        self._items.clear()
         if self._taken is not None:
             self._end_wait(self._taken)
 
@@ -323,24 +296,3 @@ class BlockingQueue(PlainQueue[T]):
             if not taken.is_set() and delivered() == before:
                 return False
         return True
-
-
-@final
-@attrs.define(eq=False)
-class RaisingQueue(PlainQueue[T]):
-    """Accepts no more than it has room for.
-
-    Invariant: there are at most ``size`` items, and all that was put before the error.
-    """
-
-    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications, all or none."""
-        if len(self._items) + len(notifications) > self.size:
-            raise trio.WouldBlock
-        super().put_all(notifications)
-
-    def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a batch."""
-        if len(self._items) >= self.size:
-            raise trio.WouldBlock
-        return super().put_batch(batch)

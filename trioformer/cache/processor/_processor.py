@@ -13,12 +13,14 @@ import trio
 from ..._util import NoPublicConstructor, Slices, enclosing_tasks
 from ...errors import DecodeError, HandlerOverflowError, QuarantinedError
 from ...models import KubernetesObject, key_of
-from ._batches import BatchKind, SharedBatch
+from .._bad_objects import UndecodableLog
 from ._listener_buffer import BufferStatistics, ListenerBuffer
 from ._notifications import (
     Added,
+    BatchKind,
     Notification,
     ResourceEventHandler,
+    SharedBatch,
     call_handler,
     object_of,
     with_own_filters,
@@ -88,16 +90,18 @@ class HandlerTask(Generic[T]):
     listener: Listener[T]
     handler: ResourceEventHandler[T]
     on_error: ErrorHandler[T] | None
-    on_undecodable: Callable[[T, DecodeError | QuarantinedError], None]
-    """Called with the object on which the handler raised such an error, which ends nothing."""
     calls: int = attrs.field(default=0, init=False)
     failed: int = attrs.field(default=0, init=False)
     failed_initial: int = attrs.field(default=0, init=False)
     slowest_call: float = attrs.field(default=0.0, init=False)
     call_started_at: float | None = attrs.field(default=None, init=False)
     task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
+    _undecodable_log: UndecodableLog = attrs.field(init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     _waiting_for: list[HandlerTask[Any]] = attrs.field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._undecodable_log = UndecodableLog(str(self.listener.name))
 
     async def run(self) -> None:
         """Call the handler for each notification until the buffer is closed.
@@ -114,7 +118,7 @@ class HandlerTask(Generic[T]):
         finally:
             self.task = self.call_started_at = None
             # A kept registration must not keep them alive.
-            self.handler, self.on_error, self.on_undecodable = ResourceEventHandler(), None, _ignore
+            self.handler, self.on_error = ResourceEventHandler(), None
             self._ended.set()
 
     async def _call_for_each(self) -> None:
@@ -142,7 +146,7 @@ class HandlerTask(Generic[T]):
         where = f"in {self.listener.name}, on {type(notification).__name__} {obj.kind} {key_of(obj)}"
         undecodable = decoding_error(error)
         if undecodable is not None:
-            self.on_undecodable(obj, undecodable)
+            self._undecodable_log.warn(obj, undecodable)
         elif self.on_error is None:
             error.add_note(where)
             raise error
@@ -176,10 +180,6 @@ class HandlerTask(Generic[T]):
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
         """Whether this handler's running call cannot end before the other's does."""
         return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
-
-
-def _ignore(obj: KubernetesObject, error: Exception) -> None:
-    """Do nothing, in place of the function of an informer that has ended."""
 
 
 def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
@@ -308,8 +308,7 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
     It ends when the informer stops.
 
     Raises:
-        trio.BrokenResourceError: From iterating: the subscription fell behind, and its ``overflow`` does not allow
-            merging.
+        trio.BrokenResourceError: From iterating: the subscription fell behind, with ``overflow="block"``.
         trio.BusyResourceError: From iterating: another task is iterating.
     """
 

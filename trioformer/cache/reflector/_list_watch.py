@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, Protocol, TypeVar, final
 
 import attrs
+import trio
 
 from ...client import Api, ObjectList, UndecodableHandler, WatchEvent
 from ...client._internal import without_retries
@@ -30,27 +32,29 @@ class EventSource(Protocol[T]):
 
 
 class ListWatch(Protocol[T]):
-    """The source that a reflector reads from; implement it to feed an informer from anything that lists and watches.
+    """The source that a reflector reads from: derive from it to feed an informer from anything that lists and watches.
 
+    Only :meth:`list` and :meth:`watch` have no default.
     Lists and watches may raise `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` and `DecodeError`,
     after which the reflector retries; any other exception ends the informer.
     """
 
     @property
     def name(self) -> str:
-        """The name of what is listed, for messages, such as ``Pod``."""
-        ...
+        """The name of what is listed, for messages, such as ``Pod``; the name of the class by default."""
+        return type(self).__name__
 
     @property
-    def kind(self) -> type[T]:
-        """The class of the objects; an object of another class is ignored and reported as undecodable."""
-        ...
+    def kind(self) -> type[T] | None:
+        """The class of the objects; an object of another class is an error.  None, the default, allows any."""
+        return None
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether :meth:`watch` supports ``send_initial_events`` (client-go: watch-list semantics)."""
-        ...
+        """Whether :meth:`watch` supports ``send_initial_events``, and sends a bookmark about once a minute."""
+        return False
 
+    @abstractmethod
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[T]:
@@ -59,28 +63,21 @@ class ListWatch(Protocol[T]):
         Args:
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
             page_size: The most objects that a page may contain; None requests all in one page.
-            on_undecodable: Called with each undecodable object, instead of an error.
-        """
-        ...
-
-    async def server_version(self) -> tuple[int, int] | None:
-        """Return the server's Kubernetes version, such as ``(1, 36)``; None if it has none.
-
-        Called before a list, unless it is known; the response of one server may be shared.
+            on_undecodable: Called with each undecodable object, instead of an error; raises if the object has no key.
         """
         ...
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again after the connection failed.
+        """Wait until a request may be sent again after the connection failed; by default, ``trio.sleep_until(until)``.
 
         Args:
             until: The time, on trio's clock; sooner if the server is known to be reachable again, and later to spread
-                the requests of many reflectors.  ``trio.sleep_until`` will do.
+                the requests of many reflectors.
         """
-        ...
+        await trio.sleep_until(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """Check as cheaply as possible whether the server has reached ``resource_version``.
+        """Check as cheaply as possible whether the server has reached ``resource_version``; by default, it has.
 
         A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
         nothing until it has.
@@ -88,8 +85,9 @@ class ListWatch(Protocol[T]):
         Raises:
             StatusError: It has not: the version is too large.
         """
-        ...
+        await trio.lowlevel.checkpoint()
 
+    @abstractmethod
     def watch(
         self,
         *,
@@ -106,7 +104,7 @@ class ListWatch(Protocol[T]):
             send_initial_events: Begin with all objects, in a state that is at least ``resource_version``, followed by a
                 bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
             on_undecodable: Called with each undecodable event, instead of an error, when the events before it have been
-                returned by ``receive_batch`` and those after it have not.
+                returned by ``receive_batch`` and those after it have not; raises if the object has no key.
         """
         ...
 
@@ -144,7 +142,7 @@ class ApiListWatch(Generic[T]):
 
     @property
     def supports_watch_list(self) -> bool:
-        """Always true; the reflector falls back to a list if the server does not support it."""
+        """True; the reflector falls back to a list if the server does not support it."""
         return True
 
     async def list(
@@ -158,10 +156,6 @@ class ApiListWatch(Generic[T]):
             page_size=page_size,
             on_undecodable=on_undecodable,
         )
-
-    async def server_version(self) -> tuple[int, int] | None:
-        """Return the server's version, which is asked for once per client."""
-        return await self.api.server_version()
 
     async def wait_to_retry(self, until: float) -> None:
         """Wait, in one line with everything that retries with the same client."""

@@ -8,9 +8,10 @@ Before the first list, permanent errors end the reflector after ``ReflectorOptio
 ``ReflectorOptions.retry_forever`` is set.
 
 An object that cannot be taken is passed on like any other, by its key, and the watch continues.
+One without a key fails its list or watch, as in client-go.
 
 Why a watch that sends nothing needs a rule: a connection whose peer has vanished looks like a watch without changes.
-The client probes the server when a watch has been silent for 30 s (``transport/_health.py``).
+The client probes the server when a watch has been silent for 30 s (``transport/policy/_liveness.py``).
 What the probe cannot see, one dead connection among live ones, is noticed by the absence of bookmarks, about one a
 minute, and at the latest when the watch should have ended.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar, final
+from typing import Generic, NamedTuple, TypeVar, cast, final
 
 import attrs
 import trio
@@ -36,23 +37,19 @@ from ..._retry import (
     retry_after,
     watch_timeout,
 )
+from ..._util import remove_frames
 from ...client import PAGE_SIZE, Undecodable
-from ...errors import (
-    ConnectionFailedError,
-    DecodeError,
-    InternalServerError,
-    TrioformerError,
-)
+from ...errors import ConnectionFailedError, InternalServerError, TrioformerError
 from ...models import KubernetesObject
 from .._bad_objects import BadObject, QuarantineReason
 from ._list_watch import EventSource, ListWatch
-from ._options import ReflectorOptions, logger
+from ._options import ReflectorOptions
 from ._sink import Sink
-from ._states import LISTS, NEWEST, TRANSITIONS, WATCH_LISTS, WATCHES, Bookmarks, ListMethod, ServerFacts, State
+from ._states import LISTS, TRANSITIONS, WATCHES, Bookmarks, ServerFacts, State
 from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
 from ._transform import ListCollector, ObjectTransformer, Transform, within
-from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
-from ._watch_reader import ListRequest, Position, VersionCheck, WatchReader
+from ._watch_list import read_watch_list
+from ._watch_reader import Position, VersionCheck, WatchReader
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -87,12 +84,12 @@ class Reflector(Generic[T]):
     __slots__ = (
         "_collector",
         "_facts",
-        "_list_request",
         "_namespace",
         "_options",
         "_pacing",
         "_position",
         "_reader",
+        "_relist",
         "_sink",
         "_source",
         "_state",
@@ -114,16 +111,16 @@ class Reflector(Generic[T]):
         self._namespace = namespace
         self._options = options = options if options is not None else ReflectorOptions()
         self._status = ReflectorStatus(list_watch.name, options)
-        transformer = ObjectTransformer(list_watch.kind, transform, self.report_undecodable, namespace)
+        kind = list_watch.kind or cast("type[T]", KubernetesObject)
+        transformer = ObjectTransformer(kind, transform, self.report_undecodable, namespace)
         self._collector = ListCollector(transformer)
         rng = rng if rng is not None else random.Random()
         self._pacing = Pacing(options.backoff, rng, options.internal_error_retry)
-        self._facts = ServerFacts()
-        if options.watch_list is not None:
-            self._facts.list_method = ListMethod.WATCH_LIST if options.watch_list else ListMethod.LIST
+        # The end of a watch-list is a bookmark.
+        self._facts = ServerFacts(Bookmarks.EXPECTED if list_watch.supports_watch_list else Bookmarks.UNKNOWN)
         self._position = Position()
-        self._state = State.CHOOSE
-        self._list_request = ListRequest()
+        self._relist = State.WATCH_LIST if options.watch_list and list_watch.supports_watch_list else State.LIST
+        self._state = self._relist
         self._reader = WatchReader(transformer, sink, self._status, self._position, self._facts, options.max_silence)
 
     @property
@@ -157,25 +154,25 @@ class Reflector(Generic[T]):
 
     async def _send_request(self) -> Result:
         """Send the request of the current state, and return how it ended."""
+        if self._state not in WATCHES:
+            await self._sink.wait_for_room()
         self._pacing.record_request()
         try:
-            if self._state is State.CHOOSE:
-                return await self._choose()
             if self._state in LISTS:
                 return await self._list()
             return await self._watch()
         except REQUEST_ERRORS as error:
+            self._collector.clear()
             return Result(self._outcome_of(error), error)
 
     def _outcome_of(self, error: TrioformerError) -> Outcome:
         outcome = outcome_of(error)
-        if not self._pacing.is_accepted:
-            return outcome
-        if self._state in WATCH_LISTS:
-            return Outcome.CUT_SHORT if outcome is Outcome.LOST else outcome
+        if self._state not in WATCHES:
+            is_cut_short = outcome is Outcome.LOST and isinstance(error, ConnectionFailedError) and error.partial
+            return Outcome.CUT_SHORT if is_cut_short else outcome
         # If the server cannot read one of its objects, the error has another reason, and only a list helps.
         is_internal = isinstance(error, InternalServerError) and error.reason in ("", "InternalError")
-        if is_internal and self._state in WATCHES and self._pacing.allows_internal_error():
+        if is_internal and self._pacing.is_accepted and self._pacing.allows_internal_error():
             return Outcome.INTERNAL
         return outcome
 
@@ -184,28 +181,23 @@ class Reflector(Generic[T]):
         step = TRANSITIONS[self._state, result.outcome]
         if step.is_reported and result.error is not None:
             self._status.record_failure(result.error)
-        if step.ends_watch_lists:
-            self._end_watch_lists(result)
-        self._state = step.state
-        await self._wait(step.wait, retry_after(result.error, self._pacing.rng))
+        is_relist = step.state is State.LIST and self._state in WATCHES
+        self._state = self._relist if is_relist else step.state
+        await self._wait(
+            step.wait, retry_after(result.error, self._pacing.rng), result.error if step.is_reported else None
+        )
 
-    def _end_watch_lists(self, result: Result) -> None:
-        self._facts.list_method = ListMethod.LIST
-        name = self._source.name
-        if result.outcome is Outcome.REJECTED:
-            logger.info("%s: the server has no watch-list, using lists from now on: %s", name, result.error)
-        else:
-            duration = self._pacing.duration
-            logger.warning("%s: a watch-list was incomplete after %.0f s; using lists from now on", name, duration)
-
-    async def _wait(self, wait: Wait, at_least: float) -> None:
+    async def _wait(self, wait: Wait, at_least: float, failure: TrioformerError | None) -> None:
         status, pacing = self._status, self._pacing
         is_pause = pacing.set_wait(wait, at_least) is Wait.PAUSE
-        if not pacing.is_waiting:
-            return
         until = pacing.resume_at
         if status.final_since is not None:
             until = min(until, status.final_since + self._options.grace_period)
+        if failure is not None:
+            status.report_failure(failure, until)
+            remove_frames(failure)  # they would keep what a broken list has received
+        if not pacing.is_waiting:
+            return
         if is_pause:
             status.record_phase(InformerPhase.CONNECTING)
         else:
@@ -216,25 +208,9 @@ class Reflector(Generic[T]):
 
     # --- listing ---
 
-    async def _choose(self) -> Result:
-        self._status.record_phase(InformerPhase.CONNECTING)
-        facts = self._facts
-        if facts.must_request_version():
-            try:
-                facts.record_version(await self._source.server_version())
-            except REQUEST_ERRORS as error:
-                if outcome_of(error) is Outcome.LOST:
-                    raise
-                if outcome_of(error) is Outcome.OVERLOADED or retry_after(error, self._pacing.rng):
-                    return Result(Outcome.OVERLOADED, error)
-                # It is requested again before the next list.
-                logger.debug("%s: the server's version is not known: %s", self._source.name, error)
-        uses_lists = facts.list_method is ListMethod.LIST or not self._source.supports_watch_list
-        return Result(Outcome.LISTS if uses_lists else Outcome.WATCH_LISTS)
-
     async def _list(self) -> Result:
         self._status.record_phase(InformerPhase.LISTING)
-        version = "" if self._state in NEWEST else self._position.version or "0"
+        version = "" if self._state is State.LIST_NEWEST else self._position.version or "0"
         # With a limit, the server would read a list at a resourceVersion from etcd instead of from its watch cache.
         page_size = PAGE_SIZE if version in ("", "0") or self._facts.is_paginated else None
         self._collector.clear()
@@ -250,7 +226,6 @@ class Reflector(Generic[T]):
     def _replace(self, objects: Sequence[T], version: str) -> None:
         self._position.version = version
         self._status.record_list()
-        self._list_request.record_list()
         self._sink.replace(objects, version, bad=self._collector.bad)
         self._collector.clear()  # deleted objects must not be kept in memory until the next list
 
@@ -274,17 +249,16 @@ class Reflector(Generic[T]):
         if status.events != events:
             return Result(Outcome.ENDED_EARLY)
         error = ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        return Result(Outcome.ENDED_EMPTY, error)
+        return Result(Outcome.FAILED, error)
 
     async def _open_and_read(self) -> Outcome:
-        is_initial = self._state in WATCH_LISTS
+        is_initial = self._state is State.WATCH_LIST
         timeout, allowed = self._limits(is_initial=is_initial)
-        version = "" if self._state in NEWEST else self._position.version
+        version = self._position.version
         # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
         patience = MAX_SILENCE if is_initial else timeout + END_GRACE
         self._status.record_watch_requested(counts_as_open=self._state is State.WATCH)
-        until_list = self._list_request.open(is_list=is_initial)
-        with until_list, trio.CancelScope(deadline=trio.current_time() + patience) as opening:
+        with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
             async with self._source.watch(
                 resource_version=version,
                 timeout_seconds=timeout,
@@ -292,20 +266,14 @@ class Reflector(Generic[T]):
                 on_undecodable=self._on_undecodable,
             ) as source:
                 opening.deadline = math.inf
-                self._pacing.record_accepted()
                 self._status.watches += 1
-                self._position.is_in_order = version not in ("", "0")
-                return await self._read(source, allowed)
-        if until_list.cancelled_caught:
-            raise DecodeError(f"received events of {self._source.name} without a key; listing again")
+                if is_initial:
+                    await self._read_watch_list(source)
+                else:
+                    self._position.is_in_order = version not in ("", "0")
+                self._pacing.record_accepted()
+                return await self._reader.read(source, allowed=allowed)
         raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {patience:g} s")
-
-    async def _read(self, source: EventSource[T], allowed: float) -> Outcome:
-        if self._state in WATCH_LISTS:
-            outcome = await self._read_watch_list(source)
-            if outcome is not Outcome.RECEIVED:
-                return outcome
-        return await self._reader.read(source, allowed=allowed)
 
     def _version_check(self) -> VersionCheck[T]:
         return VersionCheck(self._source, self._status, self._pacing, self._facts, self._position.version)
@@ -314,26 +282,17 @@ class Reflector(Generic[T]):
         self._state = TRANSITIONS[self._state, Outcome.CONFIRMED].state
         self._status.record_watch_confirmed()
 
-    async def _read_watch_list(self, source: EventSource[T]) -> Outcome:
+    async def _read_watch_list(self, source: EventSource[T]) -> None:
         """Read a watch-list up to its end bookmark."""
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
         self._collector.clear()
-        try:
-            listing = await read_watch_list(source, self._collector, self._status.record_events)
-        except trio.EndOfChannel:
-            # The events of a busy server that has no watch-list move the deadline until the watch itself ends.
-            return Outcome.NO_END if self._pacing.duration >= FIRST_EVENT_PATIENCE else Outcome.CUT_SHORT
-        if listing is None:
-            return Outcome.NO_END
+        listing = await read_watch_list(source, self._collector, self._status.record_events)
         # no checkpoint between the list and the events that were received with its end bookmark
         self._replace(listing.objects, listing.resource_version)
         self._position.is_in_order = True
         self._state = TRANSITIONS[self._state, Outcome.RECEIVED].state
-        if self._facts.bookmarks is Bookmarks.UNKNOWN:
-            self._facts.bookmarks = Bookmarks.EXPECTED
         self._reader.write(listing.rest)
-        return Outcome.RECEIVED
 
     def _limits(self, *, is_initial: bool) -> tuple[int, float]:
         """Return the ``timeoutSeconds`` of the next watch, and the seconds without data before its first bookmark."""
@@ -354,20 +313,23 @@ class Reflector(Generic[T]):
         return bool(self._namespace and found.key) and not found.key.startswith(f"{self._namespace}/")
 
     def _on_undecodable(self, found: Undecodable) -> None:
-        """Pass on an undecodable object that the server sent; a source calls this in the order of its events."""
+        """Pass on an undecodable object that the server sent; a source calls this in the order of its events.
+
+        Raises:
+            DecodeError: It has no key.
+        """
         if (key := within(found.key, self._namespace)) != found.key:
             found = attrs.evolve(found, key=key)
         self.report_undecodable(found)
         if self._is_ignored(found):
             return
+        if not found.key:
+            raise found.error
         bad = BadObject(found.key, QuarantineReason.UNDECODABLE, found.error, found.resource_version)
-        is_deletion = found.event_type == "DELETED"
         if self._state in WATCHES:
             self._status.record_events(1)
             self._reader.write_bad(found.event_type, bad)
-        elif is_deletion and found.key:
+        elif found.event_type == "DELETED":
             self._collector.delete(found.key)
         else:
             self._collector.quarantine(bad)
-        if not found.key and (is_deletion or self._state in WATCHES):
-            self._list_request.request()

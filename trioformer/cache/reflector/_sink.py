@@ -27,7 +27,7 @@ class Sink(Protocol[T_contra]):
         """Write the resourceVersion of a BOOKMARK event."""
 
     def quarantine(self, bad: BadObject) -> None:
-        """Write an event whose object cannot be taken; its key is empty if that is not known."""
+        """Write an event whose object cannot be taken."""
 
     def delete_key(self, key: str, resource_version: str) -> None:
         """Write a DELETED event whose object cannot be taken."""
@@ -38,7 +38,7 @@ class Sink(Protocol[T_contra]):
         Args:
             objects: The objects of the list.
             resource_version: The resourceVersion of the list.
-            bad: The objects of the list that cannot be taken, by key; an empty key stands for objects without one.
+            bad: The objects of the list that cannot be taken, by key.
         """
 
     @property

@@ -10,7 +10,7 @@ from typing import final
 import attrs
 import trio
 
-from ..._retry import VERY_SHORT, is_permanent
+from ..._retry import VERY_SHORT, count_failure, is_permanent
 from ...errors import DecodeError, ExpiredError, TrioformerError
 from .._bad_objects import Quarantined, in_words
 from ._options import ReflectorOptions, logger
@@ -126,6 +126,8 @@ class ReflectorStatus:
     behind_since: float = attrs.field(default=math.inf, init=False)
     """The time since which the sink has had no room; infinity if it has."""
     _warned_at: float = attrs.field(default=-math.inf, init=False)
+    _is_failure_logged: bool = attrs.field(default=False, init=False)
+    """Whether this one has logged a failure since its last success."""
     _last_error: TrioformerError | None = attrs.field(default=None, init=False)
     _up_to_date_at: float = attrs.field(default=-math.inf, init=False)
 
@@ -205,9 +207,12 @@ class ReflectorStatus:
         self._last_error = None
         self.final_since = None
         self.last_contact = trio.current_time()
+        if self._is_failure_logged:
+            self._is_failure_logged = False
+            logger.info("%s: requests succeed again", self.name)
 
     def record_failure(self, error: TrioformerError) -> None:
-        """Count and report a failure.
+        """Count a failure.
 
         Raises:
             TrioformerError: ``error``, if it is final and the grace period is over.
@@ -224,12 +229,28 @@ class ReflectorStatus:
                 raise error
         else:
             self.final_since = None
+
+    def report_failure(self, error: TrioformerError, retry_at: float) -> None:
+        """Report a failure: log each cause at once, and then once a minute for all informers of the program."""
         if self.options.watch_error_handler is not None:
             self.options.watch_error_handler(error)
-        elif isinstance(error, ExpiredError):
+            return
+        count = count_failure(error, self.name)
+        if not count:
+            return
+        if isinstance(error, ExpiredError):
             logger.info("%s: the watch's resourceVersion has expired; listing again", self.name)
-        else:
-            logger.warning("%s: %s", self.name, error)
+            return
+        self._is_failure_logged = True
+        delay = retry_at - trio.current_time()
+        then = f"retrying in {delay:.1f} s" if delay > 0 else "retrying now"
+        if count > 1:
+            then = f"failed {count} times since this was logged; {then}"
+        elif self.final_since is not None:
+            then += f", for {self.options.grace_period:g} s"
+        elif not self.lists:
+            then += " and until it succeeds; a trio.fail_after() around the start ends it"
+        logger.warning("%s: %s; %s", self.name, error, then)
 
     def log_ignored(self, error: DecodeError) -> None:
         """Log something that the server sent and the cache ignores; as a warning at most once in a while."""

@@ -44,7 +44,11 @@ class ObjectTransformer(Generic[T]):
     namespace: str = ""
 
     def process(self, obj: T) -> T | BadObject | None:
-        """Check and transform one object; None if it is of another namespace."""
+        """Check and transform one object; None if it is of another namespace.
+
+        Raises:
+            DecodeError: The object has no key.
+        """
         if not isinstance(obj, self.kind):
             return self._invalid(obj)
         name = obj.name
@@ -71,8 +75,8 @@ class ObjectTransformer(Generic[T]):
     def _find_problem(self, result: object, obj: T) -> str:
         if not isinstance(result, self.kind):
             return f"it must return a {self.kind.__name__}, not a {type(result).__name__}"
-        if key_of(result) != key_of(obj) or result.resource_version != obj.resource_version:
-            return "it must not change namespace, name or resourceVersion"
+        if (key_of(result), result.uid, result.resource_version) != (key_of(obj), obj.uid, obj.resource_version):
+            return "it must not change namespace, name, uid or resourceVersion"
         return ""
 
     def _failed(self, obj: T, problem: str, cause: Exception | None = None) -> BadObject:
@@ -84,7 +88,7 @@ class ObjectTransformer(Generic[T]):
 
     def _invalid(self, obj: object) -> BadObject | None:
         """Report an object that is not what was requested; one of another namespace is ignored."""
-        wanted, key, version = self.kind.__name__, "", ""
+        wanted, key = self.kind.__name__, ""
         is_other_namespace = False
         if not isinstance(obj, self.kind):
             problem = f"expected a {wanted}, received a {type(obj).__name__}"
@@ -100,13 +104,14 @@ class ObjectTransformer(Generic[T]):
         error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
             key = within(key_of(obj), self.namespace) if is_path_segment(obj.name) else ""
-            version = obj.resource_version
             self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted, key=key))
         else:
             self.on_undecodable(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
         if is_other_namespace:
             return None
-        return BadObject(key, QuarantineReason.UNDECODABLE, error, version)
+        if not isinstance(obj, KubernetesObject) or not key:
+            raise error
+        return BadObject(key, QuarantineReason.UNDECODABLE, error, obj.resource_version)
 
     def report_unknown_type(self, event_type: str, obj: T) -> BadObject:
         """Report an event of an unknown type."""
@@ -145,7 +150,7 @@ class ListCollector(Generic[T]):
     objects: dict[str, T] = attrs.field(factory=dict, init=False)
     """The objects of a watch-list, by key."""
     bad: dict[str, BadObject] = attrs.field(factory=dict, init=False)
-    """The objects that exist and cannot be taken, by key; an empty key stands for objects without one."""
+    """The objects that exist and cannot be taken, by key."""
 
     def clear(self) -> None:
         """Forget the last list; what the sink has taken of it is not changed."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, Generic, TypeVar, final
 
 import attrs
 import trio
 
 from ...client import WatchEvent
-from ...errors import DecodeError
+from ...errors import DecodeError, UnexpectedResponseError
 from ...models import KubernetesObject
 from ._list_watch import EventSource
 from ._transform import ListCollector
@@ -53,7 +54,7 @@ class WatchList(Generic[T]):
 
 async def read_watch_list(
     source: EventSource[T], collector: ListCollector[T], on_events: Callable[[int], None]
-) -> WatchList[T] | None:
+) -> WatchList[T]:
     """Read a watch-list up to its end bookmark.
 
     Args:
@@ -61,16 +62,14 @@ async def read_watch_list(
         collector: Checks, transforms and keeps each object; the source adds undecodable events to it itself.
         on_events: Called with the number of events in each batch.
 
-    Returns:
-        The list, or None when a deadline has passed.
-
     Raises:
-        trio.EndOfChannel: The server has ended the watch before the end bookmark.
+        UnexpectedResponseError: A deadline has passed, or the server has ended the watch before the end bookmark.
         DecodeError: An event has an unknown type.
     """
+    began_at = trio.current_time()
     objects = collector.objects
     end_deadline = math.inf
-    with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as scope:
+    with suppress(trio.EndOfChannel), trio.CancelScope(deadline=began_at + FIRST_EVENT_PATIENCE) as scope:
         while True:
             batch = await source.receive_batch()
             on_events(len(batch))
@@ -94,4 +93,5 @@ async def read_watch_list(
                     raise DecodeError(f"a watch-list contains an event of unknown type {kind!r}")
             if has_objects:
                 scope.deadline = min(end_deadline, now + NEXT_EVENT_PATIENCE)
-    return None
+    text = f"a watch-list was incomplete after {trio.current_time() - began_at:.0f} s"
+    raise UnexpectedResponseError(text, code=200)

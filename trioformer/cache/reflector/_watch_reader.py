@@ -23,10 +23,6 @@ from ._transform import ObjectTransformer
 
 T = TypeVar("T", bound=KubernetesObject)
 
-UNKNOWN_LIST_PERIOD = 600.0
-"""The least seconds between two lists that are requested because of events without a key."""
-MAX_UNKNOWN_LIST_PERIOD = 4 * 3600.0
-"""The most seconds between them."""
 DEADLINE_STEP = 1.0
 """Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
 CHECK_DELAY = 5.0
@@ -49,46 +45,6 @@ class Position:
 
     A watch from no specific version begins with all objects, not in the order of their versions.
     """
-
-
-@final
-@attrs.define(eq=False)
-class ListRequest:
-    """When to list again because of events without a key.
-
-    Such an event is about an object that only a list can name, if anything can.
-    So the first one ends the watch, and later ones at most once in a period that doubles, since there may be one for
-    each change of the same object.
-    """
-
-    _period: float = attrs.field(default=UNKNOWN_LIST_PERIOD, init=False)
-    _allowed_at: float = attrs.field(default=-math.inf, init=False)
-    _due_at: float = attrs.field(default=math.inf, init=False)
-    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
-    """The scope of the open watch, which :meth:`open` replaces."""
-
-    def open(self, *, is_list: bool) -> trio.CancelScope:
-        """Return the scope of another watch, which ends when a list is due; a watch-list is one."""
-        self.scope = trio.CancelScope(deadline=math.inf if is_list else self._due_at)
-        return self.scope
-
-    def request(self) -> None:
-        """Request a list, now or when the period since the last one is over."""
-        now = trio.current_time()
-        self._due_at = max(now, self._allowed_at)
-        if self._due_at <= now:
-            self.scope.cancel()
-        else:
-            self.scope.deadline = self._due_at
-
-    def record_list(self) -> None:
-        """Record that a list has been received."""
-        if self._due_at == math.inf:
-            return
-        now = trio.current_time()
-        is_quiet = now >= self._allowed_at + self._period
-        self._period = UNKNOWN_LIST_PERIOD if is_quiet else min(2 * self._period, MAX_UNKNOWN_LIST_PERIOD)
-        self._allowed_at, self._due_at = now + self._period, math.inf
 
 
 @final
@@ -159,7 +115,7 @@ class WatchReader(Generic[T]):
 
     def write_bad(self, kind: str, bad: BadObject) -> None:
         """Write an event whose object cannot be taken; the watch continues after it like after any other."""
-        if kind == "DELETED" and bad.key:
+        if kind == "DELETED":
             self._sink.delete_key(bad.key, bad.resource_version)
         else:
             self._sink.quarantine(bad)
@@ -263,7 +219,7 @@ class VersionCheck(Generic[T]):
             try:
                 await self._source.check(resource_version=self._version)
             except REQUEST_ERRORS as error:
-                if outcome_of(error) in (Outcome.EXPIRED, Outcome.TOO_LARGE):
+                if outcome_of(error) is Outcome.UNAVAILABLE:
                     self._facts.check_at = math.inf
                     raise
                 logger.debug("%s: the version of a resumed watch could not be checked: %s", self._status.name, error)

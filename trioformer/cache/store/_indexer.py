@@ -26,8 +26,6 @@ IndexFunc: TypeAlias = Callable[[T], Iterable[str]]
 NAMESPACE_INDEX = "namespace"
 """The name of the index that every cache has; its values are the namespaces."""
 
-_Buckets: TypeAlias = dict[str, dict[str, None]]
-
 
 def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
     namespace = obj.namespace
@@ -36,17 +34,78 @@ def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
 
 @final
 @attrs.define(eq=False)
+class _Index(Generic[T]):
+    """The keys by the values of one index function.
+
+    The values of each object are kept: a function that depends on more than the object would return others later.
+    """
+
+    name: str
+    function: IndexFunc[T]
+    buckets: dict[str, dict[str, None]] = attrs.field(factory=dict, init=False)
+    """The keys of each value."""
+    values: dict[str, tuple[str, ...]] = attrs.field(factory=dict, init=False)
+    """The values of each key that has any; empty in the namespace index, whose keys say it."""
+
+    def values_for(self, obj: T) -> tuple[str, ...]:
+        """Call the index function.
+
+        Raises:
+            IndexerError: It failed.
+        """
+        return _index_values(self.name, self.function, obj)
+
+    def values_of(self, key: str) -> tuple[str, ...]:
+        """Return the values under which a key is indexed."""
+        if self.name != NAMESPACE_INDEX:
+            return self.values.get(key, ())
+        namespace = key.rpartition("/")[0]
+        return (namespace,) if key in self.buckets.get(namespace, ()) else ()
+
+    def move(self, key: str, after: tuple[str, ...]) -> None:
+        """Index a key under these values instead of those that it has."""
+        before = self.values_of(key)
+        if before == after:
+            return
+        for value in before:
+            if value not in after and (bucket := self.buckets.get(value)) is not None:
+                bucket.pop(key, None)
+                if not bucket:
+                    del self.buckets[value]
+        for value in after:
+            self.buckets.setdefault(value, {})[key] = None
+        if self.name == NAMESPACE_INDEX:
+            return
+        if after:
+            self.values[key] = after
+        else:
+            del self.values[key]
+
+    def add_all(self, items: Mapping[str, T]) -> list[tuple[T, IndexerError]]:
+        """Index objects; return those on which the function fails, each with its error."""
+        failed: list[tuple[T, IndexerError]] = []
+        for key, obj in items.items():
+            try:
+                self.move(key, self.values_for(obj))
+            except IndexerError as error:
+                failed.append((obj, error))
+        return failed
+
+
+@final
+@attrs.define(eq=False)
 class Staged(Generic[T]):
     """The next content of an indexer, built while the current content is still in use."""
 
     items: dict[str, T] = attrs.field(factory=dict)
-    indices: dict[str, _Buckets] = attrs.field(factory=dict)
+    indices: dict[str, _Index[T]] = attrs.field(factory=dict)
 
     async def release(self) -> None:
         """Drop the content in slices: freeing 100,000 objects in one step would block the event loop for 70 ms."""
         await drain(self.items)
-        for buckets in self.indices.values():
-            for bucket in buckets.values():
+        for index in self.indices.values():
+            await drain(index.values)
+            for bucket in index.buckets.values():
                 await drain(bucket)
 
 
@@ -72,29 +131,20 @@ class Indexer(Generic[T]):
     """
 
     _items: dict[str, T]
-    _functions: dict[str, IndexFunc[T]]
-    _indices: dict[str, _Buckets]
-    _resource_version: str
+    _indices: dict[str, _Index[T]]
 
     def __init__(self, indexers: Mapping[str, IndexFunc[T]] | None = None) -> None:
         self._items = {}
-        self._functions = {NAMESPACE_INDEX: _by_namespace}
-        self._indices = {NAMESPACE_INDEX: {}}
-        self._resource_version = ""
+        self._indices = {NAMESPACE_INDEX: _Index(NAMESPACE_INDEX, _by_namespace)}
         self.add_indexers(indexers or {})
 
     def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def resource_version(self) -> str:
-        """The newest resourceVersion that the indexer has reached; empty before the first list."""
-        return self._resource_version
-
-    @property
     def index_names(self) -> tuple[str, ...]:
         """The names of the indices."""
-        return tuple(self._functions)
+        return tuple(self._indices)
 
     # --- reading ---
 
@@ -135,9 +185,9 @@ class Indexer(Generic[T]):
         """
         return tuple(self._buckets(index))
 
-    def _buckets(self, index: str) -> _Buckets:
+    def _buckets(self, index: str) -> dict[str, dict[str, None]]:
         try:
-            return self._indices[index]
+            return self._indices[index].buckets
         except KeyError:
             raise IndexerError(f"no index {index!r}; the indices are {', '.join(sorted(self._indices))}") from None
 
@@ -147,32 +197,31 @@ class Indexer(Generic[T]):
         """Add index functions, and index the stored objects.
 
         An object that a function fails on stays stored, and is not in that index.
+        The same function under the same name again changes nothing.
 
         Returns:
             These objects, each with its error.
 
         Raises:
-            IndexerError: A name is in use, or a function failed on each of several objects; no index is added then.
+            IndexerError: Another function has the name, or a function failed on each of several objects; no index is
+                added then.
             TypeError: ``indexers`` is not a mapping of functions.
         """
         given: object = indexers
         if not isinstance(given, Mapping) or not all(map(callable, given.values())):
             raise TypeError("indexers must be a mapping of names to functions, such as {'by-node': field_index(...)}")
-        existing = sorted(name for name in indexers if name in self._functions)
-        if existing:
-            raise IndexerError(f"index {existing[0]!r} already exists; choose another name")
+        added = {name: _Index(name, function) for name, function in indexers.items() if name not in self._indices}
+        for name in sorted(indexers.keys() - added):
+            if self._indices[name].function != indexers[name]:
+                raise IndexerError(f"index {name!r} already exists with another function; choose another name")
         failed: list[tuple[T, IndexerError]] = []
-        built = {name: self._build_index(name, function, failed) for name, function in indexers.items()}
-        self._indices.update(built)
-        self._functions.update(indexers)
+        for index in added.values():
+            errors = index.add_all(self._items)
+            if len(errors) == len(self._items) > 1:
+                raise errors[0][1]
+            failed += errors
+        self._indices.update(added)
         return failed
-
-    def _build_index(self, name: str, function: IndexFunc[T], failed: list[tuple[T, IndexerError]]) -> _Buckets:
-        buckets, errors = _index_all(name, function, self._items)
-        if len(errors) == len(self._items) > 1:
-            raise errors[0][1]
-        failed += errors
-        return buckets
 
     def put(self, key: str, obj: T) -> None:
         """Store an object, in place of the one under its key if there is one.
@@ -180,60 +229,18 @@ class Indexer(Generic[T]):
         Raises:
             IndexerError: An index function failed; the indexer is unchanged.
         """
-        old = self._items.get(key)
-        nothing: tuple[str, ...] = ()
-        if old is None:
-            moved = [(name, nothing, _index_values(name, function, obj)) for name, function in self._functions.items()]
-        elif len(self._functions) == 1:
-            # The namespace is part of the key: an update cannot move it.
-            moved = []
-        else:
-            try:
-                moved = [
-                    (name, _index_values(name, function, old), _index_values(name, function, obj))
-                    for name, function in self._functions.items()
-                    if name != NAMESPACE_INDEX
-                ]
-            except IndexerError:
-                moved = [
-                    (name, self._values_of(name, function, key, old), _index_values(name, function, obj))
-                    for name, function in self._functions.items()
-                ]
+        # The namespace is part of the key: an update cannot move it.
+        if len(self._indices) > 1 or key not in self._items:
+            moved = [(index, index.values_for(obj)) for index in self._indices.values()]
+            for index, values in moved:
+                index.move(key, values)
         self._items[key] = obj
-        for name, before, after in moved:
-            if before != after:
-                self._move(name, key, before, after)
-        self._resource_version = obj.resource_version or self._resource_version
 
     def remove(self, key: str) -> None:
         """Remove the object under ``key``, if there is one."""
-        old = self._items.get(key)
-        if old is not None:
-            moved = [(name, self._values_of(name, function, key, old)) for name, function in self._functions.items()]
-            del self._items[key]
-            for name, before in moved:
-                self._move(name, key, before, ())
-
-    def _values_of(self, name: str, function: IndexFunc[T], key: str, stored: T) -> tuple[str, ...]:
-        """Return the values under which a stored object is indexed, also when the function fails on it now."""
-        try:
-            return _index_values(name, function, stored)
-        except IndexerError:
-            return tuple([value for value, bucket in self._indices[name].items() if key in bucket])
-
-    def _move(self, name: str, key: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
-        buckets = self._indices[name]
-        for value in before:
-            if value not in after and (bucket := buckets.get(value)) is not None:
-                bucket.pop(key, None)
-                if not bucket:
-                    del buckets[value]
-        for value in after:
-            buckets.setdefault(value, {})[key] = None
-
-    def advance(self, resource_version: str) -> None:
-        """Record that the indexer has reached ``resource_version`` (a bookmark, or a deletion)."""
-        self._resource_version = resource_version or self._resource_version
+        if self._items.pop(key, None) is not None:
+            for index in self._indices.values():
+                index.move(key, ())
 
     async def stage(
         self, objects: Iterable[T], marked: Container[str] = ()
@@ -251,8 +258,8 @@ class Indexer(Generic[T]):
         Returns:
             The content, and the objects that were left out, each with its error.
         """
-        staged: Staged[T] = Staged(indices={name: {} for name in self._functions})
-        functions = [(self._functions[name], name, buckets) for name, buckets in staged.indices.items()]
+        staged: Staged[T] = Staged(indices={name: _Index(name, each.function) for name, each in self._indices.items()})
+        indices = tuple(staged.indices.values())
         failed: list[tuple[T, IndexerError]] = []
         slices = Slices()
         for obj in objects:
@@ -261,13 +268,12 @@ class Indexer(Generic[T]):
                 await slices.checkpoint()
         for key, obj in staged.items.items():
             try:
-                found = [_index_values(name, function, obj) for function, name, _ in functions]
+                found = [index.values_for(obj) for index in indices]
             except IndexerError as error:
                 failed.append((obj, error))
             else:
-                for (_, _, buckets), values in zip(functions, found, strict=True):
-                    for value in values:
-                        buckets.setdefault(value, {})[key] = None
+                for index, values in zip(indices, found, strict=True):
+                    index.move(key, values)
             if slices.is_over():
                 await slices.checkpoint()
         return staged, self._keep_stored(staged, failed, marked)
@@ -281,14 +287,11 @@ class Indexer(Generic[T]):
             del staged.items[key]
             if (known := self._items.get(key)) is not None:
                 staged.items[key] = known
-                for name, buckets in staged.indices.items():
-                    for value in self._values_of(name, self._functions[name], key, known):
-                        buckets.setdefault(value, {})[key] = None
+                for name, index in staged.indices.items():
+                    index.move(key, self._indices[name].values_of(key))
         return [each for each in failed if (key := key_of(each[0])) in marked or each[0] is not self._items.get(key)]
 
-    def swap(
-        self, staged: Staged[T], resource_version: str, marked: Container[str] = ()
-    ) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
+    def swap(self, staged: Staged[T], marked: Container[str] = ()) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Replace the whole content by staged content; atomic.
 
         Returns:
@@ -298,42 +301,20 @@ class Indexer(Generic[T]):
         before = Staged(self._items, self._indices)
         failed = self._add_late_indexers(staged, marked)
         self._items, self._indices = staged.items, staged.indices
-        self._resource_version = resource_version or self._resource_version
         return before, failed
 
     def _add_late_indexers(self, staged: Staged[T], marked: Container[str]) -> list[tuple[T, IndexerError]]:
         """Index staged content by the functions that were added after it was staged."""
         failed: dict[str, tuple[T, IndexerError]] = {}
-        for name, function in self._functions.items():
-            if name in staged.indices:
-                continue
-            staged.indices[name], errors = _index_all(name, function, staged.items)
-            for obj, error in errors:
-                failed.setdefault(key_of(obj), (obj, error))
+        for name, current in self._indices.items():
+            if name not in staged.indices:
+                staged.indices[name] = index = _Index(name, current.function)
+                for obj, error in index.add_all(staged.items):
+                    failed.setdefault(key_of(obj), (obj, error))
         for key in failed:
-            for indexed in staged.indices.values():
-                for value in [value for value, bucket in indexed.items() if key in bucket]:
-                    del indexed[value][key]
-                    if not indexed[value]:
-                        del indexed[value]
+            for index in staged.indices.values():
+                index.move(key, ())
         return self._keep_stored(staged, list(failed.values()), marked)
-
-
-def _index_all(
-    name: str, function: IndexFunc[T], items: Mapping[str, T]
-) -> tuple[_Buckets, list[tuple[T, IndexerError]]]:
-    """Index objects by one function; return the buckets, and the objects that it fails on, each with its error."""
-    buckets: _Buckets = {}
-    failed: list[tuple[T, IndexerError]] = []
-    for key, obj in items.items():
-        try:
-            values = _index_values(name, function, obj)
-        except IndexerError as error:
-            failed.append((obj, error))
-        else:
-            for value in values:
-                buckets.setdefault(value, {})[key] = None
-    return buckets, failed
 
 
 def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ from typing import Generic, TypeVar, final
 
 import attrs
 
-from ..._suggestions import describe, suggest_arguments
+from ..._suggestions import suggest_arguments
 from ..._text import quoted
 from ..._util import NoPublicConstructor
-from ...client import FieldSelectorLike, LabelSelectorLike, ObjectName
+from ...client import FieldSelectorLike, LabelSelectorLike, ObjectRef
+from ...client._internal import reference_to
 from ...errors import CacheNotSyncedError, DecodeError, NotInCacheError
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
-from .._bad_objects import Quarantined
+from .._bad_objects import Quarantined, UndecodableLog
 from ._indexer import NAMESPACE_INDEX, Indexer
 from ._quarantine import Quarantine
 
@@ -45,6 +46,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     _has_synced: Callable[[], bool]
     _kind: type[T] | None = None
     _quarantine: Quarantine = attrs.field(factory=Quarantine)
+    _undecodable_log: UndecodableLog = attrs.field(
+        default=attrs.Factory(lambda self: UndecodableLog(f"a selector of the lister of {self._name}"), True),
+        init=False,
+    )
 
     def __repr__(self) -> str:
         return f"<Lister of {self._name}: {len(self._indexer)} objects{'' if self._has_synced() else ', not synced'}>"
@@ -57,15 +62,15 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             )
         return self._indexer
 
-    def get(self, name: str | ObjectName, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
+    def get(self, name: str | ObjectRef | T, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
         """Return the object of that name, or None; cluster-scoped kinds take no namespace.
 
         ``lister.get(request)`` in a reconcile returns the request's object, and ``lister.get(obj)`` the cached state of
         an object, whatever its uid; :meth:`Api.get <trioformer.client.Api.get>` is written in the same way.
 
         Args:
-            name: The object's name; without ``namespace`` also its key, ``namespace/name``; or what has a name and a
-                namespace: a request of a controller, or an object.
+            name: The object's name; without ``namespace`` also its key, ``namespace/name``; an
+                :class:`~trioformer.client.ObjectRef`, such as a controller's request; or an object of the kind.
             namespace: The object's namespace.
             allow_stale: Return the stored state of an object that is in quarantine.
 
@@ -73,14 +78,20 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
             ValueError: The kind is namespaced and there is no namespace, or the other way round: the result would be
                 None, as for an object that was deleted; or ``namespace`` is not that of ``name``.
-            TypeError: The name is neither a string nor has a name and a namespace.
+            TypeError: The name is none of these, or an object of another kind.
         """
         if not isinstance(name, str):
-            name, namespace = _located(name, namespace, self._kind)
+            name, namespace = self._located(name, namespace)
         obj = self._read(f"{namespace}/{name}" if namespace else name, allow_stale=allow_stale)
         if obj is None:
             _check_name(name, namespace, self._kind)
         return obj
+
+    def _located(self, target: ObjectRef | T, namespace: str | None) -> tuple[str, str | None]:
+        ref = reference_to(target, None if self._kind is None else resource_of(self._kind), reader="lister")
+        if ref.namespace and namespace and ref.namespace != namespace:
+            raise ValueError(f"{target!r} is not in namespace {quoted(namespace)}")
+        return ref.name, ref.namespace or namespace
 
     def _read(self, key: str, *, allow_stale: bool = False) -> T | None:
         obj = self._synced_indexer().get(key)
@@ -111,7 +122,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             TypeError: The key is not a string.
         """
         if isinstance(key, str):
-            if self._synced_indexer().get(key) is not None or (key in self._quarantine.entries and key != ""):
+            if self._synced_indexer().get(key) is not None or key in self._quarantine.entries:
                 return True
             if not key:
                 return False
@@ -119,11 +130,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return False
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return the objects whose newest state the cache cannot take, by key; a new mapping.
-
-        Objects whose key is not known either are one entry, under the empty key, or under ``namespace/`` if the cache
-        is made of several namespaces.
-        """
+        """Return the objects whose newest state the cache cannot take, by key; a new mapping."""
         self._synced_indexer()
         return dict(self._quarantine.entries)
 
@@ -144,7 +151,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the objects whose labels and fields match, by the rules of the API server.
 
         ``metadata.name=…`` and ``metadata.namespace=…`` are looked up, other selectors are compared with each object.
-        An object is left out, and is in quarantine, if what a selector reads of it does not decode.
+        An object is left out, and logged, if a field that a selector reads does not decode.
 
         Args:
             label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
@@ -155,8 +162,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         Raises:
             SelectorError: A selector does not parse, or the kind cannot be selected by one of the fields, whatever the
                 cache holds.
+            ValueError: The namespace is empty, or the kind is cluster-scoped: the result would always be empty.
         """
         indexer = self._synced_indexer()
+        _check_namespace(namespace, self._kind)
         labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
         objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
         return objects if labels.is_empty else self._matching(objects, lambda obj: labels.matches(obj.metadata.labels))
@@ -175,7 +184,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._matching(objects, lambda obj: fields.matches(functools.partial(supported.read, obj)))
 
     def _matching(self, objects: tuple[T, ...], matches: Callable[[T], bool]) -> tuple[T, ...]:
-        """Return the objects that match; one that does not decode is left out and put in quarantine."""
+        """Return the objects that match; one that does not decode is left out and logged."""
         try:
             return tuple([obj for obj in objects if matches(obj)])
         except DecodeError:
@@ -185,7 +194,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         try:
             return matches(obj)
         except DecodeError as error:
-            self._quarantine.add_unless_good(obj, error, f"a selector of the lister of {self._name}", is_newest=True)
+            self._undecodable_log.warn(obj, error)
             return False
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
@@ -193,7 +202,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             IndexerError: The index does not exist.
+            ValueError: It is the index ``namespace``, and no object of the kind can have the value.
         """
+        if index == NAMESPACE_INDEX:
+            _check_namespace(value, self._kind)
         return self._synced_indexer().by_index(index, value)
 
     def index_keys(self, index: str, value: str) -> tuple[str, ...]:
@@ -201,7 +213,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             IndexerError: The index does not exist.
+            ValueError: It is the index ``namespace``, and no object of the kind can have the value.
         """
+        if index == NAMESPACE_INDEX:
+            _check_namespace(value, self._kind)
         return self._synced_indexer().index_keys(index, value)
 
     def index_values(self, index: str) -> tuple[str, ...]:
@@ -211,11 +226,6 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             IndexerError: The index does not exist.
         """
         return self._synced_indexer().index_values(index)
-
-    @property
-    def resource_version(self) -> str:
-        """The newest resourceVersion that the cache has reached."""
-        return self._synced_indexer().resource_version
 
 
 def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
@@ -236,18 +246,16 @@ def _kind_in(indexer: Indexer[T]) -> type[T] | None:
     return next((type(obj) for obj in indexer.snapshot()), None)
 
 
-def _located(target: ObjectName, namespace: str | None, kind: type[KubernetesObject] | None) -> tuple[str, str | None]:
-    """Return the name and namespace of a request or an object."""
-    if isinstance(target, KubernetesObject) and kind is not None and target.kind != resource_of(kind).kind:
-        raise TypeError(f"this is the lister of {resource_of(kind).kind}, and {target!r} is not one")
-    try:
-        name, own = target.name, target.namespace
-    except AttributeError:
-        hint = "pass a string, an object, or a request of a controller"
-        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}") from None
-    if own and namespace and own != namespace:
-        raise ValueError(f"{target!r} is not in namespace {quoted(namespace)}")
-    return name, own or namespace
+def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None) -> None:
+    """Check a namespace whose objects are listed; the result would be silently empty.
+
+    Raises:
+        ValueError: It is empty, or the kind is cluster-scoped.
+    """
+    if namespace == "":
+        raise ValueError("a namespace must not be empty; pass None for all namespaces")
+    if namespace is not None and kind is not None and not resource_of(kind).namespaced:
+        raise ValueError(f"{resource_of(kind)} are not namespaced; omit the namespace {quoted(namespace)}")
 
 
 # --- names and keys that no object of a kind can have: a lister would find nothing, as for a deleted object ---

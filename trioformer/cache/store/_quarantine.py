@@ -7,7 +7,6 @@ A read of the key raises :class:`~trioformer.errors.QuarantinedError` instead of
 
 A good state, a deletion, or a list that lacks the key removes the mark: the object is tried again whenever it changes,
 and with every list.
-Objects whose key is not known either are one entry under the empty key.
 """
 
 from __future__ import annotations
@@ -15,30 +14,41 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, final
+from collections.abc import Container, Mapping
+from typing import Final, final
 
 import attrs
 import trio
 
 from ..._text import one_line, quoted
-from ...errors import DecodeError, QuarantinedError
-from ...models import KubernetesObject, key_of
-from ...models._internal import find_undecodable
+from ..._util import LogLimit, Slices
+from ...errors import QuarantinedError
 from .._bad_objects import MAX_KEY, MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
 
 logger = logging.getLogger("trioformer.cache")
 
-MAX_REMEMBERED = 1_000
-"""How many marks and warnings about listeners are remembered, so as not to repeat them."""
-WARNING_PERIOD = 600.0
-"""Seconds after which a warning that is still true is repeated."""
+MAX_LINES: Final = 5
+"""How many objects of one list, or of a minute of changes, are logged, each in a line; the others are counted."""
+LOG_PERIOD: Final = 60.0
+"""Seconds of changes that are logged together: a tenant may change an object often."""
+
+
+@final
+@attrs.define
+class StagedQuarantine:
+    """The next content of a quarantine, built while the current content is still in use."""
+
+    entries: dict[str, Quarantined] = attrs.field(factory=dict)
+    new: list[Quarantined] = attrs.field(factory=list)
+    """The first few that are to be logged."""
+    count: int = 0
+    """How many are to be logged."""
 
 
 @final
 @attrs.define(eq=False)
 class Quarantine:
-    """The objects in quarantine, by key; written by the process loop, and by listeners through the informer.
+    """The objects in quarantine, by key; written by the process loop.
 
     Args:
         name: What is cached, for the log.
@@ -46,11 +56,8 @@ class Quarantine:
 
     name: str = ""
     entries: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
-    """By key, in the order in which they came."""
-    before: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
-    """By key, the marks of listeners that ended when another state came that does not decode."""
-    _warned: dict[tuple[str, str], tuple[str, float]] = attrs.field(factory=dict, init=False)
-    """The text and the time of the last warning, by listener and key."""
+    """By key."""
+    _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(LOG_PERIOD, lines=MAX_LINES), init=False)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -63,88 +70,59 @@ class Quarantine:
     def add(self, bad: BadObject, *, is_stored: bool) -> None:
         """Mark a key, or renew its mark."""
         known = self.entries.get(bad.key)
-        if known is not None and known.reason is QuarantineReason.LISTENER_FAILED:
-            # The same state: a good copy of it would not be tried again, and must not remove the mark.
-            is_same = known.resource_version == bad.resource_version != ""
-            if is_same:
-                return
-        known = known or self.before.pop(bad.key, None)
-        error = one_line(str(bad.error))
-        since = trio.current_time() if known is None else known.since
-        self.entries[bad.key] = Quarantined(bad.key, bad.reason, since, error, is_stored, bad.resource_version)
-        if known is None or (known.reason, known.error) != (bad.reason, error):
-            what = one_line(bad.key, longest=MAX_KEY) or "an object without a key"
-            # Never its bytes: they may be those of a secret.
-            logger.warning("%s: %s is in quarantine until it changes: %s", self.name, what, error)
-
-    def clear(self, obj: KubernetesObject) -> None:
-        """Remove the mark of an object, since the cache has taken this state of it.
-
-        The mark of a listener stays until another state arrives: nobody has tried this one again.
-        If that does not decode either, the listener will say so, and renew the mark.
-        """
-        key = key_of(obj)
-        known = self.entries.get(key) or self.before.get(key)
-        if known is None:
-            return
-        if known.reason is not QuarantineReason.LISTENER_FAILED:
-            del self.entries[key]
-        elif not (known.resource_version == obj.resource_version != ""):
-            self.discard(key)
-            if find_undecodable(obj) is not None:
-                self.before[key] = known
-                forget_oldest(self.before)
-
-    def add_unless_good(self, obj: KubernetesObject, error: Exception, listener: str, *, is_newest: bool) -> None:
-        """Mark an object that a listener has failed on, if the error is one of its newest state; otherwise, log it."""
-        key = key_of(obj)
-        if key in self.entries:
-            return
-        found = find_undecodable(obj) if is_newest and isinstance(error, DecodeError) else None
-        if found is None:
-            self._warn(listener, key, error)
-        else:
-            self.add(BadObject(key, QuarantineReason.LISTENER_FAILED, found, obj.resource_version), is_stored=True)
-
-    def _warn(self, listener: str, key: str, error: Exception) -> None:
-        """Log that a listener has failed on an object that is not put in quarantine; not with every event."""
-        text, now = one_line(str(error)), trio.current_time()
-        before, at = self._warned.pop((listener, key), ("", 0.0))
-        is_known = before == text and now - at < WARNING_PERIOD
-        self._warned[listener, key] = (text, at if is_known else now)
-        forget_oldest(self._warned)
-        if not is_known:
-            shown = one_line(key, longest=MAX_KEY)
-            logger.warning("%s failed on %s, which is not put in quarantine: %s", listener, shown, text)
+        entry = self.entries[bad.key] = _entry_of(bad, known, is_stored=is_stored)
+        if _is_new(entry, known) and (count := self._log_limit.count(None)):
+            self._log(entry, f" ({count - 1} more since the last such line)" if count > 1 else "")
 
     def discard(self, key: str) -> None:
-        """Remove the mark of a key, since the object is gone."""
+        """Remove the mark of a key: its newest state is in the cache, or the object is gone."""
         self.entries.pop(key, None)
-        self.before.pop(key, None)
 
-    def renew(
-        self,
-        namespace: str,
-        bad: Mapping[str, BadObject],
-        listed: Mapping[str, KubernetesObject],
-        stored: Callable[[str], KubernetesObject | None],
-    ) -> None:
-        """Renew the marks of a namespace after a list of it has been stored.
+    async def stage(self, namespace: str, bad: Mapping[str, BadObject], stored: Container[str]) -> StagedQuarantine:
+        """Build the marks that follow a list, in slices of about a millisecond.
 
         Args:
             namespace: The listed namespace; empty for all.
-            bad: The objects of the list that the cache could not take.
-            listed: All objects of the list that could be decoded and transformed.
-            stored: Returns the state in the cache.
+            bad: The objects of the list that the cache cannot take, by key.
+            stored: The keys of which the cache will have a state.
         """
-        prefix = f"{namespace}/" if namespace else ""
-        for key in [key for key in (*self.entries, *self.before) if key.startswith(prefix) and key not in bad]:
-            if (obj := listed.get(key)) is None:
-                self.discard(key)
-            else:
-                self.clear(obj)
-        for each in bad.values():
-            self.add(each, is_stored=stored(each.key) is not None)
+        staged = StagedQuarantine()
+        slices = Slices()
+        if namespace:
+            for key, entry in tuple(self.entries.items()):
+                if not key.startswith(f"{namespace}/"):
+                    staged.entries[key] = entry
+                if slices.is_over():
+                    await slices.checkpoint()
+        for key, each in bad.items():
+            known = self.entries.get(key)
+            entry = staged.entries[key] = _entry_of(each, known, is_stored=key in stored)
+            if _is_new(entry, known):
+                staged.count += 1
+                if staged.count <= MAX_LINES:
+                    staged.new.append(entry)
+            if slices.is_over():
+                await slices.checkpoint()
+        return staged
+
+    def swap(self, staged: StagedQuarantine) -> dict[str, Quarantined]:
+        """Replace all marks by staged ones, and log the first of those that are new; atomic.
+
+        Returns:
+            The previous marks, which the caller frees in slices.
+        """
+        before, self.entries = self.entries, staged.entries
+        for entry in staged.new:
+            self._log(entry)
+        if staged.count > len(staged.new):
+            more = staged.count - len(staged.new)
+            logger.warning("%s: %d more objects of this list are in quarantine until they change", self.name, more)
+        return before
+
+    def _log(self, entry: Quarantined, others: str = "") -> None:
+        # Never its bytes: they may be those of a secret.
+        key = one_line(entry.key, longest=MAX_KEY)
+        logger.warning("%s: %s is in quarantine until it changes: %s%s", self.name, key, entry.error, others)
 
     def log_at_sync(self) -> None:
         """Log what a cache that has just synced lacks."""
@@ -166,12 +144,7 @@ class Quarantine:
     def error_for(self, key: str) -> QuarantinedError:
         """Make the error for reading a key that is in quarantine."""
         entry = self.entries[key]
-        if entry.reason is QuarantineReason.LISTENER_FAILED:
-            hint = "this state is in the cache (allow_stale=True)"
-        elif entry.is_stored:
-            hint = "an earlier state is in the cache (allow_stale=True)"
-        else:
-            hint = "no earlier state is known"
+        hint = "an earlier state is in the cache (allow_stale=True)" if entry.is_stored else "no earlier state is known"
         shown = quoted(key, longest=MAX_KEY)
         return QuarantinedError(
             f"{self.name} {shown} exists, but its newest state is in quarantine ({entry.reason}): {entry.error}; "
@@ -182,7 +155,11 @@ class Quarantine:
         )
 
 
-def forget_oldest(remembered: dict[Any, Any]) -> None:
-    """Keep a dict within its bound."""
-    if len(remembered) > MAX_REMEMBERED:
-        del remembered[next(iter(remembered))]
+def _entry_of(bad: BadObject, known: Quarantined | None, *, is_stored: bool) -> Quarantined:
+    since = trio.current_time() if known is None else known.since
+    return Quarantined(bad.key, bad.reason, since, one_line(str(bad.error)), is_stored, bad.resource_version)
+
+
+def _is_new(entry: Quarantined, known: Quarantined | None) -> bool:
+    """Whether an object is to be logged: it was good before, or it is bad for another reason."""
+    return known is None or (known.reason, known.error) != (entry.reason, entry.error)
