@@ -44,7 +44,7 @@ assert _found.loader is not None
 _found.loader.exec_module(pods)
 
 READ = 65_536
-"""Bytes that httpcore reads in one call."""
+"""Bytes that a connection reads in one call."""
 OPENING = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
 SERVER = ClusterConfig(server="http://server")
 

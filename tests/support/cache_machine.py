@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import ClassVar, Literal, Protocol
@@ -41,15 +41,15 @@ STALLED_RECOVERY_TIME = 750.0
 UNLIMITED = 1_000_000_000
 
 
-BAD: Mapping[str, QuarantineReason] = {
+BAD: Mapping[str, QuarantineReason | None] = {
     "wire": QuarantineReason.UNDECODABLE,
     "transform": QuarantineReason.TRANSFORM_FAILED,
     "transform that decodes": QuarantineReason.UNDECODABLE,
     "index": QuarantineReason.INDEX_FAILED,
     "index that decodes": QuarantineReason.UNDECODABLE,
-    "handler": QuarantineReason.LISTENER_FAILED,
+    "handler": None,
 }
-"""What fails on an object whose label ``bad`` is this, and the reason for which it is in quarantine."""
+"""What fails on an object whose label ``bad`` is this, and why it is in quarantine; None if it is not."""
 
 
 def fail_on(what: str, pod: Pod) -> None:
@@ -111,6 +111,33 @@ class Setting:
     max_silence: float = 90.0
     internal_error_retry: float = 0.0
     resync_period: float = 0.0
+    changes_in_a_row: int = 200
+    """How many changes the process loop applies before the listeners get a turn."""
+
+
+@attrs.define(eq=False)
+class History:
+    """Every state that the objects of a namespace had, and how far the cache has come.
+
+    A state is the version of each object by its key.
+    """
+
+    states: list[dict[str, str]] = attrs.field(factory=lambda: [{}])
+    reached: int = 0
+
+    def record(self, key: str, version: str | None) -> None:
+        """Record a change; a deleted object has no version."""
+        state = {**self.states[-1], key: version or ""}
+        self.states.append({each: known for each, known in state.items() if known})
+
+    def check(self, cache: Mapping[str, str], bad: Collection[str]) -> None:
+        """Check that the cache, apart from keys in quarantine, has the last state that it had, or a later one."""
+        wanted = {key: version for key, version in cache.items() if key not in bad}
+        for number in range(self.reached, len(self.states)):
+            if wanted == {key: version for key, version in self.states[number].items() if key not in bad}:
+                self.reached = number
+                return
+        raise AssertionError(f"{wanted} is no state after {self.states[self.reached :]}")
 
 
 @attrs.define(eq=False)
@@ -134,6 +161,10 @@ class World:
     joined: int = 0
     """How many listeners were added so far."""
     serial: int = 0
+    histories: dict[str, History] = attrs.field(factory=dict)
+    """The history of each namespace; empty if the cache is not compared with it."""
+    lists: int = 0
+    """How many lists the informer had received at the last check."""
 
     def touch(self, namespace: str, name: str, color: str = "red") -> None:
         """Create an object, or change it if it exists."""
@@ -143,11 +174,27 @@ class World:
             self.server.patch(Pod, name, {"metadata": {"labels": labels}}, namespace=namespace)
         else:
             self.server.create(Pod(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels)))
+        self.record(namespace, name)
 
     def delete(self, namespace: str, name: str) -> None:
         """Delete an object if it exists."""
         if self.has(namespace, name):
             self.server.delete(Pod, name, namespace=namespace)
+            self.record(namespace, name)
+
+    def record(self, namespace: str, name: str) -> None:
+        """Record a change of an object in the history."""
+        if self.histories:
+            has = self.has(namespace, name)
+            version = self.server.get(Pod, name, namespace=namespace).resource_version if has else None
+            self.histories[namespace].record(f"{namespace}/{name}", version)
+
+    def compare_with_history(self) -> None:
+        """Check that the cache passes through the states of the server, in their order."""
+        indexer, bad = self.informer._indexer, self.informer._quarantine.entries
+        for namespace, history in self.histories.items():
+            cached = indexer.by_index("namespace", namespace)
+            history.check({key_of(pod): pod.resource_version for pod in cached}, bad)
 
     def has(self, namespace: str, name: str) -> bool:
         try:
@@ -171,9 +218,10 @@ class World:
             buffer_size=step.buffer_size,
             accepts=is_red if step.way == "filter" else None,
             marked=self.setting.marked,
+            on_notification=self.compare_with_history,
         )
         self.listeners.append(listener)
-        # A handler with "raise" that overflows, or with "block" that runs out of patience, would end the informer.
+        # A handler that runs out of patience would end the informer.
         patience = step.patience if step.way == "subscription" else self.patience
         if step.way == "subscription":
             self.nursery.start_soon(listener.run_subscription, self.informer, patience, name=listener.name)
@@ -213,7 +261,9 @@ class World:
         truth = {key_of(pod): pod for pod in self.server.list(Pod)}
         cache = {key_of(pod): pod for pod in informer.lister}
         bad = {
-            key: BAD[what.replace("-", " ")] for key, pod in truth.items() if (what := pod.metadata.labels.get("bad"))
+            key: reason
+            for key, pod in truth.items()
+            if (reason := BAD.get(pod.metadata.labels.get("bad", "").replace("-", " ")))
         }
         assert {key: each.reason for key, each in informer.lister.quarantined().items()} == bad
         good = truth.keys() - bad.keys()
@@ -230,8 +280,11 @@ class World:
         for key in truth:
             self._check_reads(key, is_bad=key in bad, stored=cache.get(key))
         self._check_informer()
+        lists = sum(each.lists for each in informer.statistics().reflectors.values())
+        was_listed, self.lists = lists != self.lists, lists
         for listener in self.listeners:
             if listener.is_active:
+                listener.check_order(was_listed=was_listed)
                 wanted = {key: state for key, state in states.items() if not listener.accepts or is_red(cache[key])}
                 assert _states(listener.view) == wanted, f"{listener.name}: {', '.join(listener.log[-8:])}"
                 for key, pod in listener.view.items():
@@ -437,6 +490,7 @@ class Spoil:
         world.server.patch(
             Pod, self.name, {"metadata": {"labels": {"bad": bad}}, "spec": spec}, namespace=self.namespace
         )
+        world.record(self.namespace, self.name)
 
 
 @attrs.frozen

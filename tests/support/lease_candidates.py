@@ -17,7 +17,7 @@ from trioformer.leaderelection._leadership import LeaderElectionOptions, Leaders
 from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
 from trioformer.testing import APIServer
-from trioformer.transport._credentials import Credential
+from trioformer.transport.auth._credentials import Credential
 
 NAME = "the-lease"
 NAMESPACE = "default"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import cast
 
 import attrs
 import trio
 
 from tests.support.scripted_http import complete
 from trioformer._secret import Secret
-from trioformer.transport._credentials import Credential
-from trioformer.transport._health import ServerHealth
-from trioformer.transport._probe_connection import HTTPProbeConnection
+from trioformer.transport.auth._credentials import Credential
+from trioformer.transport.http._messages import Headers
+from trioformer.transport.http._network import Network
+from trioformer.transport.http._pool import Origin
+from trioformer.transport.http._sockets import NetworkStream
+from trioformer.transport.policy._liveness import ProbeConnection, ServerHealth
 
 
 @attrs.define(eq=False)
@@ -36,13 +39,15 @@ class ProbedServer:
     def paths(self) -> list[str]:
         return [path for _, path in self.requests]
 
-    async def connect(self) -> ProbedStream:
+    async def connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
+        """Do as :meth:`Network.connect`."""
+        assert (host, port) == ("api.test", 1)
         await trio.sleep(self.connect_delay)
         if self.connect_error is not None:
             raise self.connect_error
         stream = ProbedStream(self, trio.current_time())
         self.streams.append(stream)
-        return stream
+        return NetworkStream(stream)
 
     async def get(self) -> Credential:
         return self.latest
@@ -55,7 +60,7 @@ class ProbedServer:
 
     def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
         """Make the health of a client of this server."""
-        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, (), self)
+        probes = ProbeConnection(Origin.of("http://api.test:1/prefix"), None, cast("Network", self), Headers([]), self)
         return ServerHealth._create("http://api.test:1/prefix", probes, silence=silence, patience=patience)
 
 
@@ -72,7 +77,7 @@ class ProbedStream:
     """What reads of the client raise."""
     _replies: list[tuple[float, bytes]] = attrs.field(factory=list)
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
+    async def receive_some(self, max_bytes: int) -> bytes:
         await trio.lowlevel.checkpoint()
         if self.error is not None:
             raise self.error
@@ -85,15 +90,21 @@ class ProbedStream:
         del self._replies[0]
         return reply
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        buffer = bytes(data)
         await trio.sleep(self.server.write_delay)
         self.server.heads.append(buffer)
         self.server.requests.append((trio.current_time(), buffer.split(b" ")[1].decode()))
         self._replies.append((trio.current_time() + self.server.delay, self.server.reply))
 
+    def send_now(self, data: bytes) -> int:
+        return 0
+
     def close(self) -> None:
         self.is_closed = True
 
-    def get_extra_info(self, info: str) -> Any:
-        assert info == "is_readable"
-        return self.is_readable
+    def problem(self) -> Exception | None:
+        return None
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        """Do nothing."""

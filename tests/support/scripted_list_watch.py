@@ -10,7 +10,15 @@ from typing import TypeAlias
 import attrs
 import trio
 
-from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, UndecodableHandler, Updated
+from trioformer.cache import (
+    Added,
+    Deleted,
+    Notification,
+    ResourceEventHandler,
+    SharedInformer,
+    UndecodableHandler,
+    Updated,
+)
 from trioformer.client import ObjectList, WatchEvent
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
@@ -29,6 +37,11 @@ def pod(
 def listing(*pods: Pod, version: int | str = "1", pages: int = 1) -> ObjectList[Pod]:
     """Return the response to a list."""
     return ObjectList(items=pods, resource_version=str(version), pages=pages)
+
+
+def reached(informer: SharedInformer[Pod]) -> str:
+    """Return the resourceVersion that a cache of all namespaces has reached."""
+    return informer._versions._newest[""]
 
 
 Step: TypeAlias = "list[WatchEvent[Pod]] | float | BaseException | None"
@@ -76,7 +89,6 @@ class ScriptedListWatch:
 
     An exception in a script is raised.
     The last list is repeated, and a watch after the end of the script sends nothing.
-    Questions for the version are answered from ``versions``, where a number is seconds to sleep, and then ``version``.
     """
 
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
@@ -84,14 +96,14 @@ class ScriptedListWatch:
     name: str = "Pod"
     kind: type[Pod] = Pod
     supports_watch_list: bool = False
-    version: tuple[int, int] | None = None
-    versions: list[Exception | float] = attrs.field(factory=list)
+    delays: list[float] = attrs.field(factory=list)
+    """Seconds before the responses to lists."""
     checks: list[Exception | None] = attrs.field(factory=list)
     checked: list[str] = attrs.field(factory=list)
     asked: list[tuple[str, ...]] = attrs.field(factory=list)
     times: list[float] = attrs.field(factory=list)
     requests: list[tuple[float, str]] = attrs.field(factory=list)
-    """All requests, including checks and questions for the version: when, and what, such as ``watch 5``."""
+    """All requests, including checks: when, and what, such as ``watch 5``."""
     timeouts: list[int] = attrs.field(factory=list)
     open_watches: int = 0
     errors: list[Exception] = attrs.field(factory=list)
@@ -101,20 +113,12 @@ class ScriptedListWatch:
     ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         self._note("list", resource_version, str(page_size))
+        if self.delays:
+            await trio.sleep(self.delays.pop(0))
         response = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
         if isinstance(response, Exception):
             raise response
         return response
-
-    async def server_version(self) -> tuple[int, int] | None:
-        await trio.lowlevel.checkpoint()
-        self._record("version")
-        if self.versions:
-            response = self.versions.pop(0)
-            if isinstance(response, Exception):
-                raise response
-            await trio.sleep(response)
-        return self.version
 
     async def wait_to_retry(self, until: float) -> None:
         await trio.sleep_until(until)

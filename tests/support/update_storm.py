@@ -16,6 +16,7 @@ import attrs
 import trio
 import trio.testing
 
+from tests.support.scripted_list_watch import reached
 from trioformer.cache import (
     BufferStatistics,
     Overflow,
@@ -66,10 +67,6 @@ class Storm:
         await trio.lowlevel.checkpoint()
         return ObjectList(items=tuple(self._pod(number, number + 1) for number in range(PODS)), resource_version="1000")
 
-    async def server_version(self) -> tuple[int, int] | None:
-        await trio.lowlevel.checkpoint()
-        return None
-
     async def wait_to_retry(self, until: float) -> None:
         await trio.sleep_until(until)
 
@@ -119,7 +116,7 @@ class FastHandler(ResourceEventHandler[Pod]):
         self.newest = int(new.resource_version)
         sent = PODS + self.storm.sent
         self.most_behind = max(self.most_behind, sent - self.newest)
-        self.cache_most_behind = max(self.cache_most_behind, sent - int(self.informer.lister.resource_version))
+        self.cache_most_behind = max(self.cache_most_behind, sent - int(reached(self.informer)))
 
 
 @attrs.frozen(kw_only=True)

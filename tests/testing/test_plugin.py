@@ -123,6 +123,63 @@ async def test_a_clock_that_is_no_argument_of_the_test_is_reported(tmp_path: Pat
     assert output[-1].startswith("2 failed, 2 passed")
 
 
+MANAGERS = """
+    import pytest
+    from trioformer.models import ObjectMeta
+    from trioformer.models.core_v1 import ConfigMap
+
+    async def managers(k8s_client, name):
+        made = await k8s_client.apply(ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data={"x": "y"}))
+        return [entry.manager for entry in made.metadata.managed_fields]
+
+    async def test_option(k8s_client):
+        assert await managers(k8s_client, "a") == ["{expected}"]
+
+    class TestOwn:
+        @pytest.fixture
+        def k8s_field_manager(self): return "operator"
+
+        async def test_fixture(self, k8s_client):
+            assert await managers(k8s_client, "a") == ["operator"]
+"""
+
+
+@pytest.mark.parametrize(("options", "expected"), [([], "tests"), (["-o", "k8s_field_manager=mine"], "mine")])
+async def test_the_client_has_a_field_manager_that_can_be_changed(
+    tmp_path: Path, options: list[str], expected: str
+) -> None:
+    test = MANAGERS.replace("{expected}", expected)
+    code, output = await run_pytest(tmp_path, test, "-o", "trio_mode=true", *options)
+    assert code == 0, output
+
+
+FAILING = """
+    from trioformer.models import ObjectMeta
+    from trioformer.models.core_v1 import Secret
+
+    async def test_fails(api_server, k8s_client):
+        secrets = k8s_client.api(Secret, namespace="default")
+        api_server.create(Secret(metadata=ObjectMeta(name="a"), string_data={"password": "hunter2"}))
+        await secrets.get("a")
+        await secrets.delete("a")
+        await secrets.list()
+        await secrets.create(Secret(metadata=ObjectMeta(name="b")))
+        await secrets.patch("b", {"data": {"x": "aHVudGVyMg=="}})
+        raise AssertionError("failed")
+"""
+
+
+async def test_a_failed_test_shows_the_last_requests_and_the_objects_that_they_named(tmp_path: Path) -> None:
+    code, output = await run_pytest(tmp_path, FAILING, "-o", "trio_mode=true", "--tb=short")
+    assert code == 1
+    text = "\n".join(output)
+    assert "requests to the embedded API server" in text
+    assert "s  list /api/v1/namespaces/default/secrets" in text
+    assert "secrets default/a: does not exist" in text
+    assert "secrets default/b: resourceVersion " in text
+    assert "aHVudGVy" not in text
+
+
 async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:
     listing = "[name for name in sys.modules if name.startswith('trioformer.testing')]"
     program = f"import sys, trioformer.testing._plugin; print({listing})"

@@ -7,7 +7,7 @@ h11 reads and writes the messages; ASGI is the interface to what is served.
 - ``_connection.py``: one connection: requests, responses, deadlines
 - ``_places.py``: how many connections there are, and which one has to give way
 - ``_server.py``: :func:`serve_app`, :class:`ServerLimits`
-- ``_tls.py``: certificates, and clients that do not speak TLS
+- ``_tls.py``: the TLS context of certificate and key
 - ``_tokens.py``: bearer tokens
 """
 

@@ -17,7 +17,6 @@ import trio
 from ._connection import LINGER, ASGIApplication, Connection, ServerLimits, logger
 from ._listeners import url_of
 from ._places import Places
-from ._tls import PlainHTTP
 
 ACCEPT_PAUSE: Final = 0.1
 """Seconds until the next try when no file descriptor, or no memory, is left for a connection."""
@@ -55,13 +54,10 @@ async def serve_app(
         limits = attrs.evolve(limits, connections=max(1, min(limits.connections, descriptors // 4)))
     places = Places(limits.connections)
     url = url_of(listener, "https" if tls else "http")
-    plain_http = PlainHTTP(url)
 
     async def serve_and_release(stream: trio.SocketStream) -> None:
         try:
-            await serve_stream(
-                app, stream, places, limits=limits, tls=tls, access_log=access_log, plain_http=plain_http
-            )
+            await serve_stream(app, stream, places, limits=limits, tls=tls, access_log=access_log)
         finally:
             places.release()
 
@@ -106,7 +102,6 @@ async def serve_stream(
     limits: ServerLimits = DEFAULT_LIMITS,
     tls: ssl.SSLContext | None = None,
     access_log: logging.Logger | None = None,
-    plain_http: PlainHTTP | None = None,
 ) -> None:
     """Serve an ASGI application on one connection, and close it.
 
@@ -125,11 +120,8 @@ async def serve_stream(
                 if scope.cancelled_caught:
                     return
             await connection.serve()
-        except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
-            # In the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected.
-            if plain_http is not None:
-                with places.waiting(limits.send_period):
-                    await plain_http.respond(exc, transport)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # in the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected
         finally:
             await _close(stream, transport)
 

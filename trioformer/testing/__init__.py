@@ -14,6 +14,7 @@
 :class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
 - ``_server.py``: :class:`APIServer` and its direct API
+- ``_state.py``: :class:`APIServerStatistics`, :class:`APIServerSnapshot`, and objects from files
 - ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test plays
 - ``_convert.py``: objects and dicts as stored states, and back
 - ``_in_memory.py``: the httpx transport without sockets
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ._scripted_pods import ScriptedPod as ScriptedPod
     from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
-    from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
     from ._serving._scripted_connections import ConnectionHandler as ConnectionHandler
     from ._serving._scripted_connections import ScriptedConnection as ScriptedConnection
@@ -46,11 +46,14 @@ if TYPE_CHECKING:
     from ._serving._scripted_processes import ScriptedProcess as ScriptedProcess
     from ._simulation import open_simulated_cluster as open_simulated_cluster
     from ._simulation import simulate_cluster as simulate_cluster
+    from ._state import APIServerSnapshot as APIServerSnapshot
+    from ._state import APIServerStatistics as APIServerStatistics
     from .control_plane import ControlPlane as ControlPlane
     from .control_plane import ControlPlaneError as ControlPlaneError
 
 __all__ = [
     "APIServer",
+    "APIServerSnapshot",
     "APIServerStatistics",
     "ConnectionHandler",
     "ControlPlane",
@@ -71,7 +74,8 @@ __all__ = [
 # installed, and ControlPlane needs trustme, which is in the extra `testing`.
 _MODULES = {
     "APIServer": "_server",
-    "APIServerStatistics": "_server",
+    "APIServerSnapshot": "_state",
+    "APIServerStatistics": "_state",
     "ConnectionHandler": "_serving._scripted_connections",
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",

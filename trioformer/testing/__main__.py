@@ -11,7 +11,6 @@ import argparse
 import base64
 import json
 import logging
-import os
 import socket
 import ssl
 import sys
@@ -23,11 +22,11 @@ from typing import Final
 import trio
 import yaml
 
-from .._files import FileRefusedError, read_file
+from .._files import read_file, write_private
 from .._run import run
 from .._secret import Secret
 from .._serving import open_listener, serve_app, url_of
-from ..errors import ConfigError
+from ..errors import ConfigError, ManifestError, StatusError
 from ._serve_http import LIMITS, Access
 from ._server import APIServer
 from ._simulation import simulate_cluster
@@ -65,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
         "--write-kubeconfig", type=Path, metavar="PATH", help="write a kubeconfig for kubectl to this file"
     )
     serve.add_argument(
+        "--load", action="append", default=[], metavar="PATH", help="create the objects in this file or directory first"
+    )
+    serve.add_argument(
         "--living", action="store_true", help="simulate a cluster whose pods are created, change and are deleted"
     )
     serve.add_argument(
@@ -82,11 +84,12 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _serve(options: argparse.Namespace) -> None:
     access, tls = await _read_access(options)
+    # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
+    server = APIServer(first_revision=int(time.time() * 1_000))
+    _load(server, options.load)
     listener = await _listen(options.bind, access)
     url = url_of(listener, "https" if tls else "http")
     await _write_kubeconfig(options.write_kubeconfig, access, listener)
-    # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
-    server = APIServer(first_revision=int(time.time() * 1_000))
     access_log = _access_log() if options.access_log else None
     async with trio.open_nursery() as nursery:
         app = access.guard(server, options.bind, listener)
@@ -94,6 +97,14 @@ async def _serve(options: argparse.Namespace) -> None:
         if options.living:
             await nursery.start(simulate_cluster, server)
         print(url, flush=True)  # noqa: T201  # output of the command
+
+
+def _load(server: APIServer, paths: list[str]) -> None:
+    try:
+        if paths:
+            server.load(*paths)
+    except (ManifestError, StatusError) as exc:
+        raise _UsageError("; ".join(str(exc).splitlines())) from exc
 
 
 async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLContext | None]:
@@ -116,8 +127,6 @@ async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLCont
 def _read_token(path: Path) -> Secret[str]:
     try:
         return Secret(read_file(path).reveal().decode("ascii").strip())
-    except FileRefusedError as exc:
-        raise _UsageError(f"{path}: --token-file: {exc}") from exc
     except OSError as exc:
         raise _UsageError(f"{path}: --token-file: cannot be read: {exc.strerror}") from exc
     except UnicodeDecodeError:
@@ -143,16 +152,13 @@ async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.
     if path is None:
         return
     try:
-        await trio.to_thread.run_sync(_write_private, path, _kubeconfig(access.url(listener), access))
-    except FileRefusedError as exc:  # it is another file since it was loaded
-        listener.close()
-        raise _UsageError(f"{access.certificate}: --certificate: {exc}") from exc
+        await trio.to_thread.run_sync(write_private, path, _kubeconfig(access.url(listener), access))
     except OSError as exc:
         listener.close()
         raise _UsageError(f"cannot write the kubeconfig {path}: {exc.strerror}") from exc
 
 
-def _kubeconfig(url: str, access: Access) -> Secret[str]:
+def _kubeconfig(url: str, access: Access) -> Secret[bytes]:
     name = "trioformer"
     cluster = {"server": url}
     if access.certificate is not None:  # a certificate that is not self-signed needs its authority in the file, too
@@ -167,16 +173,9 @@ def _kubeconfig(url: str, access: Access) -> Secret[str]:
     }
     text = yaml.safe_dump(content, sort_keys=False)
     if not access.token:
-        return Secret(text)
+        return Secret(text.encode())
     # A quoted YAML string is a JSON string.
-    return Secret(text.replace("token: TOKEN", f"token: {json.dumps(access.token.reveal())}"))
-
-
-def _write_private(path: Path, content: Secret[str]) -> None:
-    """Write a file that only its owner can read."""
-    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        os.fchmod(file.fileno(), 0o600)  # it may have existed
-        file.write(content.reveal())
+    return Secret(text.replace("token: TOKEN", f"token: {json.dumps(access.token.reveal())}").encode())
 
 
 def _access_log() -> logging.Logger:

@@ -6,8 +6,8 @@ nothing of trioformer until a fixture is used.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Generator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,55 @@ if TYPE_CHECKING:
 
     from ..client import Client
     from ._server import APIServer
+
+
+LAST_REQUESTS = 20
+"""How many requests the report of a failed test shows."""
+
+
+_SERVER: pytest.StashKey[APIServer] = pytest.StashKey()
+"""The server of a test."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of the field manager."""
+    parser.addini("k8s_field_manager", "the field manager of the client of the fixture k8s_client", default="tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the last requests to the embedded server to the report of a failed test, and the objects that they named."""
+    report = yield
+    server = item.stash.get(_SERVER, None)
+    if report.failed and call.when == "call" and server is not None:
+        report.sections.append(("requests to the embedded API server", "\n".join(_describe_requests(server))))
+    return report
+
+
+def _describe_requests(server: APIServer) -> list[str]:
+    """Describe the last requests, and the current state of the objects that they named; never their content."""
+    from ..errors import NotFoundError  # noqa: PLC0415  # only when a test has failed
+
+    lines = []
+    objects: dict[tuple[str, str, str], None] = {}
+    for record in list(server.requests)[-LAST_REQUESTS:]:
+        query = "&".join(f"{key}={value}" for key, value in record.query.items())
+        lines.append(f"{record.time:10.3f} s  {record.verb} {record.path}{f'?{query}' if query else ''}")
+        if record.name is not None:
+            plural = f"{record.resource}.{record.group}" if record.group else record.resource
+            objects[plural, record.namespace or "", record.name] = None
+    for plural, namespace, name in objects:
+        shown = f"{plural} {namespace}/{name}" if namespace else f"{plural} {name}"
+        try:
+            metadata: Any = server.get(plural, name, namespace=namespace)["metadata"]
+        except NotFoundError:
+            lines.append(f"{shown}: does not exist")
+        else:
+            state = ", is being deleted" if "deletionTimestamp" in metadata else ""
+            lines.append(f"{shown}: resourceVersion {metadata['resourceVersion']}{state}")
+    return lines
 
 
 @pytest.fixture
@@ -49,14 +98,21 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
             pytrace=False,
         )
     server = APIServer()
+    request.node.stash[_SERVER] = server
     await nursery.start(server.run)
     return server
 
 
 @pytest.fixture
-async def k8s_client(api_server: APIServer) -> AsyncIterator[Client]:
-    """A client of ``api_server``, closed when the test ends."""
-    async with api_server.open_client() as opened:
+def k8s_field_manager(request: pytest.FixtureRequest) -> str:
+    """The field manager of ``k8s_client``: the ini option of that name, "tests" by default."""
+    return str(request.config.getini("k8s_field_manager"))
+
+
+@pytest.fixture
+async def k8s_client(api_server: APIServer, k8s_field_manager: str) -> AsyncIterator[Client]:
+    """A client of ``api_server``, closed when the test ends; it writes as the manager ``k8s_field_manager``."""
+    async with api_server.open_client(field_manager=k8s_field_manager) as opened:
         yield opened
 
 

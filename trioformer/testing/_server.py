@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import final, overload
+from typing import Literal, final, overload
 
 import attrs
 import httpx
@@ -20,11 +21,12 @@ from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namesp
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
 from ._scripted_pods import ScriptedPod
 from ._serving._app import Application
-from ._serving._faults import Faults, StatusChooser
+from ._serving._faults import Fault, Faults, StatusChooser
 from ._serving._pod_scripts import PodScripts
 from ._serving._requests import RequestRecord
 from ._serving._resources import Resources
 from ._serving._watching import WatchEnd, Watches, WatchSettings
+from ._state import APIServerSnapshot, APIServerStatistics, load_objects
 from ._storage._clock import Clock, wall_clock
 from ._storage._garbage import GarbageCollector
 from ._storage._kinds import Kinds
@@ -38,29 +40,6 @@ URL = "http://embedded.invalid"
 """The server's address in memory; a domain that never resolves."""
 _DIRECT = Writer("APIServer", writes_all=True)
 """The manager of what the direct API changes."""
-
-
-@final
-@attrs.frozen
-class APIServerStatistics:
-    """A snapshot of an embedded API server's statistics."""
-
-    is_running: bool
-    """Whether :meth:`APIServer.run` serves the in-memory transport."""
-    open_watches: int
-    """The number of open watches."""
-    followed_logs: int
-    """The number of open requests that follow a log."""
-    requests_served: int
-    """The number of received requests, including discovery and failed requests."""
-    pending_faults: int
-    """The number of requests that are still to fail because of :meth:`APIServer.fail_next`."""
-    objects: int
-    """The number of stored objects."""
-    revision: int
-    """The revision of the last write."""
-    compacted_revision: int
-    """The revision of the last compaction; changes before it cannot be read."""
 
 
 @final
@@ -255,16 +234,36 @@ class APIServer:
             return convert_like(obj, served, stored)
 
     @overload
-    def patch(self, kind: type[K], name: str, patch: Mapping[str, object], *, namespace: str = ...) -> K: ...
+    def patch(
+        self,
+        kind: type[K],
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        namespace: str = ...,
+        subresource: Literal["status"] | None = ...,
+    ) -> K: ...
     @overload
     def patch(
-        self, kind: ResourceInfo | str, name: str, patch: Mapping[str, object], *, namespace: str = ...
+        self,
+        kind: ResourceInfo | str,
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        namespace: str = ...,
+        subresource: Literal["status"] | None = ...,
     ) -> dict[str, object]: ...
 
     def patch(
-        self, kind: type[K] | ResourceInfo | str, name: str, patch: Mapping[str, object], *, namespace: str = "default"
+        self,
+        kind: type[K] | ResourceInfo | str,
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        namespace: str = "default",
+        subresource: Literal["status"] | None = None,
     ) -> K | dict[str, object]:
-        """Apply a JSON merge patch to an object, including its status.
+        """Apply a JSON merge patch to an object, including its status; with ``subresource="status"``, only to that.
 
         Raises:
             StatusError: As a client would get it.
@@ -277,7 +276,12 @@ class APIServer:
             served = find_kind(self._kinds, kind)
             change: JSONObject = decode(dumps(plain(patch)))
             stored = self._registry.update(
-                served, namespace, name, lambda old: merge(old, change), part="whole", writer=_DIRECT
+                served,
+                namespace,
+                name,
+                lambda old: merge(old, change),
+                part="whole" if subresource is None else subresource,
+                writer=_DIRECT,
             )
             return convert_like(kind, served, stored)
 
@@ -360,6 +364,28 @@ class APIServer:
         with as_status_errors(f"delete {name}"):
             self._registry.delete(find_kind(self._kinds, kind), namespace, name)
 
+    def load(self, *paths: str | os.PathLike[str]) -> None:
+        """Create the objects of YAML and JSON files and directories, with their status, and new versions and uids.
+
+        Raises:
+            ManifestError: A file cannot be read or is not valid; nothing was created.
+            StatusError: As a client would get it; the objects before this one were created.
+        """
+        load_objects(self._registry, paths)
+
+    def snapshot(self) -> APIServerSnapshot:
+        """Return the stored objects, the served kinds and the revision, for :meth:`restore`."""
+        return APIServerSnapshot(self._storage.revision, self._storage.objects(), self._kinds.copy())
+
+    def restore(self, snapshot: APIServerSnapshot) -> None:
+        """Go back to a snapshot of this server or of another, as a cluster whose etcd is restored from a backup.
+
+        Objects have the versions of the snapshot, and new writes have revisions that no client knows, as after
+        ``etcdutl snapshot restore --bump-revision``.  All watches and followed logs are reset; pods and faults stay.
+        """
+        self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
+        self._app.reset_streams()
+
     def script_pod(self, name: str, *, namespace: str = "default") -> ScriptedPod:
         """Play the containers of a pod: what they log, and when they end.
 
@@ -427,29 +453,33 @@ class APIServer:
         *,
         verb: str | None = None,
         resource: str | None = None,
-        status: int | StatusChooser = 500,
+        status: int | StatusChooser | None = 500,
         retry_after: int | None = None,
+        after: float = 0.0,
+        body: Mapping[str, object] | None = None,
     ) -> None:
-        """Let the next ``n`` matching requests fail.
+        """Let the next ``n`` matching requests fail, or be served late.
 
         Args:
             n: The number of requests.
             verb: Match only this verb: ``list``, ``watch``, ``update``, …; see :class:`RequestRecord`.
             resource: Match only this resource: ``pods``, or with its group, ``deployments.apps``.
-            status: The HTTP code, or a function that returns it for a request, or None when the request does not match.
+            status: The HTTP code, or a function that returns it for a request, or None when the request does not match;
+                None for requests that are served, ``after`` some time.
             retry_after: Seconds for the ``Retry-After`` header and the Status's details.
+            after: Seconds on trio's clock for which the request is held first; infinity until the client gives up.
+            body: Members of the Status in the response, in place of the usual ones.
 
         Raises:
-            ValueError: ``n`` or ``status`` is out of range.
+            ValueError: ``n``, ``status`` or ``after`` is out of range.
         """
-        self._faults.add(n, verb=verb, resource=resource, status=status, retry_after=retry_after)
+        self._faults.add(Fault(n, verb, resource, status, retry_after, after, body))
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
         """Refuse in-memory connections while the block runs; resets all open watches and followed logs first."""
         self._is_unreachable = True
-        self.disconnect_watches(how="reset")
-        self._scripts.followers.end("reset", resource=None, status=None)
+        self._app.reset_streams()
         try:
             yield
         finally:

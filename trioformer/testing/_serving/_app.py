@@ -66,6 +66,11 @@ class Application:
         else:
             raise RuntimeError(f"the embedded API server does not support {scope['type']}, only http and lifespan")
 
+    def reset_streams(self) -> None:
+        """Break the connections of all watches and followed logs."""
+        for streams in (self._watches, self._followers):
+            streams.end("reset", resource=None, status=None)
+
     @staticmethod
     async def _lifespan(receive: Receive, send: Send) -> None:
         for phase in ("startup", "shutdown"):
@@ -91,6 +96,11 @@ class Application:
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
             accepted = headers.get("accept", "")
             request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
+            held, error = self._faults.take(record)
+            if held and await _disconnects_within(held, receive):
+                return
+            if error is not None:
+                raise error
             result, served = self._handle(request, headers.get("host", ""))
             if isinstance(result, ProcessRequest | PortForwardRequest):
                 socket = await accept(result, headers, (scope.get("extensions") or {}).get(UPGRADE))
@@ -112,10 +122,17 @@ class Application:
             await send_response(result, send, headers_of_warnings)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
-        self._faults.check(request.record)
         if request.record.is_resource:
             return self._resources.handle(request)
         return _discovery.handle(self._kinds, request.record, request.accept, host), None
+
+
+async def _disconnects_within(seconds: float, receive: Receive) -> bool:
+    """Wait, and return whether the client has disconnected meanwhile."""
+    with trio.move_on_after(seconds):
+        await receive()  # the body has been read: nothing else can come
+        return True
+    return False
 
 
 async def _stream(

@@ -1,13 +1,13 @@
-"""Fault injection: the next matching requests fail."""
+"""Fault injection: the next matching requests fail, or are served late."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias, final
 
 import attrs
 
-from .._storage._status import status_error
+from .._storage._status import APIStatusError, status_error
 from ._requests import RequestRecord
 
 StatusChooser: TypeAlias = Callable[[RequestRecord], int | None]
@@ -16,21 +16,33 @@ StatusChooser: TypeAlias = Callable[[RequestRecord], int | None]
 
 @final
 @attrs.define(eq=False)
-class _Fault:
+class Fault:
     """A fault for a number of matching requests."""
 
     remaining: int
     verb: str | None
     resource: str | None
-    status: int | StatusChooser
+    status: int | StatusChooser | None
     retry_after: int | None
+    after: float
+    """Seconds before the response."""
+    body: Mapping[str, object] | None
+    """The Status of the response; None for the usual one."""
 
-    def code_for(self, record: RequestRecord) -> int | None:
-        """Return the code with which a request fails, or None."""
+    def error_for(self, record: RequestRecord) -> APIStatusError | bool | None:
+        """Return the error with which a request fails, None if it is only late, or False if it does not match."""
         names = (record.resource, f"{record.resource}.{record.group}" if record.group else record.resource)
         if self.verb not in (None, record.verb) or (self.resource is not None and self.resource not in names):
+            return False
+        if self.status is None:
             return None
-        return self.status(record) if callable(self.status) else self.status
+        code = self.status(record) if callable(self.status) else self.status
+        if code is None:
+            return False
+        error = status_error(code, retry_after=self.retry_after)
+        if self.body is not None:
+            error.status |= self.body
+        return error
 
 
 @final
@@ -38,34 +50,31 @@ class _Fault:
 class Faults:
     """The injected faults; the oldest that matches a request applies."""
 
-    _faults: list[_Fault] = attrs.field(factory=list)
+    _faults: list[Fault] = attrs.field(factory=list)
 
-    def add(
-        self, n: int, *, verb: str | None, resource: str | None, status: int | StatusChooser, retry_after: int | None
-    ) -> None:
-        """Let the next ``n`` matching requests fail."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, not {n}")
-        if isinstance(status, int) and not 400 <= status <= 599:
-            raise ValueError(f"status must be an HTTP error code from 400 to 599, not {status}")
-        self._faults.append(_Fault(n, verb, resource, status, retry_after))
+    def add(self, fault: Fault) -> None:
+        """Let the next matching requests fail."""
+        if fault.remaining < 1:
+            raise ValueError(f"n must be at least 1, not {fault.remaining}")
+        if isinstance(fault.status, int) and not 400 <= fault.status <= 599:
+            raise ValueError(f"status must be an HTTP error code from 400 to 599, not {fault.status}")
+        if not fault.after >= 0:
+            raise ValueError(f"after must be a number of seconds, at least 0, not {fault.after}")
+        self._faults.append(fault)
 
     @property
     def pending(self) -> int:
         """The number of requests that are still to fail."""
         return sum(fault.remaining for fault in self._faults)
 
-    def check(self, record: RequestRecord) -> None:
-        """Raise the injected failure of a request, if there is one.
-
-        Raises:
-            APIStatusError: A fault matches the request.
-        """
+    def take(self, record: RequestRecord) -> tuple[float, APIStatusError | None]:
+        """Return how long to hold a request, seconds, and the error with which it fails then, if there is one."""
         for fault in self._faults:
-            code = fault.code_for(record)
-            if code is None:
+            error = fault.error_for(record)
+            if isinstance(error, bool):
                 continue
             fault.remaining -= 1
             if not fault.remaining:
                 self._faults.remove(fault)
-            raise status_error(code, retry_after=fault.retry_after)
+            return fault.after, error
+        return 0.0, None

@@ -153,6 +153,14 @@ class Kinds:
         """Stop serving a kind, if it is served."""
         self._by_path.pop((info.group, info.version, info.plural), None)
 
+    def copy(self) -> Kinds:
+        """Return the same kinds, which stay when kinds are added or removed here."""
+        return Kinds(dict(self._by_path))
+
+    def replace(self, others: Kinds) -> None:
+        """Serve the kinds of ``others`` and no others."""
+        self._by_path = dict(others._by_path)
+
     @property
     def namespaces(self) -> ServedKind:
         """The Namespace kind, which is always served."""

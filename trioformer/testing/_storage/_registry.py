@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict, final
 
 import attrs
@@ -110,6 +110,13 @@ class Registry:
     def has(self, served: ServedKind, namespace: str, name: str) -> bool:
         """Return whether an object exists."""
         return self.storage.get(served.resource, self.key(served, namespace, name)) is not None
+
+    def restore(self, kinds: Kinds, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
+        """Go back to the kinds and objects of a revision, of this server or of another."""
+        self.kinds.replace(kinds)
+        self.storage.restore(objects, revision)
+        # Another sequence of uids: the server that has the objects may have used the rest of this one.
+        self._random.seed(self._random.getrandbits(128))
 
     # --- creating -----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, final
 
 import attrs
@@ -274,6 +274,27 @@ class Storage:
             log.compact(bisect.bisect_right(log.changes, revision, key=_revision_of))
         self.wake()
         return self.compacted
+
+    def objects(self) -> dict[str, dict[str, Stored]]:
+        """Return the current objects of each resource, by key; later writes do not change it."""
+        return {resource: dict(log.objects) for resource, log in self._logs.items()}
+
+    def restore(self, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
+        """Go back to the objects of a revision, without history; every reader then gets :exc:`CompactedError`.
+
+        The counter does not go back: a watch from a revision that was lost would miss as many of the next writes.
+        """
+        self.revision = self.compacted = max(self.revision, revision) + 1
+        for resource in {**self._logs, **objects}:
+            log = self._logs[resource]
+            log.first += len(log.changes) + 1  # after the position of a reader that is up to date
+            log.changes.clear()
+            log.compacted = self.compacted
+            log.objects = dict(objects.get(resource, {}))
+            log.sorted_keys = None
+            if self.observer is not None:
+                self.observer(resource)
+        self.wake()
 
 
 def body_of(obj: JSONObject) -> bytes:

@@ -20,6 +20,9 @@ except ModuleNotFoundError as _missing:
         name=_missing.name,
     ) from _missing
 
+from ..._files import write_private
+from ..._secret import Secret
+
 __all__ = ["Certificates", "issue_certificates"]
 
 SERVER_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -98,8 +101,7 @@ def issue_certificates(directory: Path) -> Certificates:
         (paths.client_key, client.private_key_pem),
         (paths.service_account_key, service_account.private_key_pem),
     ):
-        path.touch(mode=0o600)
-        path.write_bytes(content.bytes())
+        write_private(path, Secret(content.bytes()))
     return paths
 
 

@@ -32,6 +32,8 @@ import attrs
 import trio
 import yaml
 
+from ..._files import write_private
+from ..._secret import Secret
 from ._certificates import Certificates, issue_certificates
 from ._cluster import create_nodes, make_controller_manager, make_kwok
 from ._process import ControlPlaneError as ControlPlaneError
@@ -217,12 +219,15 @@ class ControlPlane:
         if missing := [name for name in wanted if not os.access(self.assets / name, os.X_OK)]:
             remedy = f"pass assets= or set {ASSETS_VARIABLE} to the directory that contains them"
             raise ControlPlaneError(f"no program {' or '.join(missing)} in {self.assets}: {remedy}")
+        if self._nodes and not (self.assets / "kwok.yaml").is_file():
+            text = f"no file kwok.yaml in {self.assets}: nodes need kwok's stages, joined in this file"
+            raise ControlPlaneError(text)
 
     async def _start_programs(self, certificates: Certificates) -> None:
         await self._start(lambda: self._make_etcd(certificates))
         await self._start(lambda: self._make_api_server(certificates))
-        self.kubeconfig.touch(mode=0o600)
-        self.kubeconfig.write_text(yaml.safe_dump(certificates.kubeconfig(self.url), sort_keys=False))
+        kubeconfig = yaml.safe_dump(certificates.kubeconfig(self.url), sort_keys=False)
+        write_private(self.kubeconfig, Secret(kubeconfig.encode()))
         if self._controller_manager:
             await self._start(lambda: make_controller_manager(self.assets, self.directory, certificates))
         if self._nodes:

@@ -1,0 +1,60 @@
+"""The contents of an embedded API server: statistics, snapshots, and objects from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import final
+
+import attrs
+
+from ..manifests import load_manifests
+from ..manifests._internal import rank_of
+from ..models import resource_of
+from ._convert import as_status_errors, namespace_and_name, read_object
+from ._storage._kinds import Kinds
+from ._storage._registry import Registry
+from ._storage._storage import Stored
+
+
+@final
+@attrs.frozen
+class APIServerStatistics:
+    """A snapshot of an embedded API server's statistics."""
+
+    is_running: bool
+    """Whether :meth:`APIServer.run` serves the in-memory transport."""
+    open_watches: int
+    """The number of open watches."""
+    followed_logs: int
+    """The number of open requests that follow a log."""
+    requests_served: int
+    """The number of received requests, including discovery and failed requests."""
+    pending_faults: int
+    """The number of requests that are still to fail because of :meth:`APIServer.fail_next`."""
+    objects: int
+    """The number of stored objects."""
+    revision: int
+    """The revision of the last write."""
+    compacted_revision: int
+    """The revision of the last compaction; changes before it cannot be read."""
+
+
+@final
+@attrs.frozen(eq=False)
+class APIServerSnapshot:
+    """The objects and kinds of an embedded API server, for :meth:`APIServer.restore`."""
+
+    revision: int
+    """The revision of the last write."""
+    _objects: Mapping[str, Mapping[str, Stored]] = attrs.field(repr=False)  # Secrets are among them
+    _kinds: Kinds = attrs.field(repr=False)
+
+
+def load_objects(registry: Registry, paths: Iterable[str | PathLike[str]]) -> None:
+    """Create the objects of files, in the order in which a server admits them; see :meth:`APIServer.load`."""
+    for manifest in sorted(load_manifests(*paths), key=lambda one: rank_of(resource_of(type(one.object)))):
+        with as_status_errors(f"load {manifest}"):
+            served, given = read_object(registry.kinds, manifest.object)
+            given["metadata"].pop("resourceVersion", None)  # of the cluster that the file is from
+            registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
