@@ -16,6 +16,7 @@ from trioformer.cli._main import run_command
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
+from trioformer.models.rbac_v1 import Role
 from trioformer.testing import APIServer
 
 BREAKS = " \t\n\"'><=;|&(:"
@@ -118,6 +119,37 @@ async def complete_line(server: APIServer, line: str) -> list[str]:
 )
 async def test_words_are_completed(server: APIServer, line: str, found: list[str]) -> None:
     assert await complete_line(server, line) == found
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ("aaa", [r"aaa\$\(touch\$\{IFS\}x\)"]),
+        (r"aaa\$\(", [r"aaa\$\(touch\$\{IFS\}x\)"]),
+        ("'aaa$(", [r"aaa\$\(touch\$\{IFS\}x\)"]),
+        ("bbb:", [r"\;\ \`c\`\&\|\<\>\#\~\*\?\!\'\"\\d"]),
+        ("role/b", [r"role/bbb:\;\ \`c\`\&\|\<\>\#\~\*\?\!\'\"\\d"]),
+        ("\u00e9", ["\u00e9.A-_@+=,"]),
+        ("c", []),
+    ],
+)
+async def test_names_are_quoted_for_bash_as_by_kubectl_and_none_has_control_characters(
+    server: APIServer, last: str, found: list[str]
+) -> None:
+    for name in (
+        "aaa$(touch${IFS}x)",
+        "bbb:; `c`&|<>#~*?!'\"\\d",
+        "\u00e9.A-_@+=,",
+        "c\nd",
+        "c\td",
+        "c\x1b[2J",
+        "c\x7f",
+        "c\x9b",
+        "c\u202e",
+    ):
+        server.create(Role(metadata=ObjectMeta(name=name, namespace="default")))
+    words = "" if last.startswith("role/") else "roles "
+    assert (await complete_line(server, f"trioformer get {words}{last}"))[1:] == found
 
 
 async def test_every_command_is_offered(server: APIServer) -> None:

@@ -243,6 +243,22 @@ async def test_verbosity_is_the_level_of_the_log(verbosity: str, level: int, mon
         logger.setLevel(before)
 
 
+async def test_a_verbose_command_does_not_log_who_may_read_a_kubeconfig(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("trioformer", "trioformer.kubeconfig.permissions"):
+        caplog.set_level(logging.WARNING, name)  # set back at the end
+    file = tmp_path / "config"
+    file.write_text(
+        "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: "
+        "{token: secret}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"
+    )
+    file.chmod(0o644)
+    assert (await run_alone("version", "--kubeconfig", str(file), "-v", "1")).code == 1
+    assert "it is not https" in caplog.text
+    assert "may read" not in caplog.text
+
+
 @pytest.mark.parametrize(("count", "many"), [(1, "1 warning"), (2, "2 warnings")])
 async def test_warnings_may_be_errors(count: int, many: str) -> None:
     def answer(_: httpx.Request) -> httpx.Response:

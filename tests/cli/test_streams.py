@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -22,9 +23,13 @@ from trioformer.cli._failures import CommandError
 from trioformer.cli._main import main
 from trioformer.cli._streams import Output, open_standard_streams
 from trioformer.models import from_dict
-from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.models.core_v1 import ConfigMap, Event, Pod
+from trioformer.models.rbac_v1 import Role
 from trioformer.testing import APIServer, ScriptedProcess, serve_http
 
+CONTROLS = "\x07\x08\x1b]0;t\x7f\x9b2J\u061c\u200e\u200f\u202a\u202e\u2066\u2069"
+"""What a terminal obeys."""
+LOG = f"\x1b[31mred\x1b[0m\ttab\r\n{CONTROLS}\x1b[2J\rover"
 TOOL = f"{shlex.quote(sys.executable)} -m trioformer"
 
 
@@ -37,6 +42,13 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         server.create(from_dict(ConfigMap, {"metadata": {"name": f"settings-{number}"}, "data": data}))
     spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
     server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
+    for name in (f"role{CONTROLS}", "zzz"):
+        server.create(from_dict(Role, {"metadata": {"name": name, "namespace": "default"}}))
+    metadata = {"name": "e", "namespace": "default"}
+    event = {"metadata": metadata, "involvedObject": {"kind": "Pod", "name": "web-1"}, "message": f"role{CONTROLS}"}
+    server.create(from_dict(Event, event))
+    server.create(from_dict(Pod, {"metadata": {"name": "colored"}, "spec": spec}))
+    server.script_pod("colored").write_log(LOG)
     web = server.script_pod("web-0")
     web.write_log("x" * 500_000)
     web.script_command(["fail"], exit_code=0xC000_013A)
@@ -65,6 +77,91 @@ def shell(script: str, kubeconfig: Path | None = None, **environment: str) -> tu
         ["bash", "-c", script.replace("TOOL", TOOL)], capture_output=True, env=variables, check=False, cwd=ROOT
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def shown_on_a_terminal(*arguments: str, kubeconfig: Path, until: str = "\0") -> str:
+    """Run the tool with a terminal as its standard output, until it ends or has shown a text."""
+    user, screen = os.openpty()
+    command = [sys.executable, "-m", "trioformer", "--kubeconfig", str(kubeconfig), *arguments]
+    shown = b""
+    environment = os.environ | {"COLUMNS": "200", "http_proxy": "http://p:1", "no_proxy": f"127.0.0.1,{CONTROLS}"}
+    with subprocess.Popen(command, stdout=screen, cwd=ROOT, env=environment) as process:
+        os.close(screen)
+        with suppress(OSError):  # of a terminal without a program
+            while until.encode() not in shown:
+                shown += os.read(user, 65536)
+        process.terminate()
+    os.close(user)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "until"),
+    [
+        (["get", "roles"], ""),
+        (["get", "roles", "-o", "name"], ""),
+        (["get", "roles", "-o", "json"], ""),
+        (["get", "roles", "-o", "jsonpath={.items[0].metadata.name}"], ""),
+        (["get", "roles", "-w"], "zzz"),
+        (["describe", "roles"], ""),
+        (["events"], ""),
+        (["watch", "roles"], "zzz"),
+        (["doctor"], ""),
+    ],
+    ids=lambda each: " ".join(each).partition("{")[0] if isinstance(each, list) else "",
+)
+def test_a_terminal_does_not_obey_what_tenants_have_written(arguments: list[str], until: str, kubeconfig: Path) -> None:
+    shown = shown_on_a_terminal(*arguments, kubeconfig=kubeconfig, until=until or "\0")
+    assert shown
+    assert until in shown
+    assert {*CONTROLS.replace("\x1b]0;t", "").replace("2J", "")} & {*shown} == set()
+    assert "\x1b]" not in shown
+
+
+def test_a_log_keeps_lines_tabs_and_colors_on_a_terminal_and_every_byte_elsewhere(kubeconfig: Path) -> None:
+    shown = shown_on_a_terminal("logs", "colored", kubeconfig=kubeconfig)
+    red, controls = shown.splitlines()
+    assert red == "\x1b[31mred\x1b[0m\ttab"
+    assert controls.isprintable()
+    assert controls.endswith(r"\u001b[2J\u000dover")
+    assert shell("TOOL logs colored", kubeconfig)[1] == f"{LOG}\n"
+
+
+def test_characters_and_colors_that_arrive_in_parts_are_written_whole() -> None:
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    out = Output(io.TextIOWrapper(terminal, encoding="utf-8"))
+    data = "\x1b[38;5;1mé\r\n\x1b[0m".encode()
+    for byte in data:
+        out.write_bytes(bytes([byte]))
+    assert terminal.getvalue() == data
+
+
+def test_a_kubeconfig_may_be_a_pipe_that_is_read_once(kubeconfig: Path) -> None:
+    expected = (0, "configmap/settings-1\n", "")
+    command = "get configmap settings-1 -o name"
+    assert shell(f"TOOL --kubeconfig <(cat {kubeconfig}) {command}") == expected
+    assert shell(f"KUBECONFIG=/gone:/dev/stdin TOOL {command} <{kubeconfig}") == expected
+    assert shell(f"cat {kubeconfig} | TOOL --kubeconfig /dev/stdin {command}") == expected
+    assert shell(f"TOOL --kubeconfig <(cat {kubeconfig}) config current-context")[:2] == (0, "embedded\n")
+
+
+async def test_the_tool_ends_while_it_waits_for_its_kubeconfig(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config")
+    command = [sys.executable, "-m", "trioformer", "--kubeconfig", str(tmp_path / "config"), "get", "pods"]
+    with trio.fail_after(30):
+        process = await trio.lowlevel.open_process(command, cwd=ROOT)
+        try:
+            # It opens the FIFO, which the test then opens, too.
+            file = await trio.to_thread.run_sync(os.open, tmp_path / "config", os.O_WRONLY, abandon_on_cancel=True)
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 128 + signal.SIGTERM
+            os.close(file)
+        finally:
+            process.kill()
 
 
 def test_a_pipe_that_nobody_reads_any_more_ends_the_tool_without_a_word(kubeconfig: Path) -> None:

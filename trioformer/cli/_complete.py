@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias, final
 import attrs
 import trio
 
+from .._text import one_line
 from ..errors import TrioformerError
 from ._arguments import Parser, add_common_flags, parse, split_command
 from ._commands import COMMANDS, Command, commands_of, find_command
@@ -97,14 +98,24 @@ async def complete(
         except (TrioformerError, CommandError, UsageError, BaseExceptionGroup):
             result = _NOTHING
     last = words[-1]
-    found = {text: about for text, about in result.candidates.items() if text.startswith(last)}
+    # A shell would take a line end for another candidate, and a terminal would obey other control characters.
+    found = {
+        text: one_line(about)
+        for text, about in result.candidates.items()
+        if text.startswith(last) and text == one_line(text)
+    }
     # bash takes what follows "=" or ":" for a word of its own, and replaces only that.
     cut = max((last.rfind(each) + 1 for each in breaks if each in "=:"), default=0)
     has_space = not any(text.endswith(("=", "/", ":")) for text in found)
     print("files" if result.takes_files else "" if has_space else "nospace", file=out)
     for text, about in found.items():
-        print(f"{text}\t{about}" if about and shell == "zsh" else text[cut:], file=out)
+        print(_quoted(text[cut:]) if shell == "bash" else f"{text}\t{about}" if about else text, file=out)
     return 0
+
+
+def _quoted(text: str) -> str:
+    """Escape what bash would obey, as its ``%q`` does: it inserts a candidate as it is.  zsh quotes by itself."""
+    return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", text)
 
 
 def _words_of(line: str) -> list[str]:

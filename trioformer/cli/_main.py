@@ -106,6 +106,8 @@ async def run_command(
     flags.command = command.name
     session = Session(flags, out, err, os.environ if environ is None else environ, opener)
     try:
+        if not command.name.startswith("config "):  # these show the files
+            await session.load_stream()
         code = await module.run(session, flags) or 0
     except UsageError as exc:
         return _report_usage(exc, command, err)
@@ -227,5 +229,7 @@ def _set_up_logging(verbosity: str) -> None:
     if level > 0:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logger.setLevel(logging.DEBUG if level >= 4 else logging.INFO)
+        # kubectl does not log who may read a kubeconfig, and each command would repeat it.
+        logging.getLogger("trioformer.kubeconfig.permissions").setLevel(logging.CRITICAL)
     elif not logging.getLogger().handlers:
         logger.setLevel(logging.CRITICAL)

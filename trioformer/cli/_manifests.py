@@ -6,7 +6,6 @@ import argparse
 import glob
 import io
 import os
-import stat
 import sys
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 import trio
 
+from .._files import is_stream
 from ._failures import CommandError, describe_failure
 from ._resources import group_kind
 
@@ -186,7 +186,7 @@ def _load_one(name: str, *, recursive: bool) -> tuple[Manifest, ...]:
     try:
         if name == "-":
             return load_manifests(text=_standard_input())
-        if _is_stream(name):  # such as <(envsubst < web.yaml), or /dev/stdin
+        if is_stream(name):  # such as <(envsubst < web.yaml), or /dev/stdin
             stream = name
             return tuple(attrs.evolve(each, file=name) for each in load_manifests(text=_stream(name)))
         paths = [name] if os.path.lexists(name) else sorted(glob.glob(name))
@@ -195,15 +195,6 @@ def _load_one(name: str, *, recursive: bool) -> tuple[Manifest, ...]:
         return load_manifests(*paths, recursive=recursive)
     except ManifestError as exc:
         raise _problems(exc, stream) from exc
-
-
-def _is_stream(name: str) -> bool:
-    """Whether a file is read as standard input is: to its end, which somebody else decides."""
-    try:
-        mode = os.stat(name).st_mode
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def _stream(name: str) -> bytes:

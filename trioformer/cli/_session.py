@@ -10,7 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TextIO, final
 
 import attrs
+import trio
 
+from .._files import is_stream
 from ..errors import ConfigError
 from ._failures import CommandError, UsageError
 from ._values import duration_value
@@ -92,6 +94,16 @@ class Session:
                     raise
                 raise ConfigError(re.sub(r"\boverrides\.([a-z_.]+)", _flag_of, str(exc))) from exc
         return self._config
+
+    async def load_stream(self) -> None:
+        """Load the configuration in a thread if it is in a FIFO or a device, which is read once.
+
+        Raises:
+            ConfigError: As for :attr:`config`.
+        """
+        files = self.flags.kubeconfig or self.environ.get("KUBECONFIG") or ""
+        if any(map(is_stream, [files, *files.split(os.pathsep)])):
+            await trio.to_thread.run_sync(getattr, self, "config", abandon_on_cancel=True)
 
     @property
     def server(self) -> str:

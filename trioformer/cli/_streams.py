@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from .. import _run
+from .._text import for_terminal
 from ._failures import CommandError
 
 if TYPE_CHECKING:
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 __all__ = ["Output", "open_standard_streams"]
+
+
+_INCOMPLETE: Final = re.compile(r"(?:\r|\x1b(?:\[[0-9;:]{0,32})?)\Z")
+"""The beginning of a line end, or of a sequence that sets a color, at the end of a text."""
 
 
 def open_standard_streams() -> None:
@@ -48,10 +55,17 @@ class Output:
     """Standard output; that it cannot be written, such as a file on a full disk, is an error of the command.
 
     A pipe that nobody reads any more is not: the tool ends without a word, as every program does.
+
+    Attributes:
+        escapes_controls: Whether the control characters of what is written are escaped: a terminal would obey them, and
+            tenants write names and logs.  Logs keep their colors.
     """
 
     def __init__(self, stream: TextIO) -> None:
+        self.escapes_controls = stream.isatty()
         self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._incomplete = ""
         self._is_writing = False
         self._signal: int | None = None
 
@@ -84,10 +98,15 @@ class Output:
             BrokenPipeError: Nobody reads it any more.
         """
         with self._writing():
-            return self._stream.write(text)
+            return self._stream.write(for_terminal(text) if self.escapes_controls else text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes at once, after what is in the buffer; it raises what :meth:`write` raises."""
+        """Write bytes of a log at once, after what is in the buffer; it raises what :meth:`write` raises."""
+        if self.escapes_controls:
+            text = self._incomplete + self._decode(data)
+            found = _INCOMPLETE.search(text)
+            self._incomplete = found[0] if found else ""
+            data = for_terminal(text.removesuffix(self._incomplete), keeps_colors=True).encode()
         with self._writing():
             self._stream.flush()
             rest = memoryview(data)

@@ -19,6 +19,7 @@ import trio
 from tests.support.cli import run_alone
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace
+from trioformer.models.rbac_v1 import Role
 from trioformer.testing import APIServer, serve_http
 
 KUBECONFIG = """
@@ -122,6 +123,20 @@ async def test_words_are_completed_at_a_tab(
             ("trioformer --kubeconfig fil", "<--kubeconfig><files>"),
         ]:
             assert (await shell.complete(line)).replace("/>", ">").endswith(words)
+
+
+@pytest.mark.parametrize("opening", ["", "'", '"'])
+async def test_bash_does_not_run_the_name_of_an_object(
+    api_server: APIServer, nursery: trio.Nursery, tmp_path: Path, opening: str
+) -> None:
+    api_server.create(Role(metadata=ObjectMeta(name="aaa$(touch${IFS}x)", namespace="default")))
+    url = await nursery.start(serve_http, api_server)
+    with trio.fail_after(20):
+        async with open_shell("bash", url, tmp_path) as shell:
+            words = await shell.complete(f"trioformer get roles {opening}aaa")
+    assert not (tmp_path / "x").exists()  # a test may wait for its file system
+    assert words.startswith("<trioformer><get><roles><aaa")
+    assert opening or words.endswith("<aaa$(touch${IFS}x)>")
 
 
 async def test_other_shells_are_refused_in_the_words_of_kubectl() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import attrs
 import trio
 
+from ..._text import for_terminal
 from ...cache import ReflectorOptions, SharedInformer
 from ...models import KubernetesObject, key_of, to_dict
 from .._arguments import Parser
@@ -20,6 +21,8 @@ from ._watching import RowListWatch
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from .._streams import Output
 
 __all__ = ["add_flags", "run"]
 
@@ -59,6 +62,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         # What the server refuses is an error at once, not something to wait for.
         await client.request("GET", target.path(), params={"limit": "1"}, accept=TABLES)
         informer = SharedInformer(source, options=ReflectorOptions(retry_forever=True))
+        cast("Output", session.out).escapes_controls = False  # rich draws with them
         console = Console(file=session.out, highlight=False)
         picture = _Picture(informer, source, flags, str(target.resource), namespace)
         async with trio.open_nursery() as nursery:
@@ -95,6 +99,9 @@ class _Picture:
         from rich.markup import escape  # noqa: PLC0415  # of the extra cli
         from rich.table import Table  # noqa: PLC0415
 
+        def cell(value: object) -> str:
+            return escape(for_terminal(str(value)))
+
         columns = [
             (index, str(each.get("name", "")).upper())
             for index, each in enumerate(self._source.columns)
@@ -103,14 +110,14 @@ class _Picture:
         has_namespace = self._namespace is None and bool(columns)
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in [*(["NAMESPACE"] if has_namespace else []), *(name for _, name in columns)]:
-            table.add_column(name, no_wrap=True)
+            table.add_column(cell(name), no_wrap=True)
         objects = sorted(self._informer.lister.list(), key=key_of) if self._informer.has_synced else []
         for obj in objects[:height]:
             cells = to_dict(obj)["cells"]
-            shown = [escape(str(cells[index])) if index < len(cells) else "" for index, _ in columns]
-            table.add_row(*([escape(obj.metadata.namespace or "")] if has_namespace else []), *shown)
+            shown = [cell(cells[index]) if index < len(cells) else "" for index, _ in columns]
+            table.add_row(*([cell(obj.metadata.namespace or "")] if has_namespace else []), *shown)
         more = [f"and {len(objects) - height} more"] if len(objects) > height else []
-        return Group(escape(self.title()), table, *more)
+        return Group(cell(self.title()), table, *more)
 
     def title(self) -> str:
         """Return the line about the informer's health."""

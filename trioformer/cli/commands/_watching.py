@@ -96,7 +96,7 @@ _ObjectsOf = Callable[[Mapping[str, Any]], Sequence[KubernetesObject]]
 
 @final
 @attrs.define(eq=False)
-class RowListWatch:
+class RowListWatch(ListWatch[KubernetesObject]):
     """Lists and watches the rows of the server's tables; an object has the metadata of its row, and the cells."""
 
     _client: Client
@@ -115,11 +115,6 @@ class RowListWatch:
     def kind(self) -> type[KubernetesObject]:
         """A class for the JSON of the rows."""
         return unstructured_kind(self._target.resource)
-
-    @property
-    def supports_watch_list(self) -> bool:
-        """False: a list of rows is small."""
-        return False
 
     def table_of(self, obj: KubernetesObject) -> dict[str, Any]:
         """Return the table of one row that an object was made of."""
@@ -149,15 +144,6 @@ class RowListWatch:
             if not token:
                 version = str(metadata.get("resourceVersion") or "")
                 return ObjectList(items=tuple(objects), resource_version=version, pages=pages)
-
-    async def server_version(self) -> tuple[int, int] | None:
-        """Return None: nothing here depends on it."""
-        await trio.lowlevel.checkpoint()
-        return None
-
-    async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again."""
-        await trio.sleep_until(until)
 
     async def check(self, *, resource_version: str) -> None:
         """List one row in a state that is at least ``resource_version``."""
