@@ -53,12 +53,23 @@ INTERNAL = {
     "TokenRequest",
 }
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.signatures", "docs.diagrams.directive"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "docs.signatures",
+    "docs.diagrams.directive",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build", "newsfragments"]
 default_role = "py:obj"
 nitpicky = True
 # Users pass a str, which is hidden in one.
 nitpick_ignore = [("py:class", "trioformer._secret.Secret")]
+
+# The button copies what readers type: no prompts, and no output after them.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 html_theme = "furo"
 html_title = f"trioformer {release}"
@@ -218,6 +229,9 @@ def mend_targets(app: Sphinx, doctree: nodes.document) -> None:
         elif node["reftarget"] in autodoc_type_aliases:
             # Two packages may export it.
             node["reftarget"] = autodoc_type_aliases[node["reftarget"]]
+        elif node["reftarget"] in ("Pod", "ServiceAccount"):
+            # `Api` imports them for type checkers only.
+            node["reftarget"] = f"trioformer.models.core_v1.{node['reftarget']}"
 
 
 def setup(app: Sphinx) -> None:

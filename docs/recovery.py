@@ -14,7 +14,6 @@ from trioformer.watchtools._resuming_watch import RETRIES
 SOURCES = (_outcomes, _pacing, _states, _resuming_watch)
 """The modules that the tables describe."""
 
-LISTS_FROM_NOW_ON = "lists from now on"
 NOT_REPORTED = "no"
 
 
@@ -57,7 +56,7 @@ def transitions() -> str:
         (
             code([state.name]),
             code(names),
-            code([step.state.name]) + (f", {LISTS_FROM_NOW_ON}" if step.ends_watch_lists else ""),
+            code([step.state.name]),
             code([step.wait.name]),
             "yes" if step.is_reported else NOT_REPORTED,
         )
@@ -73,7 +72,7 @@ def retries() -> str:
     return list_table("60 40", ("outcome", "wait before the next watch"), [*rows, (code(raised), "raised")])
 
 
-RAISED = (Outcome.EXPIRED, Outcome.TOO_LARGE, Outcome.REJECTED, Outcome.DENIED)
+RAISED = (Outcome.UNAVAILABLE, Outcome.REJECTED, Outcome.DENIED)
 """What a watch without a list can end with, and a resuming watch does not retry."""
 
 PLACES = {

@@ -1,6 +1,8 @@
-"""Apply the manifests of files and directories, wait until they are ready, and prune what has left the set.
+"""Apply the manifests of files and directories, wait until they are ready, and prune
+what has left the set.
 
-``--set NAME`` names the set that is pruned, ``--delete`` deletes the manifests instead::
+``--set NAME`` names the set that is pruned, ``--delete`` deletes the manifests
+instead::
 
     python examples/apply_manifests.py --embedded
     python examples/apply_manifests.py --set hello examples/manifests
@@ -36,14 +38,27 @@ def show(manifest: Manifest, readiness: Readiness) -> None:
     print(f"{manifest}: {readiness.message}")
 
 
-async def deploy(client: Client, manifests: tuple[Manifest, ...], *, name: str | None, namespace: str | None) -> None:
+async def deploy(
+    client: Client,
+    manifests: tuple[Manifest, ...],
+    *,
+    name: str | None,
+    namespace: str | None,
+) -> None:
     """Apply, prune and wait."""
     prune = None if name is None else ApplySet(name)
     await apply_manifests(
-        client, manifests, field_manager="apply-manifests", namespace=namespace, prune=prune, on_progress=print
+        client,
+        manifests,
+        field_manager="apply-manifests",
+        namespace=namespace,
+        prune=prune,
+        on_progress=print,
     )
     with trio.move_on_after(PATIENCE) as scope:
-        await wait_for_manifests(client, manifests, namespace=namespace, on_progress=show)
+        await wait_for_manifests(
+            client, manifests, namespace=namespace, on_progress=show
+        )
     if scope.cancelled_caught:
         raise TrioformerError(f"not everything was ready within {PATIENCE:g} s")
 
@@ -55,17 +70,34 @@ async def main(arguments: Arguments) -> None:
     manifests = await trio.to_thread.run_sync(read)
     async with connect(arguments, simulate_deployments) as client:
         if arguments.delete:
-            await delete_manifests(client, manifests, namespace=arguments.namespace, wait=True, on_progress=print)
+            await delete_manifests(
+                client,
+                manifests,
+                namespace=arguments.namespace,
+                wait=True,
+                on_progress=print,
+            )
         else:
-            await deploy(client, manifests, name=arguments.set, namespace=arguments.namespace)
+            await deploy(
+                client, manifests, name=arguments.set, namespace=arguments.namespace
+            )
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument(
-        "paths", nargs="*", type=path, default=[HELLO], metavar="PATH", help="default: examples/manifests"
+        "paths",
+        nargs="*",
+        type=path,
+        default=[HELLO],
+        metavar="PATH",
+        help="default: examples/manifests",
     )
-    parser.add_argument("--recursive", action="store_true", help="read directories in directories as well")
+    parser.add_argument(
+        "--recursive",
+        action="store_true",
+        help="read directories in directories as well",
+    )
     parser.add_argument("--set", metavar="NAME", help="prune the set of this name")
     parser.add_argument("--delete", action="store_true", help="delete the manifests")
     start(main, parser)

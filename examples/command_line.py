@@ -1,6 +1,8 @@
-"""What the examples share: their flags, the cluster that these name, and how they start and end.
+"""What the examples share: their flags, the cluster that these name, and how they start
+and end.
 
-An example has an async function ``main``, which gets the parsed arguments, and ends with::
+An example has an async function ``main``, which gets the parsed arguments, and ends
+with::
 
     if __name__ == "__main__":
         start(main, parser_of(__doc__))
@@ -15,7 +17,7 @@ import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import NoReturn, TextIO, TypeAlias, cast
@@ -44,8 +46,9 @@ class Parser(ArgumentParser):
 class StandardOutput:
     """Standard output, line by line: others see each line at once, also in a pipe.
 
-    When it cannot be written any more, as a pipe that nobody reads or a file on a full disk, it sets ``has_ended``: a
-    handler or a reconcile with an error would be retried.
+    When it cannot be written any more, as a pipe that nobody reads or a file on a full
+    disk, it sets ``has_ended``: a handler or a reconcile with an error would be
+    retried.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -67,7 +70,7 @@ class StandardOutput:
             self.stream.flush()
 
     @contextmanager
-    def _ending(self) -> Iterator[None]:
+    def _ending(self) -> Generator[None, None, None]:
         try:
             yield
         except OSError as error:
@@ -81,14 +84,20 @@ class StandardOutput:
     def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)
 
-    async def run(self, main: Callable[..., Awaitable[int | None]], *given: object) -> int | None:
-        """Run a program until it ends, or until its output cannot be written any more."""
+    async def run(
+        self, main: Callable[..., Awaitable[int | None]], *given: object
+    ) -> int | None:
+        """Run a program until it ends, or until its output cannot be written any
+        more.
+        """
 
         async def fail_at_its_end() -> None:
             await self.has_ended.wait()
             if self.problem is None or isinstance(self.problem, BrokenPipeError):
                 raise BrokenPipeError
-            raise TrioformerError(f"cannot write to standard output: {self.problem.strerror}")
+            raise TrioformerError(
+                f"cannot write to standard output: {self.problem.strerror}"
+            )
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(fail_at_its_end)
@@ -104,29 +113,49 @@ def parser_of(
     default_namespace: str | None = None,
     serves_http: bool = False,
 ) -> ArgumentParser:
-    """Return a parser with the flags that every example has; ``documentation`` is the module's.
+    """Return a parser with the flags that every example has; ``documentation`` is the
+    module's.
 
-    An example that ``is_namespaced`` works in one namespace, that of :func:`namespace_of`, and one that has a
-    ``default_namespace`` in that; the others work in all of them.  One that ``serves_http`` has metrics and health
-    checks, if it gets an address for them.
+    An example that ``is_namespaced`` works in one namespace, that of
+    :func:`namespace_of`, and one that has a ``default_namespace`` in that; the others
+    work in all of them.  One that ``serves_http`` has metrics and health checks, if it
+    gets an address for them.
     """
-    summary, _, details = (documentation or "").partition("\n")
+    summary, _, details = (documentation or "").partition("\n\n")
     parser = Parser(
-        description=summary, epilog=details.replace("::\n", ":\n"), formatter_class=argparse.RawDescriptionHelpFormatter
+        description=summary,
+        epilog=details.replace("::\n", ":\n"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    cluster.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    cluster.add_argument("--context", metavar="NAME", help="the kubeconfig context to use")
+    cluster.add_argument(
+        "--embedded",
+        action="store_true",
+        help="simulate a small cluster in this process",
+    )
+    cluster.add_argument(
+        "--kubeconfig",
+        metavar="PATH",
+        help="default: as kubectl finds it, then in-cluster",
+    )
+    cluster.add_argument(
+        "--context", metavar="NAME", help="the kubeconfig context to use"
+    )
+    usual = "that of the context" if is_namespaced else "all namespaces"
     cluster.add_argument(
         *("--namespace", "-n"),
         type=namespace_name,
         default=default_namespace,
         metavar="NAME",
-        help=f"default: {default_namespace or ('that of the context' if is_namespaced else 'all namespaces')}",
+        help=f"default: {default_namespace or usual}",
     )
     if serves_http:
-        parser.add_argument("--http", type=address, metavar="HOST:PORT", help="serve metrics and health there")
+        parser.add_argument(
+            "--http",
+            type=address,
+            metavar="HOST:PORT",
+            help="serve metrics and health there",
+        )
     return parser
 
 
@@ -138,48 +167,67 @@ def start(
     required: Sequence[str] = (),
     check: Callable[[Namespace], object] | None = None,
 ) -> NoReturn:
-    """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with 2.
+    """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with
+    2.
 
-    ``required`` are the arguments that only ``--embedded`` can do without.
-    With ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the event instead of cancelling.
-    ``check`` raises ``ValueError`` for arguments that are not valid together.
+    ``required`` are the arguments that only ``--embedded`` can do without. With
+    ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the
+    event instead of cancelling. ``check`` raises ``ValueError`` for arguments that are
+    not valid together.
     """
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
         parser.error("--embedded cannot be combined with --kubeconfig or --context")
-    missing = [name for name in required if getattr(arguments, name.strip("-").lower()) is None]
+    missing = [
+        name for name in required if getattr(arguments, name.strip("-").lower()) is None
+    ]
     if missing and not arguments.embedded:
-        parser.error(f"without --embedded the following arguments are required: {', '.join(missing)}")
+        parser.error(
+            "without --embedded the following arguments are required: "
+            + ", ".join(missing)
+        )
     if check is not None:
         try:
             check(arguments)
         except ValueError as error:
             parser.error(str(error))
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr
+    )
     given = (arguments,) if stop is None else (arguments, stop)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        output = StandardOutput(sys.stdout or nowhere)  # Python has None for one that is closed
+        # Python has None for one that is closed
+        output = StandardOutput(sys.stdout or nowhere)
         with redirect_stdout(cast("TextIO", output)):
             code = run(output.run, hinting, main, *given, stop=stop)
-        if output.problem is not None:  # Python would write what is left at its exit, and report the problem again
+        # Python would write what is left at its exit, and report the problem again
+        if output.problem is not None:
             os.dup2(nowhere.fileno(), output.fileno())
     sys.exit(code)
 
 
-async def hinting(main: Callable[..., Awaitable[int | None]], *given: object) -> int | None:
+async def hinting(
+    main: Callable[..., Awaitable[int | None]], *given: object
+) -> int | None:
     """Run a program; somebody without a cluster gets a hint."""
     try:
         return await main(*given)
     except (ConfigError, ExceptionGroup) as error:
-        group = error if isinstance(error, ExceptionGroup) else ExceptionGroup("", [error])
-        if group.subgroup(has_no_cluster) and HINT not in getattr(error, "__notes__", ()):
+        group = (
+            error if isinstance(error, ExceptionGroup) else ExceptionGroup("", [error])
+        )
+        if group.subgroup(has_no_cluster) and HINT not in getattr(
+            error, "__notes__", ()
+        ):
             error.add_note(HINT)
         raise
 
 
 def has_no_cluster(error: Exception) -> bool:
     """Whether no kubeconfig was found, and no service account."""
-    return isinstance(error, ConfigError) and str(error).startswith("no cluster configuration found")
+    return isinstance(error, ConfigError) and str(error).startswith(
+        "no cluster configuration found"
+    )
 
 
 @asynccontextmanager
@@ -188,40 +236,59 @@ async def connect(
     simulate: Callable[[APIServer], Awaitable[object]] | None = None,
     *,
     server: APIServer | None = None,
-) -> AsyncIterator[Client]:
-    """Open a client of the cluster that the arguments name; ``simulate`` acts on the ``server`` of ``--embedded``."""
+) -> AsyncGenerator[Client, None]:
+    """Open a client of the cluster that the arguments name; ``simulate`` acts on the
+    ``server`` of ``--embedded``.
+    """
     if arguments.embedded:
         async with open_simulated_cluster(simulate, server=server) as client:
             yield client
     else:
-        async with open_client(kubeconfig=arguments.kubeconfig, context=arguments.context) as client:
+        async with open_client(
+            kubeconfig=arguments.kubeconfig, context=arguments.context
+        ) as client:
             yield client
 
 
 def namespace_of(arguments: Arguments, client: Client) -> str:
-    """Return the namespace of the arguments, else that of the context, else ``default``."""
+    """Return the namespace of the arguments, else that of the context, else
+    ``default``.
+    """
     return str(arguments.namespace or client.config.namespace or "default")
 
 
 async def check_reachable(client: Client) -> None:
-    """Request the server's version, so that a wrong address is reported immediately and in one line."""
+    """Request the server's version, so that a wrong address is reported immediately and
+    in one line.
+    """
     with trio.move_on_after(RESPONSE_DEADLINE) as scope:
         await client.version()
     if scope.cancelled_caught:
-        raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
+        raise TrioformerError(
+            f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s"
+        )
 
 
 def namespace_name(text: str) -> str:
     """Parse the name of a namespace for argparse."""
     if re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a name: it may have a-z, 0-9 and, inside, hyphens")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a name: it may have a-z, 0-9 and, inside, hyphens"
+        )
     return text
 
 
 def api_version(text: str) -> str:
     """Parse a version of an API, such as ``v1`` or ``apps/v1``, for argparse."""
-    if re.fullmatch(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?", text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a version, such as v1, or group/version, such as apps/v1")
+    if (
+        re.fullmatch(
+            r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?", text
+        )
+        is None
+    ):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a version, such as v1, or group/version, such as apps/v1"
+        )
     return text
 
 
@@ -260,13 +327,18 @@ def file(text: str) -> Path:
     """Parse the name of an existing file for argparse."""
     if not os.path.isfile(text):
         if os.path.exists(text):  # for example /dev/null; it could not be followed
-            raise argparse.ArgumentTypeError(f"{text} is {'a directory' if os.path.isdir(text) else 'no regular file'}")
+            raise argparse.ArgumentTypeError(
+                f"{text} is "
+                + ("a directory" if os.path.isdir(text) else "no regular file")
+            )
         raise argparse.ArgumentTypeError(f"there is no file {text}")
     return Path(text)
 
 
 class Output(logging.StreamHandler[TextIO]):
-    """Writes log lines to standard output; ends the program when nobody reads them any more (``… | head``)."""
+    """Writes log lines to standard output; ends the program when nobody reads them any
+    more (``… | head``).
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream.write(self.format(record) + "\n")
@@ -274,7 +346,9 @@ class Output(logging.StreamHandler[TextIO]):
 
 
 def log_to_output(logger: logging.Logger, form: str = "%(message)s") -> None:
-    """Make a logger's lines, from INFO on, the output of the program; times are ``2020/10/17 15:13:10``, as Go's."""
+    """Make a logger's lines, from INFO on, the output of the program; times are
+    ``2020/10/17 15:13:10``, as Go's.
+    """
     handler = Output(sys.stdout)
     handler.setFormatter(logging.Formatter(form, datefmt="%Y/%m/%d %H:%M:%S"))
     logger.handlers = [handler]

@@ -1,9 +1,10 @@
 """An operator: a custom resource, and the controller that reconciles it.
 
-A Website is a page and a number of pods that serve it.  The operator manages a ConfigMap with the page, a Service and
-the pods: it creates missing objects, deletes excess pods, adopts objects with the Website's label and no controller,
-reports in the status and in events, and deletes all of them before the Website is removed.
-(A Deployment could manage the pods; this example shows how to do it.)
+A Website is a page and a number of pods that serve it.  The operator manages a
+ConfigMap with the page, a Service and the pods: it creates missing objects, deletes
+excess pods, adopts objects with the Website's label and no controller, reports in the
+status and in events, and deletes all of them before the Website is removed. (A
+Deployment could manage the pods; this example shows how to do it.)
 
 Run it against an API server in this process, or with the cluster that kubectl uses::
 
@@ -23,7 +24,13 @@ import trio
 from command_line import Arguments, connect, parser_of, start
 from simulations import simulate_website_user
 
-from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError
+from trioformer import (
+    AlreadyExistsError,
+    Client,
+    NotFoundError,
+    SharedInformerFactory,
+    StatusError,
+)
 from trioformer.controller import (
     Controller,
     Expectations,
@@ -72,40 +79,85 @@ class Website(KubernetesObject):
     """A page and the number of pods that serve it."""
 
     __resource__: ClassVar[ResourceInfo] = ResourceInfo(
-        group="example.com", version="v1", kind="Website", plural="websites", namespaced=True, subresources=("status",)
+        group="example.com",
+        version="v1",
+        kind="Website",
+        plural="websites",
+        namespaced=True,
+        subresources=("status",),
     )
 
     spec: WebsiteSpec = WebsiteSpec()
     status: WebsiteStatus = WebsiteStatus()
 
 
-FIELDS = {"page": {"type": "string"}, "replicas": {"type": "integer", "minimum": 0, "maximum": 100, "default": 1}}
+FIELDS = {
+    "page": {"type": "string"},
+    "replicas": {"type": "integer", "minimum": 0, "maximum": 100, "default": 1},
+}
 SPEC = {"type": "object", "properties": FIELDS}
 STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}}
-VERSION = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": SCHEMA}
-NAMES = {"kind": "Website", "listKind": "WebsiteList", "plural": "websites", "singular": "website"}
-KIND = {"group": "example.com", "scope": "Namespaced", "names": NAMES, "versions": [VERSION]}
-DEFINITION = from_dict(CustomResourceDefinition, {"metadata": {"name": "websites.example.com"}, "spec": KIND})
+SCHEMA = {
+    "openAPIV3Schema": {
+        "type": "object",
+        "properties": {"spec": SPEC, "status": STATUS},
+    }
+}
+VERSION: dict[str, object] = {
+    "name": "v1",
+    "served": True,
+    "storage": True,
+    "subresources": {"status": {}},
+    "schema": SCHEMA,
+}
+NAMES = {
+    "kind": "Website",
+    "listKind": "WebsiteList",
+    "plural": "websites",
+    "singular": "website",
+}
+KIND = {
+    "group": "example.com",
+    "scope": "Namespaced",
+    "names": NAMES,
+    "versions": [VERSION],
+}
+DEFINITION = from_dict(
+    CustomResourceDefinition,
+    {"metadata": {"name": "websites.example.com"}, "spec": KIND},
+)
 
 
 async def install(client: Client) -> None:
-    """Create the CustomResourceDefinition, and wait until the cluster serves Websites."""
+    """Create the CustomResourceDefinition, and wait until the cluster serves
+    Websites.
+    """
     definitions = client.api(CustomResourceDefinition)
     with suppress(AlreadyExistsError):
         await definitions.create(DEFINITION)
     await wait_for(definitions, DEFINITION.name, has_condition("Established"))
 
 
-def owned(website: Website, kind: type[T], metadata: Mapping[str, str], **rest: object) -> T:
+def owned(
+    website: Website, kind: type[T], metadata: Mapping[str, str], **rest: object
+) -> T:
     """Build an object that a Website controls."""
     owner = to_dict(controller_reference(website))
-    meta = {"namespace": website.namespace, "labels": {LABEL: website.name}, "ownerReferences": [owner]}
+    meta = {
+        "namespace": website.namespace,
+        "labels": {LABEL: website.name},
+        "ownerReferences": [owner],
+    }
     return from_dict(kind, {"metadata": {**meta, **metadata}, **rest})
 
 
 def page_of(website: Website) -> ConfigMap:
-    return owned(website, ConfigMap, {"name": website.name}, data={"index.html": website.spec.page})
+    return owned(
+        website,
+        ConfigMap,
+        {"name": website.name},
+        data={"index.html": website.spec.page},
+    )
 
 
 def service_of(website: Website) -> Service:
@@ -116,7 +168,10 @@ def service_of(website: Website) -> Service:
 def pod_of(website: Website) -> Pod:
     mount = {"name": "page", "mountPath": "/usr/share/nginx/html"}
     container = {"name": "web", "image": "nginx:1.27", "volumeMounts": [mount]}
-    spec = {"containers": [container], "volumes": [{"name": "page", "configMap": {"name": website.name}}]}
+    spec = {
+        "containers": [container],
+        "volumes": [{"name": "page", "configMap": {"name": website.name}}],
+    }
     return owned(website, Pod, {"generateName": f"{website.name}-"}, spec=spec)
 
 
@@ -140,11 +195,15 @@ class Operator:
     expectations: Expectations = attrs.field(factory=Expectations)
 
     def controller(self) -> Controller:
-        controller = Controller("websites", self.reconcile, workers=4, reconcile_deadline=60)
+        controller = Controller(
+            "websites", self.reconcile, workers=4, reconcile_deadline=60
+        )
         controller.watch(self.factory.informer(Website))
         for kind in OWNED:
             observe = self.expectations.observing(owner_of)
-            controller.watch(self.factory.informer(kind), enqueue=website_of, predicates=[observe])
+            controller.watch(
+                self.factory.informer(kind), enqueue=website_of, predicates=[observe]
+            )
         return controller
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
@@ -161,26 +220,38 @@ class Operator:
         except (StatusError, ExceptionGroup) as error:  # claim_objects raises a group
             causes = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             note = "; ".join(map(str, causes))
-            self.recorder.event(website, type="Warning", reason="Failed", action="Reconcile", note=note)
+            self.recorder.event(
+                website, type="Warning", reason="Failed", action="Reconcile", note=note
+            )
             raise
         return self.expectations.requeue(request)
 
     async def bring_up(self, website: Website) -> None:
         """Create missing objects, delete excess pods, and report the observed state."""
-        website = await ensure_finalizer(self.client, website, FINALIZER)  # before any object is created
+        # before any object is created
+        website = await ensure_finalizer(self.client, website, FINALIZER)
         missing: list[str] = []
-        page, wanted = (await self.claim(website, ConfigMap)).get(website.name), page_of(website)
+        page, wanted = (
+            (await self.claim(website, ConfigMap)).get(website.name),
+            page_of(website),
+        )
         if page is None:
             missing.append("no page")
             await self.create(website, wanted)
         elif page.data != wanted.data:
             missing.append("an old page")
-            await self.client.api(ConfigMap).replace(attrs.evolve(page, data=wanted.data))
+            await self.client.api(ConfigMap).replace(
+                attrs.evolve(page, data=wanted.data)
+            )
         if website.name not in await self.claim(website, Service):
             missing.append("no service")
             await self.create(website, service_of(website))
         pods = (await self.claim(website, Pod)).values()
-        alive = [pod for pod in pods if not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED]
+        alive = [
+            pod
+            for pod in pods
+            if not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED
+        ]
         if len(alive) != website.spec.replicas:
             missing.append(f"{len(alive)} of {website.spec.replicas} pods")
         for _ in range(website.spec.replicas - len(alive)):
@@ -194,21 +265,34 @@ class Operator:
         """Delete all objects of a Website; then remove its finalizer."""
         left: list[KubernetesObject] = []
         for kind in OWNED:
-            # From the server: the cache may lack an object whose create request got no response.
-            found = await self.client.api(kind, namespace=website.namespace).list(label_selector={LABEL: website.name})
+            # From the server: the cache may lack an object whose create request got no
+            # response.
+            found = await self.client.api(kind, namespace=website.namespace).list(
+                label_selector={LABEL: website.name}
+            )
             left += [obj for obj in found if is_controlled_by(obj, website)]
         for obj in left:
             if obj.metadata.deletion_timestamp is None:
                 await self.delete(website, obj)
         has_finalizer = FINALIZER in website.metadata.finalizers
-        if not left and has_finalizer and await drop_finalizer(self.client, website, FINALIZER) is not None:
+        if (
+            not left
+            and has_finalizer
+            and await drop_finalizer(self.client, website, FINALIZER) is not None
+        ):
             self.record(website, "TakenDown", "Delete", "nothing is left")
-        return RequeueAfter(5) if left else None  # or earlier, on the event of a deletion
+        # or earlier, on the event of a deletion
+        return RequeueAfter(5) if left else None
 
     async def claim(self, website: Website, kind: type[T]) -> Mapping[str, T]:
         """Adopt and release objects; returns those of the Website by name."""
         objects = self.factory.informer(kind).lister.list(namespace=website.namespace)
-        return {obj.name: obj for obj in await claim_objects(self.client, website, objects, {LABEL: website.name})}
+        return {
+            obj.name: obj
+            for obj in await claim_objects(
+                self.client, website, objects, {LABEL: website.name}
+            )
+        }
 
     async def create(self, website: Website, obj: KubernetesObject) -> None:
         with self.expectations.creating(Request.of(website)):
@@ -216,8 +300,13 @@ class Operator:
         self.record(website, "Created", "Create", f"created {made.kind} {made.name}")
 
     async def delete(self, website: Website, obj: KubernetesObject) -> None:
-        with suppress(NotFoundError), self.expectations.deleting(Request.of(website), obj):
-            await self.client.api(type(obj), namespace=obj.namespace).delete(obj.name, uid=obj.uid)
+        with (
+            suppress(NotFoundError),
+            self.expectations.deleting(Request.of(website), obj),
+        ):
+            await self.client.api(type(obj), namespace=obj.namespace).delete(
+                obj.name, uid=obj.uid
+            )
             self.record(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
 
     async def report(self, website: Website, pods: int, missing: str) -> None:
@@ -232,8 +321,15 @@ class Operator:
             observed_generation=generation,
             now=self.now(),
         )
-        status = attrs.evolve(website.status, observed_generation=generation, pods=pods, conditions=conditions)
-        written = await self.client.update_status(website, attrs.evolve(website, status=status))
+        status = attrs.evolve(
+            website.status,
+            observed_generation=generation,
+            pods=pods,
+            conditions=conditions,
+        )
+        written = await self.client.update_status(
+            website, attrs.evolve(website, status=status)
+        )
         # The next reconcile compares with this status, so the cache must not be older.
         await self.factory.informer(Website).wait_until_at_least(written)
 
@@ -242,8 +338,16 @@ class Operator:
         print(f"{Request.of(website)}: {note}")
 
 
-async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event, *, namespace: str | None = None) -> None:
-    """Install the kind and operate until ``stop`` is set; then drain the queue, in at most ten seconds."""
+async def serve(
+    client: Client,
+    now: Callable[[], datetime],
+    stop: trio.Event,
+    *,
+    namespace: str | None = None,
+) -> None:
+    """Install the kind and operate until ``stop`` is set; then drain the queue, in at
+    most ten seconds.
+    """
     factory = SharedInformerFactory(client, namespace=namespace)
     recorder = EventRecorder(client, controller="website-operator")
     controller = Operator(client, factory, recorder, now).controller()
@@ -255,7 +359,8 @@ async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event, *
         print("operating")
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(operate)  # not awaited: a signal must end it even while the server does not respond
+        # not awaited: a signal must end it even while the server does not respond
+        nursery.start_soon(operate)
         await stop.wait()
         with trio.move_on_after(10):
             await controller.stop()
@@ -265,7 +370,9 @@ async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event, *
 async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Connect and run the operator until ``stop`` is set."""
     async with connect(arguments, simulate_website_user) as client:
-        await serve(client, lambda: datetime.now(UTC), stop, namespace=arguments.namespace)
+        await serve(
+            client, lambda: datetime.now(UTC), stop, namespace=arguments.namespace
+        )
 
 
 if __name__ == "__main__":

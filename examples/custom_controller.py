@@ -1,30 +1,40 @@
-"""A controller of pods by hand: an indexer informer, a rate-limited queue of events, and one worker.
+"""A controller of pods by hand: an indexer informer, a rate-limited queue of events,
+and one worker.
 
-When a new pod with the label ``app=nginx`` runs, the Deployment ``tools`` is restarted.  What fails is tried five times
-more, and then dropped until the pod's next event::
+When a new pod with the label ``app=nginx`` runs, the Deployment ``tools`` is restarted.
+What fails is tried five times more, and then dropped until the pod's next event::
 
     python examples/custom_controller.py --embedded
     python examples/custom_controller.py -c app.yaml
 
-The file is read again when it changes: another level counts from the next line on, and another kubeconfig stops the
-controller and starts one for that cluster::
+The file is read again when it changes: another level counts from the next line on, and
+another kubeconfig stops the controller and starts one for that cluster::
 
     Log: {Level: info}  # debug, info, warn or error
     Kubeconfig: /home/me/.kube/config
 
-``workqueue_controller.py`` has a queue of keys, and needs no order of events; ``replica_counter.py`` is shorter still.
+``workqueue_controller.py`` has a queue of keys, and needs no order of events;
+``replica_counter.py`` is shorter still.
 """
 
 from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import trio
 import yaml
-from command_line import Arguments, check_reachable, connect, file, log_to_output, parser_of, start
+from command_line import (
+    Arguments,
+    check_reachable,
+    connect,
+    file,
+    log_to_output,
+    parser_of,
+    start,
+)
 from simple_watch import LABELS, reason_of, restart_tools, simulate_nginx
 
 from trioformer import (
@@ -44,7 +54,12 @@ from trioformer.workqueue import RateLimitingQueue, default_controller_rate_limi
 MAX_RETRIES = 5
 PATIENCE = 10.0
 """Seconds in which the worker must finish its items at the end."""
-LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 logger = logging.getLogger("custom_controller")
 
@@ -58,24 +73,37 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Parse and check a file, so that what the program could not run with does not replace what it runs with."""
+        """Parse and check a file, so that what the program could not run with does not
+        replace what it runs with.
+        """
         try:
-            given = yaml.safe_load(text)  # None while an editor writes the file: an AttributeError below
+            # None while an editor writes the file: an AttributeError below
+            given: Any = yaml.safe_load(text)
             if unknown := given.keys() - {"Log", "Kubeconfig"}:
                 raise ConfigError(f"{min(unknown)!r} is none of Log, Kubeconfig")
-            level, kubeconfig = (given.get("Log") or {}).get("Level", "info"), given.get("Kubeconfig")
-            settings = cls(LEVELS[str(level).lower()], None if kubeconfig is None else str(kubeconfig))
+            log: Any = given.get("Log") or {}
+            level, kubeconfig = log.get("Level", "info"), given.get("Kubeconfig")
+            settings = cls(
+                LEVELS[str(level).lower()],
+                None if kubeconfig is None else str(kubeconfig),
+            )
         except KeyError as error:
-            raise ConfigError(f"Log.Level is {error}, which is none of {', '.join(LEVELS)}") from None
+            raise ConfigError(
+                f"Log.Level is {error}, which is none of {', '.join(LEVELS)}"
+            ) from None
         except (yaml.YAMLError, AttributeError):
-            raise ConfigError("not a mapping in YAML such as Log: {Level: info}") from None
+            raise ConfigError(
+                "not a mapping in YAML such as Log: {Level: info}"
+            ) from None
         if settings.kubeconfig is not None:
             load_config(kubeconfig=settings.kubeconfig)
         return settings
 
 
 class Item(NamedTuple):
-    """An item of the queue: what has happened, and the key of the object that it has happened to."""
+    """An item of the queue: what has happened, and the key of the object that it has
+    happened to.
+    """
 
     event: str
     key: str
@@ -83,7 +111,9 @@ class Item(NamedTuple):
 
 @attrs.define
 class Enqueuer(ResourceEventHandler[Pod]):
-    """Adds each event to the queue; several of one type, for one object, are one item until the worker takes it."""
+    """Adds each event to the queue; several of one type, for one object, are one item
+    until the worker takes it.
+    """
 
     queue: RateLimitingQueue[Item]
 
@@ -104,10 +134,14 @@ class PodController:
     client: Client
     pods: SharedInformer[Pod]
     queue: RateLimitingQueue[Item] = attrs.field(
-        factory=lambda: RateLimitingQueue(default_controller_rate_limiter(), name="pods")
+        factory=lambda: RateLimitingQueue(
+            default_controller_rate_limiter(), name="pods"
+        )
     )
-    pending: set[str] = attrs.field(factory=set)
-    """The keys of the pods that were added while they were pending, and for which nothing was restarted yet."""
+    pending: set[str] = attrs.field(factory=set[str])
+    """The keys of the pods that were added while they were pending, and for which
+    nothing was restarted yet.
+    """
 
     async def sync(self, item: Item) -> None:
         """Process an event with the current state of its object."""
@@ -124,14 +158,20 @@ class PodController:
         logger.info("Pod[%s] is %s, status = %s", pod.name, event, pod.status.phase)
         if event == "ADDED" and pod.status.phase == "Pending":
             self.pending.add(key)
-        elif event == "MODIFIED" and pod.status.phase == "Running" and key in self.pending:
+        elif (
+            event == "MODIFIED"
+            and pod.status.phase == "Running"
+            and key in self.pending
+        ):
             logger.info("A new pod is created, need to restart tools")
             await restart_tools(self.client, namespace)
             logger.debug("Restart tools success")
             self.pending.discard(key)
 
     async def process(self, item: Item) -> None:
-        """Process one item; when that fails, retry it, or drop it by not adding it again."""
+        """Process one item; when that fails, retry it, or drop it by not adding it
+        again.
+        """
         try:
             await self.sync(item)
         except Exception as error:  # noqa: BLE001  # any error concerns only this item
@@ -139,21 +179,26 @@ class PodController:
                 logger.info("Error synching pod[%s]: %s", item.key, reason_of(error))
                 self.queue.add_rate_limited(item)
             else:
-                logger.info("Dropping pod[%s] out of the queue: %s", item.key, reason_of(error))
+                logger.info(
+                    "Dropping pod[%s] out of the queue: %s", item.key, reason_of(error)
+                )
 
     async def work(self, registration: HandlerRegistration[Pod]) -> None:
         """Process items after the handler has synced, until the queue is shut down."""
         await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
-                async with self.queue.take() as item:  # its end forgets the failures, unless the item is added again
+                # its end forgets the failures, unless the item is added again
+                async with self.queue.take() as item:
                     await self.process(item)
 
     async def run(self, stop: trio.Event) -> None:
         """Work until ``stop`` is set; then finish what is in the queue."""
         logger.info("Starting Pod controller")
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.work, self.pods.add_event_handler(Enqueuer(self.queue)))
+            nursery.start_soon(
+                self.work, self.pods.add_event_handler(Enqueuer(self.queue))
+            )
             await stop.wait()
             logger.info("Stopping Pod controller")
             with trio.move_on_after(PATIENCE):
@@ -161,8 +206,12 @@ class PodController:
             nursery.cancel_scope.cancel()
 
 
-async def serve(client: Client, namespace: str, stop: trio.Event, *, is_first: bool = True) -> None:
-    """Run the controller and its informer; the first cluster must be reachable, another one is waited for."""
+async def serve(
+    client: Client, namespace: str, stop: trio.Event, *, is_first: bool = True
+) -> None:
+    """Run the controller and its informer; the first cluster must be reachable, another
+    one is waited for.
+    """
     factory = SharedInformerFactory(client, namespace=namespace, label_selector=LABELS)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)
@@ -172,14 +221,20 @@ async def serve(client: Client, namespace: str, stop: trio.Event, *, is_first: b
         nursery.cancel_scope.cancel()
 
 
-async def follow(config: FollowedFile[Settings], arguments: Arguments, stop: trio.Event) -> None:
-    """Serve as the file says, and anew when it names another kubeconfig; flags take precedence over the file."""
+async def follow(
+    config: FollowedFile[Settings], arguments: Arguments, stop: trio.Event
+) -> None:
+    """Serve as the file says, and anew when it names another kubeconfig; flags take
+    precedence over the file.
+    """
     flag, is_first = arguments.kubeconfig, True
     while not stop.is_set():
         settings, ended = config.value, trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(set_after, stop, ended)
-            nursery.start_soon(apply_changes, config, settings, ended if flag is None else trio.Event())
+            nursery.start_soon(
+                apply_changes, config, settings, ended if flag is None else trio.Event()
+            )
             arguments.kubeconfig = flag or settings.kubeconfig
             async with connect(arguments, simulate_nginx) as client:
                 await serve(client, arguments.namespace, ended, is_first=is_first)
@@ -187,8 +242,12 @@ async def follow(config: FollowedFile[Settings], arguments: Arguments, stop: tri
         is_first = False
 
 
-async def apply_changes(config: FollowedFile[Settings], current: Settings, ended: trio.Event) -> None:
-    """Set the level whenever it changes, and ``ended`` when there is another kubeconfig."""
+async def apply_changes(
+    config: FollowedFile[Settings], current: Settings, ended: trio.Event
+) -> None:
+    """Set the level whenever it changes, and ``ended`` when there is another
+    kubeconfig.
+    """
     kubeconfig = current.kubeconfig
     while current.kubeconfig == kubeconfig:
         logger.setLevel(current.level)
@@ -218,6 +277,12 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, default_namespace="default")
-    parser.add_argument("-c", "--config", type=file, metavar="FILE", help="the level and the kubeconfig, in YAML")
+    parser.add_argument(
+        "-c",
+        "--config",
+        type=file,
+        metavar="FILE",
+        help="the level and the kubeconfig, in YAML",
+    )
     stop = trio.Event()
     start(main, parser, stop=stop)

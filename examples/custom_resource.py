@@ -1,6 +1,8 @@
-"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also state its definition.
+"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also
+state its definition.
 
-It installs the definition, creates a CronTab and scales it, in the cluster that kubectl uses or in an embedded one::
+It installs the definition, creates a CronTab and scales it, in the cluster that kubectl
+uses or in an embedded one::
 
     python examples/custom_resource.py --embedded
 """
@@ -14,14 +16,22 @@ import attrs
 from command_line import Arguments, connect, namespace_of, parser_of, start
 
 from trioformer import AlreadyExistsError, Client, KubernetesObject, Model, ObjectMeta
-from trioformer.crds import PrinterColumn, Schema, custom_resource, install_crds, resource_part
+from trioformer.crds import (
+    PrinterColumn,
+    Schema,
+    custom_resource,
+    install_crds,
+    resource_part,
+)
 
 
 @resource_part()
 class CronTabSpec(Model):
     """The desired state."""
 
-    cron_spec: Annotated[str, Schema(pattern=r"^(\d+|\*)(/\d+)?(\s+(\d+|\*)(/\d+)?){4}$")]
+    cron_spec: Annotated[
+        str, Schema(pattern=r"^(\d+|\*)(/\d+)?(\s+(\d+|\*)(/\d+)?){4}$")
+    ]
     """When it runs: minute, hour, day of the month, month, day of the week."""
     image: str = "busybox"
     replicas: Annotated[int, Schema(minimum=1, maximum=10)] = 1
@@ -44,10 +54,14 @@ class CronTab(KubernetesObject):
 
 
 async def scale(client: Client, namespace: str, name: str, replicas: int) -> CronTab:
-    """Change one field of the spec; all others stay, including those that the class does not define."""
+    """Change one field of the spec; all others stay, including those that the class
+    does not define.
+    """
     crontabs = client.api(CronTab, namespace=namespace)
     old = await crontabs.get(name)
-    return await crontabs.replace(attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=replicas)))
+    return await crontabs.replace(
+        attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=replicas))
+    )
 
 
 async def main(arguments: Arguments) -> None:
@@ -55,7 +69,9 @@ async def main(arguments: Arguments) -> None:
     async with connect(arguments) as client:
         await install_crds(client, CronTab)
         namespace, name = namespace_of(arguments, client), "every-five-minutes"
-        crontab = CronTab(metadata=ObjectMeta(name=name), spec=CronTabSpec(cron_spec="*/5 * * * *"))
+        crontab = CronTab(
+            metadata=ObjectMeta(name=name), spec=CronTabSpec(cron_spec="*/5 * * * *")
+        )
         with suppress(AlreadyExistsError):  # an earlier run has created it
             await client.api(CronTab, namespace=namespace).create(crontab)
         changed = await scale(client, namespace, name, replicas=3)

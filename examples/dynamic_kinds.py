@@ -1,7 +1,8 @@
 """Kinds without classes, and pods with only their metadata.
 
-With a name that kubectl accepts it counts the objects of a kind, and with an API version and a kind it shows them;
-without a name, it creates and changes a widget in an embedded API server::
+With a name that kubectl accepts it counts the objects of a kind, and with an API
+version and a kind it shows them; without a name, it creates and changes a widget in an
+embedded API server::
 
     python examples/dynamic_kinds.py --embedded
     python examples/dynamic_kinds.py deploy
@@ -21,7 +22,9 @@ from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 
 
-async def show(client: Client, api_version: str, kind: str, namespace: str | None = None) -> None:
+async def show(
+    client: Client, api_version: str, kind: str, namespace: str | None = None
+) -> None:
     """Print the objects of a kind, given by its name."""
     objects = client.api(await client.discover(api_version, kind), namespace)
     for obj in await objects.list():
@@ -29,7 +32,9 @@ async def show(client: Client, api_version: str, kind: str, namespace: str | Non
 
 
 async def count_objects(client: Client, name: str, namespace: str | None = None) -> int:
-    """Count the objects of a kind, given by any name that kubectl accepts, such as ``deploy``."""
+    """Count the objects of a kind, given by any name that kubectl accepts, such as
+    ``deploy``.
+    """
     try:
         objects = client.api(name, namespace)
     except LookupError:  # not built in, and not discovered yet
@@ -37,7 +42,9 @@ async def count_objects(client: Client, name: str, namespace: str | None = None)
     return len(await objects.list())
 
 
-async def resize(client: Client, kind: type[Unstructured], name: str, size: int) -> Unstructured:
+async def resize(
+    client: Client, kind: type[Unstructured], name: str, size: int
+) -> Unstructured:
     """Change one member of the spec; all others stay."""
     widgets = client.api(kind, namespace="default")
     old = await widgets.get(name)
@@ -50,24 +57,53 @@ async def count_apps(client: Client) -> Counter[str]:
     return Counter(pod.metadata.labels.get("app", "") for pod in await pods.list())
 
 
-async def simulate_widgets(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+async def simulate_widgets(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
     """Serve a kind that trioformer does not know, and some pods."""
-    server.register(ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True))
+    server.register(
+        ResourceInfo(
+            group="example.com",
+            version="v1",
+            kind="Widget",
+            plural="widgets",
+            namespaced=True,
+        )
+    )
     for name, app in (("web-0", "web"), ("web-1", "web"), ("api-0", "api")):
         metadata = {"name": name, "namespace": "default", "labels": {"app": app}}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {"containers": []},
+            }
+        )
     task_status.started()
 
 
 async def change_widget(client: Client) -> None:
     """Create a widget, resize it, and count some pods."""
     Widget = await client.discover("example.com/v1", "Widget")  # noqa: N806  # a class
-    made = Widget.of({"metadata": {"name": "first", "namespace": "default"}, "spec": {"size": 1, "color": "red"}})
+    made = Widget.of(
+        {
+            "metadata": {"name": "first", "namespace": "default"},
+            "spec": {"size": 1, "color": "red"},
+        }
+    )
     await client.api(Widget, namespace="default").create(made)
     await resize(client, Widget, "first", size=2)
     await show(client, "example.com/v1", "Widget")
-    print(f"widgets: {await count_objects(client, 'widgets')}, po: {await count_objects(client, 'po')}")
-    print(", ".join(f"{app}: {count}" for app, count in (await count_apps(client)).items()))
+    print(
+        f"widgets: {await count_objects(client, 'widgets')}, "
+        f"po: {await count_objects(client, 'po')}"
+    )
+    print(
+        ", ".join(
+            f"{app}: {count}" for app, count in (await count_apps(client)).items()
+        )
+    )
 
 
 async def main(arguments: Arguments) -> None:
@@ -87,6 +123,13 @@ async def main(arguments: Arguments) -> None:
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a kind, such as deploy")
-    parser.add_argument("--api-version", type=api_version, metavar="VERSION", help="such as apps/v1, of the kind NAME")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a kind, such as deploy"
+    )
+    parser.add_argument(
+        "--api-version",
+        type=api_version,
+        metavar="VERSION",
+        help="such as apps/v1, of the kind NAME",
+    )
     start(main, parser, required=["NAME"])

@@ -1,7 +1,8 @@
 """Record an Event for every pod whose containers restart.
 
-Run it against the cluster that kubectl uses, or with ``--embedded`` against an API server in this process, with a pod
-that restarts every second, and show the Events; stop it with Ctrl-C::
+Run it against the cluster that kubectl uses, or with ``--embedded`` against an API
+server in this process, with a pod that restarts every second, and show the Events; stop
+it with Ctrl-C::
 
     python examples/events.py --embedded
 
@@ -22,7 +23,9 @@ from trioformer.models.events_v1 import Event
 
 def restarts(pod: Pod) -> dict[str, int]:
     """Return the number of restarts of each container."""
-    return {status.name: status.restart_count for status in pod.status.container_statuses}
+    return {
+        status.name: status.restart_count for status in pod.status.container_statuses
+    }
 
 
 class RestartReporter(ResourceEventHandler[Pod]):
@@ -40,9 +43,13 @@ class RestartReporter(ResourceEventHandler[Pod]):
                     type="Warning",
                     reason="ContainerRestarted",
                     action="Watching",
-                    note=f"container {name} has restarted",  # no number: equal Events form one series
+                    # no number: equal Events form one series
+                    note=f"container {name} has restarted",
                 )
-                print(f"{new.namespace}/{new.name}: container {name} has restarted, {count} times in all")
+                print(
+                    f"{new.namespace}/{new.name}: container {name} has restarted, "
+                    f"{count} times in all"
+                )
 
 
 async def watch(factory: SharedInformerFactory) -> None:
@@ -52,16 +59,20 @@ async def watch(factory: SharedInformerFactory) -> None:
         print("watching pods")
 
 
-async def serve(client: Client, stop: trio.Event, *, namespace: str | None = None) -> None:
+async def serve(
+    client: Client, stop: trio.Event, *, namespace: str | None = None
+) -> None:
     """Report until ``stop`` is set."""
     recorder = EventRecorder(client, controller="example.com/restart-reporter")
     factory = SharedInformerFactory(client, namespace=namespace)
     factory.informer(Pod).add_event_handler(RestartReporter(recorder))
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
-        nursery.start_soon(watch, factory)  # not start(): a signal must end this even while the server does not respond
+        # not start(): a signal must end this even while the server does not respond
+        nursery.start_soon(watch, factory)
         await stop.wait()
-        nursery.cancel_scope.cancel()  # the recorder then writes the Events that are still queued
+        # the recorder then writes the Events that are still queued
+        nursery.cancel_scope.cancel()
     statistics = recorder.statistics()
     print(f"{statistics.recorded} restarts recorded, {statistics.written} written")
 
@@ -72,11 +83,18 @@ async def show(client: Client) -> None:
         async for change in changes:
             event = change.object
             count = event.series.count if event.series is not None else 1
-            print(f"{event.type} {event.reason} {event.regarding.kind}/{event.regarding.name}: {event.note} (x{count})")
+            print(
+                f"{event.type} {event.reason} "
+                f"{event.regarding.kind}/{event.regarding.name}: "
+                f"{event.note} (x{count})"
+            )
 
 
 async def main(arguments: Arguments, stop: trio.Event) -> None:
-    async with connect(arguments, simulate_restarts) as client, trio.open_nursery() as nursery:
+    async with (
+        connect(arguments, simulate_restarts) as client,
+        trio.open_nursery() as nursery,
+    ):
         if arguments.embedded:
             nursery.start_soon(show, client)
         await serve(client, stop, namespace=arguments.namespace)

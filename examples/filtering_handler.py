@@ -1,6 +1,8 @@
-"""Handle pods that fail or recover: a filter turns these updates into additions and deletions.
+"""Handle pods that fail or recover: a filter turns these updates into additions and
+deletions.
 
-Run it against the cluster that kubectl uses, or against a simulated one, and stop it with Ctrl-C::
+Run it against the cluster that kubectl uses, or against a simulated one, and stop it
+with Ctrl-C::
 
     python examples/filtering_handler.py --embedded
 """
@@ -25,11 +27,15 @@ class FailureReporter(ResourceEventHandler[Pod]):
     """Reports failed pods; the filter passes no others."""
 
     async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
-        """Handle a pod that has failed, or (``is_initial``) had failed before this program started."""
+        """Handle a pod that has failed, or (``is_initial``) had failed before this
+        program started.
+        """
         print("had failed:" if is_initial else "failed:", pod.name)
 
     async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
-        """Handle a failed pod that was deleted or has recovered; ``pod`` is its last failed state."""
+        """Handle a failed pod that was deleted or has recovered; ``pod`` is its last
+        failed state.
+        """
         print("no longer failed:", pod.name)
 
 
@@ -39,13 +45,22 @@ async def report(error: Exception, notification: Notification[Pod]) -> None:
 
 
 async def main(arguments: Arguments) -> None:
-    async with connect(arguments, simulate_failures) as client, trio.open_nursery() as nursery:
+    async with (
+        connect(arguments, simulate_failures) as client,
+        trio.open_nursery() as nursery,
+    ):
         factory = SharedInformerFactory(client, namespace=arguments.namespace)
         informer = factory.informer(Pod)
-        registration = informer.add_event_handler(FilteringHandler(has_failed, FailureReporter()), on_error=report)
+        registration = informer.add_event_handler(
+            FilteringHandler(has_failed, FailureReporter()), on_error=report
+        )
         await nursery.start(factory.run)
-        await registration.wait_until_synced()  # the handler has processed all initial pods
-        print(registration.statistics().failed_initial, "could not be handled; waiting for more")
+        # the handler has processed all initial pods
+        await registration.wait_until_synced()
+        print(
+            registration.statistics().failed_initial,
+            "could not be handled; waiting for more",
+        )
 
 
 if __name__ == "__main__":

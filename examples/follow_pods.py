@@ -32,5 +32,9 @@ async def main(embedded: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Follow the pods of a cluster.")
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument(
+        "--embedded",
+        action="store_true",
+        help="simulate a small cluster in this process",
+    )
     sys.exit(run(main, parser.parse_args().embedded))

@@ -26,11 +26,14 @@ INDEXERS = {"node": field_index("spec.node_name"), "image": by_image}
 
 def report(lister: Lister[Pod]) -> list[str]:
     """Describe the cluster; reads only the cache, so it is synchronous."""
-    lines = []
+    lines: list[str] = []
     for node in sorted(lister.index_values("node")):
         pods = lister.by_index("node", node)
         lines.append(f"{node}: {', '.join(sorted(pod.name for pod in pods))}")
-    lines += [f"{image}: {len(lister.by_index('image', image))}" for image in sorted(lister.index_values("image"))]
+    lines += [
+        f"{image}: {len(lister.by_index('image', image))}"
+        for image in sorted(lister.index_values("image"))
+    ]
     return lines
 
 

@@ -1,13 +1,15 @@
-"""A controller of Jobs, step by step as in kube-controller-manager: shared informers, a queue, expectations, status.
+"""A controller of Jobs, step by step as in kube-controller-manager: shared informers, a
+queue, expectations, status.
 
-It runs the pods of a Job, ``parallelism`` at once, until ``completions`` of them have succeeded or more than
-``backoffLimit`` have failed, and writes the counts into the Job's status::
+It runs the pods of a Job, ``parallelism`` at once, until ``completions`` of them have
+succeeded or more than ``backoffLimit`` have failed, and writes the counts into the
+Job's status::
 
     python examples/job_controller.py --embedded
     python examples/job_controller.py --workers 4
 
-In a cluster it takes the Jobs with ``spec.managedBy: example.com/job-controller``, which the built-in controller leaves
-alone.
+In a cluster it takes the Jobs with ``spec.managedBy: example.com/job-controller``,
+which the built-in controller leaves alone.
 """
 
 from __future__ import annotations
@@ -20,9 +22,23 @@ from operator import attrgetter
 
 import attrs
 import trio
-from command_line import Arguments, check_reachable, connect, log_to_output, parser_of, positive, start
+from command_line import (
+    Arguments,
+    check_reachable,
+    connect,
+    log_to_output,
+    parser_of,
+    positive,
+    start,
+)
 
-from trioformer import Client, ConflictError, NotFoundError, SharedInformer, SharedInformerFactory
+from trioformer import (
+    Client,
+    ConflictError,
+    NotFoundError,
+    SharedInformer,
+    SharedInformerFactory,
+)
 from trioformer.controller import (
     Controller,
     Expectations,
@@ -50,7 +66,9 @@ counted = attrgetter("active", "succeeded", "failed")
 
 
 def uid_of_owner(pod: Pod) -> Iterable[str]:
-    """Index pods by the uid of their controller: a Job of the same name as an earlier one is another Job."""
+    """Index pods by the uid of their controller: a Job of the same name as an earlier
+    one is another Job.
+    """
     owner = controller_of(pod)
     return [] if owner is None else [owner.uid]
 
@@ -62,7 +80,10 @@ def is_managed(job: Job) -> bool:
 
 def is_finished(job: Job) -> bool:
     """Whether a Job has ended, either way."""
-    return any(each.type in ("Complete", "Failed") and each.status == "True" for each in job.status.conditions)
+    return any(
+        each.type in ("Complete", "Failed") and each.status == "True"
+        for each in job.status.conditions
+    )
 
 
 @attrs.define(eq=False)
@@ -75,29 +96,44 @@ class JobController:
     expectations: Expectations[Request] = attrs.field(factory=Expectations)
 
     async def sync_job(self, request: Request) -> RequeueAfter | None:
-        """Bring one Job closer to its end; called after each event of the Job or its pods, and idempotent."""
+        """Bring one Job closer to its end; called after each event of the Job or its
+        pods, and idempotent.
+        """
         job = self.jobs.lister.get(request)
         if job is None:
             self.expectations.forget(request)
             return None
-        if not is_managed(job) or is_finished(job) or job.metadata.deletion_timestamp is not None:
+        if (
+            not is_managed(job)
+            or is_finished(job)
+            or job.metadata.deletion_timestamp is not None
+        ):
             return None
         pods = self.pods.lister.by_index("owner", job.uid)
-        # Without its expectations a late cache would have it create the same pods again.
+        # Without its expectations a late cache would have it create the same pods
+        # again.
         if self.expectations.is_satisfied(request):
             counts = Counts.of(job, pods)
             outcome = outcome_of(job, counts)
             active = [pod for pod in pods if is_active(pod)]
-            counts.active = await self.manage_job(request, job, active, 0 if outcome else wanted(job, counts))
+            counts.active = await self.manage_job(
+                request, job, active, 0 if outcome else wanted(job, counts)
+            )
             counts.terminating += max(len(active) - counts.active, 0)
             await self.write_status(job, counts, outcome)
         return self.expectations.requeue(request)  # in case that an event is lost
 
-    async def manage_job(self, request: Request, job: Job, active: list[Pod], want: int) -> int:
-        """Create or delete pods until as many are active as are wanted; returns how many are."""
+    async def manage_job(
+        self, request: Request, job: Job, active: list[Pod], want: int
+    ) -> int:
+        """Create or delete pods until as many are active as are wanted; returns how
+        many are.
+        """
         api = self.client.api(Pod, namespace=job.namespace)
         # Those that have done least are deleted first.
-        active = sorted(active, key=lambda pod: pod.status.phase == "Running", reverse=True)
+        active = sorted(
+            active, key=lambda pod: pod.status.phase == "Running", reverse=True
+        )
         for pod in active[want:]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)
@@ -107,7 +143,9 @@ class JobController:
         return want
 
     async def write_status(self, job: Job, counts: Counts, outcome: str) -> None:
-        """Write the counts, and the conditions of a Job that ends, if that makes a difference."""
+        """Write the counts, and the conditions of a Job that ends, if that makes a
+        difference.
+        """
         now = datetime.now(UTC)
         has_ended = bool(outcome) and not counts.active and not counts.terminating
         status = attrs.evolve(
@@ -118,13 +156,18 @@ class JobController:
             failed=counts.failed or None,
             start_time=job.status.start_time or now,
             completion_time=now if has_ended and outcome == "Complete" else None,
-            conditions=(*job.status.conditions, *new_conditions(job, outcome, has_ended, now)),
+            conditions=(
+                *job.status.conditions,
+                *new_conditions(job, outcome, has_ended, now),
+            ),
         )
         if status == job.status:
             return
         jobs = self.client.api(Job, namespace=job.namespace)
         try:
-            await jobs.update_status(job, attrs.evolve(job, status=status), optimistic_lock=True)
+            await jobs.update_status(
+                job, attrs.evolve(job, status=status), optimistic_lock=True
+            )
         except (ConflictError, NotFoundError):
             return  # the cache is behind; the event of the newer state will follow
         if counted(status) != counted(job.status):
@@ -135,7 +178,10 @@ class JobController:
 
 def is_active(pod: Pod) -> bool:
     """Whether a pod runs or is going to."""
-    return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
+    return (
+        pod.status.phase not in ("Succeeded", "Failed")
+        and pod.metadata.deletion_timestamp is None
+    )
 
 
 @attrs.define
@@ -149,12 +195,18 @@ class Counts:
 
     @classmethod
     def of(cls, job: Job, pods: Collection[Pod]) -> Counts:
-        """Count the pods; those that have ended and are gone since then stay counted, because no count may decrease."""
+        """Count the pods; those that have ended and are gone since then stay counted,
+        because no count may decrease.
+        """
         ended = [pod for pod in pods if pod.status.phase in ("Succeeded", "Failed")]
         active = sum(map(is_active, pods))
         succeeded = sum(pod.status.phase == "Succeeded" for pod in ended)
-        # A pod that is deleted while it runs, for example when its Job is suspended, may fail because of that.
-        failed = sum(pod.status.phase == "Failed" and pod.metadata.deletion_timestamp is None for pod in ended)
+        # A pod that is deleted while it runs, for example when its Job is suspended,
+        # may fail because of that.
+        failed = sum(
+            pod.status.phase == "Failed" and pod.metadata.deletion_timestamp is None
+            for pod in ended
+        )
         return cls(
             active=active,
             terminating=len(pods) - len(ended) - active,
@@ -169,18 +221,27 @@ class Counts:
 def wanted(job: Job, counts: Counts) -> int:
     """Return how many pods should be active."""
     spec = job.spec
-    parallelism = 0 if spec.suspend else 1 if spec.parallelism is None else spec.parallelism
-    if spec.completions is None:  # a work queue: when one pod has succeeded, the others end, and no other one starts
+    parallelism = (
+        0 if spec.suspend else 1 if spec.parallelism is None else spec.parallelism
+    )
+    # a work queue: when one pod has succeeded, the others end, and no other one starts
+    if spec.completions is None:
         return min(counts.active, parallelism) if counts.succeeded else parallelism
     return max(min(spec.completions - counts.succeeded, parallelism), 0)
 
 
 def outcome_of(job: Job, counts: Counts) -> str:
     """Return what a Job ends as, ``Complete`` or ``Failed``; empty while it goes on."""
-    decided = [ENDS[each.type] for each in job.status.conditions if each.type in ENDS and each.status == "True"]
+    decided = [
+        ENDS[each.type]
+        for each in job.status.conditions
+        if each.type in ENDS and each.status == "True"
+    ]
     if decided:  # it stays so while the last pods end
         return decided[0]
-    if counts.failed > (6 if job.spec.backoff_limit is None else job.spec.backoff_limit):
+    if counts.failed > (
+        6 if job.spec.backoff_limit is None else job.spec.backoff_limit
+    ):
         return "Failed"
     if job.spec.completions is None:
         is_complete = bool(counts.succeeded) and not counts.active
@@ -189,13 +250,27 @@ def outcome_of(job: Job, counts: Counts) -> str:
     return "Complete" if is_complete else ""
 
 
-def new_conditions(job: Job, outcome: str, has_ended: bool, now: datetime) -> Iterable[JobCondition]:
-    """Make the conditions of a Job that ends: why it ends, and, when its last pod has, that it has ended."""
-    reason = {"Complete": "CompletionsReached", "Failed": "BackoffLimitExceeded"}.get(outcome)
-    types = [cause for cause, end in ENDS.items() if end == outcome] + ([outcome] if has_ended else [])
+def new_conditions(
+    job: Job, outcome: str, has_ended: bool, now: datetime
+) -> Iterable[JobCondition]:
+    """Make the conditions of a Job that ends: why it ends, and, when its last pod has,
+    that it has ended.
+    """
+    reason = {"Complete": "CompletionsReached", "Failed": "BackoffLimitExceeded"}.get(
+        outcome
+    )
+    types = [cause for cause, end in ENDS.items() if end == outcome] + (
+        [outcome] if has_ended else []
+    )
     for each in types:
         if not any(present.type == each for present in job.status.conditions):
-            yield JobCondition(type=each, status="True", reason=reason, last_probe_time=now, last_transition_time=now)
+            yield JobCondition(
+                type=each,
+                status="True",
+                reason=reason,
+                last_probe_time=now,
+                last_transition_time=now,
+            )
 
 
 def pod_of(job: Job) -> Pod:
@@ -211,7 +286,9 @@ def pod_of(job: Job) -> Pod:
     return Pod(metadata=metadata, spec=template.spec)
 
 
-async def serve(client: Client, namespace: str | None, workers: int, stop: trio.Event) -> None:
+async def serve(
+    client: Client, namespace: str | None, workers: int, stop: trio.Event
+) -> None:
     """Run the controller and its informers until ``stop`` is set."""
     factory = SharedInformerFactory(client, namespace=namespace)
     jobs = factory.informer(Job)
@@ -219,7 +296,11 @@ async def serve(client: Client, namespace: str | None, workers: int, stop: trio.
     job_controller = JobController(client, jobs, pods)
     controller = Controller("job", job_controller.sync_job, workers=workers)
     controller.watch(jobs)
-    controller.watch(pods, enqueue=owner_of, predicates=[job_controller.expectations.observing(owner_of)])
+    controller.watch(
+        pods,
+        enqueue=owner_of,
+        predicates=[job_controller.expectations.observing(owner_of)],
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)
         nursery.start_soon(controller.run)
@@ -233,21 +314,40 @@ async def serve(client: Client, namespace: str | None, workers: int, stop: trio.
 async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Run the controller until ``stop`` is set."""
     log_to_output(logger)
-    async with connect(arguments, simulate_jobs, server=APIServer(garbage_collector=True)) as client:
+    async with connect(
+        arguments, simulate_jobs, server=APIServer(garbage_collector=True)
+    ) as client:
         await serve(client, arguments.namespace, arguments.workers, stop)
 
 
-async def simulate_jobs(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+async def simulate_jobs(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
     """Create Jobs, and be the kubelet of their pods, of which every seventh fails."""
     task_status.started()
     ended = itertools.count(1)
     for step in itertools.count():
         if step % 10 == 0:
-            spec = {"parallelism": 2, "completions": 4, "backoffLimit": 1, "managedBy": MANAGED_BY}
-            pod = {"restartPolicy": "Never", "containers": [{"name": "pi", "image": "perl"}]}
+            spec: dict[str, object] = {
+                "parallelism": 2,
+                "completions": 4,
+                "backoffLimit": 1,
+                "managedBy": MANAGED_BY,
+            }
+            pod = {
+                "restartPolicy": "Never",
+                "containers": [{"name": "pi", "image": "perl"}],
+            }
             metadata = {"name": f"pi-{step // 10}", "namespace": "default"}
             spec["template"] = {"spec": pod}
-            server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            server.create(
+                {
+                    "apiVersion": "batch/v1",
+                    "kind": "Job",
+                    "metadata": metadata,
+                    "spec": spec,
+                }
+            )
             for job in server.list(Job):
                 if is_finished(job):
                     server.delete(Job, job.name)
@@ -265,6 +365,12 @@ async def simulate_jobs(server: APIServer, *, task_status: trio.TaskStatus[None]
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("--workers", type=positive, default=2, metavar="NUMBER", help="Jobs at once; default: 2")
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        default=2,
+        metavar="NUMBER",
+        help="Jobs at once; default: 2",
+    )
     stop = trio.Event()
     start(main, parser, stop=stop)

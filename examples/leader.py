@@ -1,7 +1,8 @@
-"""Leader election: one of several processes leads; when it ends or fails, another one takes over.
+"""Leader election: one of several processes leads; when it ends or fails, another one
+takes over.
 
-Run it in two terminals, against the cluster that kubectl uses, and stop one with Ctrl-C or ``kill``; or against an
-embedded server, where another candidate leads first::
+Run it in two terminals, against the cluster that kubectl uses, and stop one with Ctrl-C
+or ``kill``; or against an embedded server, where another candidate leads first::
 
     python examples/leader.py --embedded
     python examples/leader.py --identity a
@@ -44,18 +45,36 @@ def options_of(arguments: Arguments) -> LeaderElectionOptions:
 
 
 async def main(arguments: Arguments) -> None:
-    """Wait for the lease, then work; ends with a LeadershipLostError when the lease cannot be kept."""
+    """Wait for the lease, then work; ends with a LeadershipLostError when the lease
+    cannot be kept.
+    """
     identity, options = arguments.identity, options_of(arguments)
     async with connect(arguments, simulate_rival) as client:
         namespace = namespace_of(arguments, client)
-        await run_as_leader(client, work, name="example", namespace=namespace, identity=identity, options=options)
+        await run_as_leader(
+            client,
+            work,
+            name="example",
+            namespace=namespace,
+            identity=identity,
+            options=options,
+        )
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument(
-        "--identity", metavar="NAME", help="unique to the process; default: host name and a random part"
+        "--identity",
+        metavar="NAME",
+        help="unique to the process; default: host name and a random part",
     )
-    parser.add_argument("--retry-period", type=seconds, default=2.0, metavar="SECONDS", help="default: 2")
-    # Ctrl-C, or SIGTERM with which Kubernetes ends a pod, cancels the work; a LeadershipLostError exits with 1.
+    parser.add_argument(
+        "--retry-period",
+        type=seconds,
+        default=2.0,
+        metavar="SECONDS",
+        help="default: 2",
+    )
+    # Ctrl-C, or SIGTERM with which Kubernetes ends a pod, cancels the work; a
+    # LeadershipLostError exits with 1.
     start(main, parser, check=options_of)

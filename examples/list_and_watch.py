@@ -20,21 +20,28 @@ async def show(client: Client, namespace: str) -> str:
     """Print the pods of a namespace; returns the resourceVersion of the list."""
     listing = await client.api(Pod, namespace=namespace).list()
     for pod in listing:
-        print(f"{pod.name:<40} {pod.status.phase or 'Unknown':<10} {pod.spec.node_name or '-'}")
+        print(
+            f"{pod.name:<40} {pod.status.phase or 'Unknown':<10} "
+            f"{pod.spec.node_name or '-'}"
+        )
     return listing.resource_version
 
 
 async def label(client: Client, namespace: str, name: str, **labels: str) -> None:
     """Set labels of a pod, if it exists."""
     try:
-        await client.api(Pod, namespace=namespace).patch(name, {"metadata": {"labels": labels}})
+        await client.api(Pod, namespace=namespace).patch(
+            name, {"metadata": {"labels": labels}}
+        )
     except NotFoundError:
         print(f"there is no pod {name}")
 
 
 async def follow(client: Client, namespace: str, resource_version: str) -> None:
     """Print the events after a resourceVersion, until the server ends the watch."""
-    async with client.api(Pod, namespace=namespace).watch(resource_version=resource_version) as events:
+    async with client.api(Pod, namespace=namespace).watch(
+        resource_version=resource_version
+    ) as events:
         async for event in events:
             print(f"{event.type:<10} {event.object.name}")
 
@@ -48,11 +55,19 @@ async def main(arguments: Arguments) -> None:
             while True:
                 with contextlib.suppress(ExpiredError):
                     await follow(client, namespace, resource_version)
-                # The watch has ended, or the resourceVersion is too old.  An informer lists again only for the latter.
+                # The watch has ended, or the resourceVersion is too old.  An informer
+                # lists again only for the latter.
                 resource_version = await show(client, namespace)
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("--for", type=seconds, default=60.0, metavar="SECONDS", dest="seconds", help="default: 60")
+    parser.add_argument(
+        "--for",
+        type=seconds,
+        default=60.0,
+        metavar="SECONDS",
+        dest="seconds",
+        help="default: 60",
+    )
     start(main, parser)

@@ -1,6 +1,8 @@
-"""Follow the logs of all pods of a Deployment, also of those that a rollout starts, as stern does.
+"""Follow the logs of all pods of a Deployment, also of those that a rollout starts, as
+stern does.
 
-Run it against the cluster that kubectl uses, or against an embedded one whose pods are replaced every few seconds::
+Run it against the cluster that kubectl uses, or against an embedded one whose pods are
+replaced every few seconds::
 
     python examples/logs_of_a_deployment.py --embedded
     python examples/logs_of_a_deployment.py web --tail 10 --container main
@@ -19,18 +21,36 @@ from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 
 
-async def simulate_web(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Let two pods of a Deployment log a line twice a second, and replace one of them every three seconds."""
+async def simulate_web(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Let two pods of a Deployment log a line twice a second, and replace one of them
+    every three seconds.
+    """
     labels, containers = {"app": "web"}, [{"name": "main", "image": "web:1"}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
-    server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+    server.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web"},
+            "spec": spec,
+        }
+    )
     numbers = itertools.count()
 
     def run_pod() -> str:
         name = f"web-{next(numbers)}"
         metadata = {"name": name, "namespace": "default", "labels": labels}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}})
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {"containers": containers},
+            }
+        )
         server.script_pod(name).write_log("listening on port 8080")
         return name
 
@@ -64,6 +84,17 @@ async def main(arguments: Arguments) -> None:
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument("deployment", nargs="?", default="web", help="default: web")
-    parser.add_argument("--container", "-c", action="append", metavar="NAME", help="default: all containers")
-    parser.add_argument("--tail", type=positive, metavar="LINES", help="of pods that run already; default: all")
+    parser.add_argument(
+        "--container",
+        "-c",
+        action="append",
+        metavar="NAME",
+        help="default: all containers",
+    )
+    parser.add_argument(
+        "--tail",
+        type=positive,
+        metavar="LINES",
+        help="of pods that run already; default: all",
+    )
     start(main, parser)

@@ -1,7 +1,7 @@
 """Count the objects in some namespaces, and continue when a kind is forbidden.
 
-Run it against the cluster that kubectl uses, with the names of namespaces, or against a simulated one, where nobody may
-read Secrets::
+Run it against the cluster that kubectl uses, with the names of namespaces, or against a
+simulated one, where nobody may read Secrets::
 
     python examples/many_namespaces.py default kube-system
     python examples/many_namespaces.py --embedded
@@ -13,7 +13,15 @@ import logging
 from collections.abc import Sequence
 
 import trio
-from command_line import Arguments, check_reachable, connect, namespace_name, namespace_of, parser_of, start
+from command_line import (
+    Arguments,
+    check_reachable,
+    connect,
+    namespace_name,
+    namespace_of,
+    parser_of,
+    start,
+)
 from simulations import simulate_forbidden_secrets
 
 from trioformer import Client, ReflectorOptions, SharedInformerFactory
@@ -22,16 +30,21 @@ from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
 
 async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], bool]:
-    """Fill a cache for each kind; returns the number of its objects, or the problem, as one line for each kind.
+    """Fill a cache for each kind; returns the number of its objects, or the problem, as
+    one line for each kind.
 
     And whether any kind could be counted.
     """
     factory = SharedInformerFactory(
-        client, namespace=namespaces, supervise=True, options=ReflectorOptions(grace_period=5)
+        client,
+        namespace=namespaces,
+        supervise=True,
+        options=ReflectorOptions(grace_period=5),
     )
     factory.informer(Pod)
     for kind in (ConfigMap, Secret):
-        factory.informer(metadata_kind(kind))  # counting needs no more than the metadata
+        # counting needs no more than the metadata
+        factory.informer(metadata_kind(kind))
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)  # every informer has synced or failed
         problems = factory.problems()
@@ -44,8 +57,11 @@ async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], b
 
 
 async def main(arguments: Arguments) -> int:
-    """Count the objects in the namespaces of the command line; fails if none could be counted."""
-    logging.getLogger("trioformer").setLevel(logging.CRITICAL)  # what fails is in the report
+    """Count the objects in the namespaces of the command line; fails if none could be
+    counted.
+    """
+    # what fails is in the report
+    logging.getLogger("trioformer").setLevel(logging.CRITICAL)
     async with connect(arguments, simulate_forbidden_secrets) as client:
         names = arguments.names or [namespace_of(arguments, client)]
         await check_reachable(client)
@@ -57,6 +73,10 @@ async def main(arguments: Arguments) -> int:
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument(
-        "names", nargs="*", type=namespace_name, metavar="NAMESPACE", help="default: that of --namespace"
+        "names",
+        nargs="*",
+        type=namespace_name,
+        metavar="NAMESPACE",
+        help="default: that of --namespace",
     )
     start(main, parser)

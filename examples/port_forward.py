@@ -1,4 +1,5 @@
-"""Send an HTTP request to a pod of a Service, and forward a local port to it for other programs.
+"""Send an HTTP request to a pod of a Service, and forward a local port to it for other
+programs.
 
 Run it against the cluster that kubectl uses, or against an embedded one::
 
@@ -21,15 +22,24 @@ from trioformer.models.core_v1 import Service
 from trioformer.testing import APIServer, ScriptedConnection
 
 
-async def get(services: Api[Service], name: str, port: str, path: str) -> httpx.Response:
+async def get(
+    services: Api[Service], name: str, port: str, path: str
+) -> httpx.Response:
     """Send a request to a pod of a Service; nothing listens on this machine."""
     async with httpx.AsyncClient(transport=services.port_transport(name, port)) as http:
         return await http.get(f"http://{name}{path}")
 
 
-async def get_through_local_port(services: Api[Service], name: str, port: str, path: str) -> httpx.Response:
-    """Send the same request through a local port, which any program on this machine can use."""
-    async with services.port_forward(name, port) as forward, httpx.AsyncClient() as http:
+async def get_through_local_port(
+    services: Api[Service], name: str, port: str, path: str
+) -> httpx.Response:
+    """Send the same request through a local port, which any program on this machine can
+    use.
+    """
+    async with (
+        services.port_forward(name, port) as forward,
+        httpx.AsyncClient() as http,
+    ):
         print(f"{forward.url} is port {forward.pod_port} of {forward.pod}")
         return await http.get(f"{forward.url}{path}")
 
@@ -39,30 +49,51 @@ async def main(arguments: Arguments) -> int:
     async with connect(arguments, simulate_web) as client:
         services = client.api(Service, namespace_of(arguments, client))
         try:
-            response = await get(services, arguments.service, arguments.port, arguments.path)
+            response = await get(
+                services, arguments.service, arguments.port, arguments.path
+            )
         except httpx.TransportError as error:
             print(f"no response: {error}", file=sys.stderr)
             return 1
-        print(f"{response.status_code} {response.reason_phrase}: {response.text[:200].rstrip()}")
-        again = await get_through_local_port(services, arguments.service, arguments.port, arguments.path)
+        print(
+            f"{response.status_code} {response.reason_phrase}: "
+            f"{response.text[:200].rstrip()}"
+        )
+        again = await get_through_local_port(
+            services, arguments.service, arguments.port, arguments.path
+        )
         print(f"{again.status_code} {again.reason_phrase}")
         if arguments.keep:
-            async with services.port_forward(arguments.service, arguments.port) as forward:
+            async with services.port_forward(
+                arguments.service, arguments.port
+            ) as forward:
                 print(f"{forward.url}: Ctrl-C ends it")
                 await trio.sleep_forever()
     return int(response.is_error)
 
 
-async def simulate_web(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+async def simulate_web(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
     """Let a pod serve HTTP, and a Service select it."""
     labels = {"app": "web"}
     ports = [{"name": "http", "containerPort": 8080}]
-    spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "web:1", "ports": ports}]}
+    spec = {
+        "nodeName": "node-1",
+        "containers": [{"name": "main", "image": "web:1", "ports": ports}],
+    }
     metadata = {"name": "web-0", "namespace": "default", "labels": labels}
-    server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    service = {"selector": labels, "ports": [{"name": "web", "port": 80, "targetPort": "http"}]}
+    server.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    )
+    service = {
+        "selector": labels,
+        "ports": [{"name": "web", "port": 80, "targetPort": "http"}],
+    }
     metadata = {"name": "web", "namespace": "default"}
-    server.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service})
+    server.create(
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service}
+    )
 
     async def respond(connection: ScriptedConnection) -> None:
         request = b""
@@ -71,7 +102,10 @@ async def simulate_web(server: APIServer, *, task_status: trio.TaskStatus[None] 
                 return
             request += data
         body = b"hello from web-0: " + request.partition(b"\r\n")[0] + b"\n"
-        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+        head = (
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+            % len(body)
+        )
         await connection.send_all(head + body)
 
     server.script_pod("web-0").on_connect(8080, respond)
@@ -89,7 +123,14 @@ def url_path(text: str) -> str:
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
     parser.add_argument("service", nargs="?", default="web", help="default: web")
-    parser.add_argument("port", nargs="?", default="80", help="the port of the Service, or its name; default: 80")
+    parser.add_argument(
+        "port",
+        nargs="?",
+        default="80",
+        help="the port of the Service, or its name; default: 80",
+    )
     parser.add_argument("--path", type=url_path, default="/", help="default: /")
-    parser.add_argument("--keep", action="store_true", help="forward a local port until Ctrl-C")
+    parser.add_argument(
+        "--keep", action="store_true", help="forward a local port until Ctrl-C"
+    )
     start(main, parser)

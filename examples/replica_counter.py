@@ -1,7 +1,8 @@
-"""A controller that writes the number of running pods of each ReplicaSet into an annotation.
+"""A controller that writes the number of running pods of each ReplicaSet into an
+annotation.
 
-Run it against the cluster that kubectl uses, or against a simulated one, and stop it with Ctrl-C; it finishes its
-queue::
+Run it against the cluster that kubectl uses, or against a simulated one, and stop it
+with Ctrl-C; it finishes its queue::
 
     python examples/replica_counter.py --embedded
 
@@ -58,7 +59,9 @@ class ReplicaCounter:
             return
         patch = {"metadata": {"annotations": {ANNOTATION: running}}}
         try:
-            await self.client.api(ReplicaSet, namespace=request.namespace).patch(request.name, patch)
+            await self.client.api(ReplicaSet, namespace=request.namespace).patch(
+                request.name, patch
+            )
         except NotFoundError:
             return  # it was deleted meanwhile, and its event will follow
         print(f"{request}: {running} running")
@@ -69,20 +72,36 @@ async def report_dropped(request: Request, error: Exception) -> None:
     print(f"{request}: dropped after {error}")
 
 
-async def serve(client: Client, stop: trio.Event, *, namespace: str | None = None, patience: float = 10.0) -> None:
-    """Count until ``stop`` is set; then drain the queue, in ``patience`` seconds at most."""
+async def serve(
+    client: Client,
+    stop: trio.Event,
+    *,
+    namespace: str | None = None,
+    patience: float = 10.0,
+) -> None:
+    """Count until ``stop`` is set; then drain the queue, in ``patience`` seconds at
+    most.
+    """
     factory = SharedInformerFactory(client, namespace=namespace)
     replica_sets = factory.informer(ReplicaSet)
     pods = factory.informer(Pod, indexers={"owner": by_owner})
     counter = ReplicaCounter(client, replica_sets, pods)
     controller = Controller(
-        "replica-counter", counter.reconcile, workers=4, max_retries=5, on_dropped=report_dropped, reconcile_deadline=30
+        "replica-counter",
+        counter.reconcile,
+        workers=4,
+        max_retries=5,
+        on_dropped=report_dropped,
+        reconcile_deadline=30,
     )
-    controller.watch(replica_sets, predicates=[any_of(generation_changed, annotations_changed)])
+    controller.watch(
+        replica_sets, predicates=[any_of(generation_changed, annotations_changed)]
+    )
     controller.watch(pods, enqueue=owner_of)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)
-        nursery.start_soon(controller.run)  # starts its workers when the caches are synced
+        # starts its workers when the caches are synced
+        nursery.start_soon(controller.run)
         await stop.wait()
         with trio.move_on_after(patience):
             await controller.stop()

@@ -1,23 +1,27 @@
-"""Roll Deployments when a pod of a StatefulSet that they depend on restarts: one rollout for each restart.
+"""Roll Deployments when a pod of a StatefulSet that they depend on restarts: one
+rollout for each restart.
 
-Run it against an API server in this process, or with a configuration file, which is read again when it changes::
+Run it against an API server in this process, or with a configuration file, which is
+read again when it changes::
 
     python examples/restart_dependents.py --embedded
     python examples/restart_dependents.py --config restart_dependents.yaml
 
-    log_level: INFO
-    kubeconfig: /home/me/.kube/config  # default: that of kubectl; in a pod its service account
-    qps: 5                             # requests a second, and the burst after a pause
-    burst: 10
-    dependents:                        # the StatefulSets that a Deployment depends on
+    log_level: INFO kubeconfig: /home/me/.kube/config  # default: that of kubectl; in a
+    pod its service account qps: 5                             # requests a second, and
+    the burst after a pause burst: 10 dependents:                        # the
+    StatefulSets that a Deployment depends on
       default/web: [default/db, default/queue]
 
-A restart is a container that was started again, or a new pod with the same name.  Restarts before the first reconcile
-of a StatefulSet do not count; later pods count from zero.  The counted restarts are in an annotation of the Deployment,
-its ledger.  The patch that changes the pod template also writes the ledger, and fails with a conflict when the ledger
-has changed since it was read.  So each restart causes exactly one rollout, even when this program is killed, runs
-twice, or gets no response to a patch that was applied.  The Deployment controller would treat two quick changes of the
-template as one, so a second rollout waits until ``status.observedGeneration`` shows that the first was observed.
+A restart is a container that was started again, or a new pod with the same name.
+Restarts before the first reconcile of a StatefulSet do not count; later pods count from
+zero.  The counted restarts are in an annotation of the Deployment, its ledger.  The
+patch that changes the pod template also writes the ledger, and fails with a conflict
+when the ledger has changed since it was read.  So each restart causes exactly one
+rollout, even when this program is killed, runs twice, or gets no response to a patch
+that was applied.  The Deployment controller would treat two quick changes of the
+template as one, so a second rollout waits until ``status.observedGeneration`` shows
+that the first was observed.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import attrs
 import trio
@@ -38,7 +43,14 @@ from attrs import validators
 from command_line import Arguments, connect, file, parser_of, start
 from simulations import simulate_database
 
-from trioformer import Client, SharedInformer, SharedInformerFactory, TrioformerError, load_config, open_client
+from trioformer import (
+    Client,
+    SharedInformer,
+    SharedInformerFactory,
+    TrioformerError,
+    load_config,
+    open_client,
+)
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
 from trioformer.errors import ConfigError, ConflictError, NotFoundError
 from trioformer.manager import FollowedFile, follow_file
@@ -57,7 +69,10 @@ owners_of = request_for_owner(StatefulSet)
 
 def requests(given: Mapping[str, Sequence[str]]) -> Mapping[Request, Sequence[Request]]:
     """Parse the keys of Deployments and of the StatefulSets that they depend on."""
-    return {Request.parse(key): [Request.parse(each) for each in needed] for key, needed in given.items()}
+    return {
+        Request.parse(key): [Request.parse(each) for each in needed]
+        for key, needed in given.items()
+    }
 
 
 class SettingsError(TrioformerError, ValueError):
@@ -68,10 +83,16 @@ class SettingsError(TrioformerError, ValueError):
 class Settings:
     """The content of the configuration file."""
 
-    dependents: Mapping[Request, Sequence[Request]] = attrs.field(converter=requests, factory=dict)
-    log_level: str = attrs.field(default="INFO", validator=validators.in_(logging.getLevelNamesMapping()))
+    dependents: Mapping[Request, Sequence[Request]] = attrs.field(
+        converter=requests, factory=dict[Request, Sequence[Request]]
+    )
+    log_level: str = attrs.field(
+        default="INFO", validator=validators.in_(logging.getLevelNamesMapping())
+    )
     kubeconfig: str | None = None
-    qps: float = attrs.field(default=5.0, validator=[validators.gt(0), validators.lt(math.inf)])
+    qps: float = attrs.field(
+        default=5.0, validator=[validators.gt(0), validators.lt(math.inf)]
+    )
     burst: int = attrs.field(default=10, validator=validators.ge(1))
 
     @classmethod
@@ -83,15 +104,20 @@ class Settings:
             ConfigError: The kubeconfig is not valid.
         """
         try:
-            members = yaml.safe_load(text) or {}
-            settings = cls(**{**members, "kubeconfig": kubeconfig or members.get("kubeconfig")})
+            members: Any = yaml.safe_load(text) or {}
+            given: Any = {**members}
+            given["kubeconfig"] = kubeconfig or members.get("kubeconfig")
+            settings = cls(**given)
         except yaml.MarkedYAMLError as exc:  # its text quotes the file
             mark = exc.problem_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise SettingsError(f"not a valid configuration: {exc.problem}{where}") from None
+            raise SettingsError(
+                f"not a valid configuration: {exc.problem}{where}"
+            ) from None
         except (yaml.YAMLError, TypeError, AttributeError, ValueError) as exc:
             text = str(exc.args[0] if exc.args else exc).replace(
-                "Settings.__init__() got an unexpected keyword argument", "there is no setting"
+                "Settings.__init__() got an unexpected keyword argument",
+                "there is no setting",
             )
             raise SettingsError(f"not a valid configuration: {text}") from exc
         load_config(kubeconfig=settings.kubeconfig)
@@ -100,14 +126,20 @@ class Settings:
 
 @attrs.frozen
 class Ledger:
-    """The counted restarts and the rollouts for them, stored in a Deployment's annotation."""
+    """The counted restarts and the rollouts for them, stored in a Deployment's
+    annotation.
+    """
 
     restarts: int = 0
     """The number of restarts."""
     rollouts: int = 0
     """The number of rollouts, one for each restart."""
-    seen: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
-    """For each StatefulSet the ``uid/restarts`` of its pods when they were last counted, by name."""
+    seen: Mapping[str, Mapping[str, str]] = attrs.field(
+        factory=dict[str, Mapping[str, str]]
+    )
+    """For each StatefulSet the ``uid/restarts`` of its pods when they were last
+    counted, by name.
+    """
 
     @classmethod
     def of(cls, deployment: Deployment) -> Ledger:
@@ -120,7 +152,9 @@ class Ledger:
         counted = dict(known or {})
         restarts = self.restarts
         for pod in pods:
-            count = sum(container.restart_count for container in pod.status.container_statuses)
+            count = sum(
+                container.restart_count for container in pod.status.container_statuses
+            )
             initial = f"{pod.uid}/{count if known is None else 0}"
             uid, _, before = counted.get(pod.name, initial).rpartition("/")
             if pod.uid != uid:
@@ -132,7 +166,9 @@ class Ledger:
             else:
                 continue  # a pod that has ended may lose the states of its containers
             counted[pod.name] = f"{pod.uid}/{count}"
-        return attrs.evolve(self, restarts=restarts, seen={**self.seen, stateful_set: counted})
+        return attrs.evolve(
+            self, restarts=restarts, seen={**self.seen, stateful_set: counted}
+        )
 
 
 @attrs.define(eq=False)
@@ -147,7 +183,11 @@ class Restarter:
     def depending_on(self, pod: Pod) -> Iterable[Request]:
         """Return the Deployments that depend on a pod."""
         owners = frozenset(owners_of(pod))
-        return [deployment for deployment, needed in self.dependents.items() if not owners.isdisjoint(needed)]
+        return [
+            deployment
+            for deployment, needed in self.dependents.items()
+            if not owners.isdisjoint(needed)
+        ]
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
         """Count restarts, and roll the Deployment if a rollout is due; idempotent."""
@@ -157,21 +197,34 @@ class Restarter:
         before = after = Ledger.of(deployment)
         for stateful_set in self.dependents[request]:
             after = await self.count(after, stateful_set)
-        is_ready = (deployment.status.observed_generation or 0) >= (deployment.metadata.generation or 0)
+        is_ready = (deployment.status.observed_generation or 0) >= (
+            deployment.metadata.generation or 0
+        )
         if after.rollouts < after.restarts and is_ready and not deployment.spec.paused:
             after = attrs.evolve(after, rollouts=after.rollouts + 1)
         if after == before:
             return None
         with suppress(ConflictError, NotFoundError):
-            await self.write(deployment, after, is_rollout=after.rollouts > before.rollouts)
+            await self.write(
+                deployment, after, is_rollout=after.rollouts > before.rollouts
+            )
             return None
-        return RequeueAfter(1)  # a concurrent write was faster; its event may have been handled already
+        # a concurrent write was faster; its event may have been handled already
+        return RequeueAfter(1)
 
     async def count(self, ledger: Ledger, stateful_set: Request) -> Ledger:
-        """Count the pods that have changed in the cache, but as the server has them: the cache may be outdated."""
-        key, pods = str(stateful_set), self.client.api(Pod, namespace=stateful_set.namespace)
+        """Count the pods that have changed in the cache, but as the server has them:
+        the cache may be outdated.
+        """
+        key, pods = (
+            str(stateful_set),
+            self.client.api(Pod, namespace=stateful_set.namespace),
+        )
         if key not in ledger.seen:
-            return ledger.update(key, [pod for pod in await pods.list() if stateful_set in owners_of(pod)])
+            return ledger.update(
+                key,
+                [pod for pod in await pods.list() if stateful_set in owners_of(pod)],
+            )
         fresh: list[Pod] = []
         for pod in self.pods.lister.by_index("owner", key):
             if ledger.update(key, [pod]) != ledger:
@@ -179,29 +232,54 @@ class Restarter:
                     fresh.append(await pods.get(pod.name))
         return ledger.update(key, fresh)
 
-    async def write(self, deployment: Deployment, ledger: Ledger, *, is_rollout: bool) -> None:
-        """Write the ledger and, if a rollout is due, change the pod template in the same patch."""
+    async def write(
+        self, deployment: Deployment, ledger: Ledger, *, is_rollout: bool
+    ) -> None:
+        """Write the ledger and, if a rollout is due, change the pod template in the
+        same patch.
+        """
         annotations = {LEDGER: json.dumps(attrs.asdict(ledger))}
-        metadata = {"resourceVersion": deployment.resource_version, "annotations": annotations}
+        metadata = {
+            "resourceVersion": deployment.resource_version,
+            "annotations": annotations,
+        }
         patch: dict[str, object] = {"metadata": metadata}
         if is_rollout:
             # The number makes any two rollouts differ, whatever the clock.
-            annotations = {RESTARTED_AT: datetime.now(UTC).isoformat(), ROLLOUT: str(ledger.rollouts)}
+            annotations = {
+                RESTARTED_AT: datetime.now(UTC).isoformat(),
+                ROLLOUT: str(ledger.rollouts),
+            }
             patch["spec"] = {"template": {"metadata": {"annotations": annotations}}}
         deployments = self.client.api(Deployment, namespace=deployment.namespace)
-        await deployments.patch(deployment.name, patch, patch_type="strategic", field_manager=NAME)
-        logger.info("%s: restarts %d, rollouts %d", Request.of(deployment), ledger.restarts, ledger.rollouts)
+        await deployments.patch(
+            deployment.name, patch, patch_type="strategic", field_manager=NAME
+        )
+        logger.info(
+            "%s: restarts %d, rollouts %d",
+            Request.of(deployment),
+            ledger.restarts,
+            ledger.rollouts,
+        )
 
 
 async def serve(
-    client: Client, dependents: Mapping[Request, Sequence[Request]], *, namespace: str | None = None
+    client: Client,
+    dependents: Mapping[Request, Sequence[Request]],
+    *,
+    namespace: str | None = None,
 ) -> None:
-    """Roll Deployments on restarts until cancelled, at any point: the next run continues from the ledgers."""
+    """Roll Deployments on restarts until cancelled, at any point: the next run
+    continues from the ledgers.
+    """
     factory = SharedInformerFactory(client, namespace=namespace)
     deployments = factory.informer(Deployment)
-    pods = factory.informer(Pod, indexers={"owner": lambda pod: map(str, owners_of(pod))})
+    pods = factory.informer(
+        Pod, indexers={"owner": lambda pod: map(str, owners_of(pod))}
+    )
     restarter = Restarter(client, deployments, pods, dependents)
-    limiter = ItemExponentialFailureRateLimiter(0.05, 30.0)  # continues soon after an outage
+    # continues soon after an outage
+    limiter = ItemExponentialFailureRateLimiter(0.05, 30.0)
     controller = Controller(NAME, restarter.reconcile, workers=4, limiter=limiter)
     controller.watch(deployments)
     controller.watch(pods, enqueue=restarter.depending_on)
@@ -213,23 +291,33 @@ async def serve(
 
 @attrs.frozen
 class Connection:
-    """How to connect with a configuration, and to restrict what it names, as the command line says."""
+    """How to connect with a configuration, and to restrict what it names, as the
+    command line says.
+    """
 
     context: str | None
     namespace: str | None
 
-    async def serve(self, settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
-        """Serve with these settings; reports its cancel scope once they have proved usable."""
+    async def serve(
+        self, settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]
+    ) -> None:
+        """Serve with these settings; reports its cancel scope once they have proved
+        usable.
+        """
         given, qps, burst = settings.kubeconfig, settings.qps, settings.burst
         with trio.CancelScope() as scope:
-            async with open_client(kubeconfig=given, context=self.context, qps=qps, burst=burst) as client:
+            async with open_client(
+                kubeconfig=given, context=self.context, qps=qps, burst=burst
+            ) as client:
                 logger.setLevel(settings.log_level)
                 task_status.started(scope)
                 await serve(client, settings.dependents, namespace=self.namespace)
 
 
 async def follow(config: FollowedFile[Settings], connection: Connection) -> None:
-    """Serve with the configuration, and restart when it changes to another usable one."""
+    """Serve with the configuration, and restart when it changes to another usable
+    one.
+    """
     settings = config.value
     async with trio.open_nursery() as nursery:
         serving = await nursery.start(connection.serve, settings)
@@ -238,7 +326,10 @@ async def follow(config: FollowedFile[Settings], connection: Connection) -> None
             try:
                 following = await nursery.start(connection.serve, settings)
             except (ConfigError, ValueError) as error:
-                logger.error("%s: the previous configuration is kept: %s", config.path, error)  # noqa: TRY400  # one line
+                # one line
+                logger.error(  # noqa: TRY400
+                    "%s: the previous configuration is kept: %s", config.path, error
+                )
             else:
                 serving.cancel()  # for a moment both run, with the same result as one
                 serving = following
@@ -246,13 +337,20 @@ async def follow(config: FollowedFile[Settings], connection: Connection) -> None
 
 async def main(arguments: Arguments) -> None:
     """Serve as the arguments say, until cancelled."""
-    logging.basicConfig(format="%(message)s", stream=sys.stdout, force=True)  # the log is its output
+    # the log is its output
+    logging.basicConfig(format="%(message)s", stream=sys.stdout, force=True)
     logger.setLevel(logging.INFO)
     if arguments.embedded:
         async with connect(arguments, simulate_database) as client:
-            await serve(client, requests({"default/web": ["default/db"]}), namespace=arguments.namespace)
+            await serve(
+                client,
+                requests({"default/web": ["default/db"]}),
+                namespace=arguments.namespace,
+            )
     else:
-        config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
+        config = follow_file(
+            arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig)
+        )
         async with trio.open_nursery() as nursery:
             await nursery.start(config.run)
             await follow(config, Connection(arguments.context, arguments.namespace))
@@ -260,5 +358,10 @@ async def main(arguments: Arguments) -> None:
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("--config", type=file, metavar="FILE", help="the settings; read again when it changes")
+    parser.add_argument(
+        "--config",
+        type=file,
+        metavar="FILE",
+        help="the settings; read again when it changes",
+    )
     start(main, parser, required=["--config"])

@@ -1,6 +1,8 @@
-"""Execute a command in every pod of a selector, in a few of them at once, and print what each has written.
+"""Execute a command in every pod of a selector, in a few of them at once, and print
+what each has written.
 
-Run it against the cluster that kubectl uses, or against an embedded one, whose pods know one command::
+Run it against the cluster that kubectl uses, or against an embedded one, whose pods
+know one command::
 
     python examples/run_in_pods.py --embedded
     python examples/run_in_pods.py -l app=web --at-once 5 -- cat /etc/hostname
@@ -23,7 +25,9 @@ from trioformer.testing import APIServer, ScriptedProcess
 async def run_in_all(
     api: Api[Pod], pods: Iterable[Pod], command: Sequence[str], *, at_once: int
 ) -> dict[str, CompletedCommand | TrioformerError]:
-    """Execute a command in pods; returns what has become of it, by the name of the pod."""
+    """Execute a command in pods; returns what has become of it, by the name of the
+    pod.
+    """
     results: dict[str, CompletedCommand | TrioformerError] = {}
     limiter = trio.CapacityLimiter(at_once)
 
@@ -44,22 +48,42 @@ async def main(arguments: Arguments) -> int:
     """Print the results in the order of the pods; returns 1 if one has failed."""
     async with connect(arguments, simulate_pods) as client:
         api = client.api(Pod, namespace_of(arguments, client))
-        pods = [pod for pod in await api.list(label_selector=arguments.selector) if pod.status.phase == "Running"]
+        pods = [
+            pod
+            for pod in await api.list(label_selector=arguments.selector)
+            if pod.status.phase == "Running"
+        ]
         if not pods:
             print("no such pod is running", file=sys.stderr)
             return 1
-        results = await run_in_all(api, pods, arguments.command or ["hostname"], at_once=arguments.at_once)
+        results = await run_in_all(
+            api, pods, arguments.command or ["hostname"], at_once=arguments.at_once
+        )
     for name, result in sorted(results.items()):
-        print(f"{name}: {result if isinstance(result, TrioformerError) else result.text.rstrip()}")
+        text = result if isinstance(result, TrioformerError) else result.text.rstrip()
+        print(f"{name}: {text}")
     return int(any(isinstance(result, TrioformerError) for result in results.values()))
 
 
-async def simulate_pods(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Let six pods execute ``hostname``, which takes a second; two have no room for anything else."""
+async def simulate_pods(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Let six pods execute ``hostname``, which takes a second; two have no room for
+    anything else.
+    """
     for number in range(6):
-        metadata = {"name": f"web-{number}", "namespace": "default", "labels": {"app": "web"}}
-        spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "web:1"}]}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        metadata = {
+            "name": f"web-{number}",
+            "namespace": "default",
+            "labels": {"app": "web"},
+        }
+        spec = {
+            "nodeName": "node-1",
+            "containers": [{"name": "main", "image": "web:1"}],
+        }
+        server.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        )
 
         async def execute(process: ScriptedProcess, number: int = number) -> int:
             await trio.sleep(1)
@@ -76,7 +100,15 @@ async def simulate_pods(server: APIServer, *, task_status: trio.TaskStatus[None]
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("command", nargs="*", help="the program and its arguments, after --; default: hostname")
-    parser.add_argument("--selector", "-l", default="", metavar="LABELS", help="default: all pods")
-    parser.add_argument("--at-once", type=positive, default=3, metavar="N", help="default: 3")
+    parser.add_argument(
+        "command",
+        nargs="*",
+        help="the program and its arguments, after --; default: hostname",
+    )
+    parser.add_argument(
+        "--selector", "-l", default="", metavar="LABELS", help="default: all pods"
+    )
+    parser.add_argument(
+        "--at-once", type=positive, default=3, metavar="N", help="default: 3"
+    )
     start(main, parser)

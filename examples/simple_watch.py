@@ -1,12 +1,14 @@
-"""Watch pods without a cache, and restart a Deployment when one of them runs: one watch, one patch.
+"""Watch pods without a cache, and restart a Deployment when one of them runs: one
+watch, one patch.
 
-Each time a pod with the label ``app=nginx`` has changed and is running, the Deployment ``tools`` is restarted, as
-``kubectl rollout restart deployment tools`` does it::
+Each time a pod with the label ``app=nginx`` has changed and is running, the Deployment
+``tools`` is restarted, as ``kubectl rollout restart deployment tools`` does it::
 
     python examples/simple_watch.py --embedded
     python examples/simple_watch.py --kubeconfig ~/.kube/config --namespace default
 
-A watch reports events, and nobody repeats one that was missed; ``custom_controller.py`` does the same with an informer.
+A watch reports events, and nobody repeats one that was missed; ``custom_controller.py``
+does the same with an informer.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ from datetime import datetime
 import trio
 from command_line import Arguments, check_reachable, log_to_output, parser_of, start
 
-from trioformer import Client, ClusterConfig, ConnectionFailedError, ExpiredError, StatusError, load_config, open_client
+from trioformer import (
+    Client,
+    ClusterConfig,
+    ConnectionFailedError,
+    ExpiredError,
+    StatusError,
+    load_config,
+    open_client,
+)
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import SelfSubjectReview
 from trioformer.models.core_v1 import Pod
@@ -34,16 +44,27 @@ logger = logging.getLogger("simple_watch")
 
 
 async def restart_tools(client: Client, namespace: str) -> None:
-    """Have all pods of the Deployment ``tools`` replaced: a change of the pod template is a rollout."""
-    now = datetime.now().astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")  # RFC 3339, as Go writes it
+    """Have all pods of the Deployment ``tools`` replaced: a change of the pod template
+    is a rollout.
+    """
+    # RFC 3339, as Go writes it
+    now = (
+        datetime.now().astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
     patch = {"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: now}}}}}
     deployments = client.api(Deployment, namespace=namespace)
-    await deployments.patch(TOOLS, patch, patch_type="strategic", field_manager="kubectl-rollout")
+    await deployments.patch(
+        TOOLS, patch, patch_type="strategic", field_manager="kubectl-rollout"
+    )
 
 
 def reason_of(error: Exception) -> str:
     """Return what the API server says of an error, and no more, as Go's client does."""
-    return error.status_message if isinstance(error, StatusError) and error.status_message else str(error)
+    return (
+        error.status_message
+        if isinstance(error, StatusError) and error.status_message
+        else str(error)
+    )
 
 
 async def on_event(client: Client, namespace: str, kind: str, pod: Pod) -> None:
@@ -51,7 +72,9 @@ async def on_event(client: Client, namespace: str, kind: str, pod: Pod) -> None:
     if kind == "DELETED":
         logger.info("Pod %s deleted", pod.name)
         return
-    logger.info("Pod %s %s, current status is %s", pod.name, kind.lower(), pod.status.phase)
+    logger.info(
+        "Pod %s %s, current status is %s", pod.name, kind.lower(), pod.status.phase
+    )
     if kind == "MODIFIED" and pod.status.phase == "Running":
         try:
             await restart_tools(client, namespace)
@@ -68,8 +91,11 @@ async def watch_pods(client: Client, namespace: str) -> None:
         listing = await pods.list(label_selector=LABELS)
         for pod in listing:
             await on_event(client, namespace, "ADDED", pod)
-        with suppress(ExpiredError):  # the server does not have the next event any more: begin again
-            watch = resuming_watch(pods, resource_version=listing.resource_version, label_selector=LABELS)
+        # the server does not have the next event any more: begin again
+        with suppress(ExpiredError):
+            watch = resuming_watch(
+                pods, resource_version=listing.resource_version, label_selector=LABELS
+            )
             async with watch as events:
                 async for event in events:
                     await on_event(client, namespace, event.type, event.object)
@@ -107,8 +133,12 @@ async def main(arguments: Arguments) -> None:
         await watch_pods(client, arguments.namespace)
 
 
-async def simulate_nginx(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Start, label and delete pods, for ever; the first ones run before there is a Deployment ``tools``."""
+async def simulate_nginx(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Start, label and delete pods, for ever; the first ones run before there is a
+    Deployment ``tools``.
+    """
     task_status.started()
     number = 0
     while True:
@@ -118,16 +148,35 @@ async def simulate_nginx(server: APIServer, *, task_status: trio.TaskStatus[None
         metadata = {"name": name, "namespace": "default", "labels": {"app": "nginx"}}
         spec = {"containers": [{"name": "nginx", "image": "nginx"}]}
         status = {"phase": "Pending"}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": spec,
+                "status": status,
+            }
+        )
         await trio.sleep(0.5)
         server.patch(Pod, name, {"status": {"phase": "Running"}})
-        if number > 1:  # the first pod is deleted before anybody can have done something about it
+        # the first pod is deleted before anybody can have done something about it
+        if number > 1:
             await trio.sleep(0.5)
             if number == 2:
                 template = {"metadata": {"labels": {"app": TOOLS}}, "spec": spec}
-                tools = {"selector": {"matchLabels": {"app": TOOLS}}, "template": template}
+                tools = {
+                    "selector": {"matchLabels": {"app": TOOLS}},
+                    "template": template,
+                }
                 metadata = {"name": TOOLS, "namespace": "default"}
-                server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": tools})
+                server.create(
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "Deployment",
+                        "metadata": metadata,
+                        "spec": tools,
+                    }
+                )
             server.patch(Pod, name, {"metadata": {"labels": {"seen": "yes"}}})
         await trio.sleep(0.1)
         server.delete(Pod, name)

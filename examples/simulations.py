@@ -1,6 +1,8 @@
-"""What happens in the API server of ``--embedded``: each simulation acts as a part of a cluster, or as its users.
+"""What happens in the API server of ``--embedded``: each simulation acts as a part of a
+cluster, or as its users.
 
-``connect(arguments, simulate_…)`` starts one.  They change objects with the server's direct API, which is synchronous.
+``connect(arguments, simulate_…)`` starts one.  They change objects with the server's
+direct API, which is synchronous.
 """
 
 from __future__ import annotations
@@ -27,10 +29,16 @@ IGNORED: Started = trio.TASK_STATUS_IGNORED
 WEBSITES = "websites.example.com"
 
 
-def pod(name: str, *, phase: str = "Running", owner: Mapping[str, object] | None = None) -> dict[str, Any]:
+def pod(
+    name: str, *, phase: str = "Running", owner: Mapping[str, object] | None = None
+) -> dict[str, Any]:
     """Return a pod of the namespace ``default``."""
     containers = [{"name": "app", "image": "app:1"}]
-    metadata = {"name": name, "namespace": "default", "ownerReferences": [owner] if owner else []}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "ownerReferences": [owner] if owner else [],
+    }
     status = {"phase": phase}
     return {
         "apiVersion": "v1",
@@ -43,19 +51,36 @@ def pod(name: str, *, phase: str = "Running", owner: Mapping[str, object] | None
 
 def deployment(name: str, image: str, *, replicas: object = 2) -> dict[str, Any]:
     """Return a Deployment of the namespace ``default``."""
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "app", "image": image}]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "app", "image": image}]},
+    }
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": name}},
+        "template": template,
+    }
     metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 async def act_on(
-    server: APIServer, kind: type[T], action: Callable[[T], Awaitable[None]], task_status: Started
+    server: APIServer,
+    kind: type[T],
+    action: Callable[[T], Awaitable[None]],
+    task_status: Started,
 ) -> None:
     """Call ``action`` with every state of the objects of a kind."""
     async with server.open_client() as client:
         listing = await client.api(kind).list()
-        async with resuming_watch(client.api(kind), resource_version=listing.resource_version) as events:
+        async with resuming_watch(
+            client.api(kind), resource_version=listing.resource_version
+        ) as events:
             task_status.started()
             for obj in listing:
                 await action(obj)
@@ -64,35 +89,56 @@ async def act_on(
                     await action(event.object)
 
 
-async def simulate_kubelet(server: APIServer, *, task_status: Started = IGNORED) -> None:
+async def simulate_kubelet(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
     """Make each new pod ready after half a second."""
 
     async def run(made: Pod) -> None:
         if made.status.phase != "Running":
             await trio.sleep(0.5)
-            status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            status = {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}],
+            }
             with suppress(NotFoundError):  # it was deleted meanwhile
-                server.patch(Pod, made.name, {"status": status}, namespace=str(made.namespace))
+                server.patch(
+                    Pod, made.name, {"status": status}, namespace=str(made.namespace)
+                )
 
     await act_on(server, Pod, run, task_status)
 
 
-async def simulate_deployments(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Make all pods of a Deployment available, half a second after each change of its spec."""
+async def simulate_deployments(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
+    """Make all pods of a Deployment available, half a second after each change of its
+    spec.
+    """
 
     async def roll_out(changed: Deployment) -> None:
         generation, replicas = changed.metadata.generation, changed.spec.replicas
         if changed.status.observed_generation != generation:
             await trio.sleep(0.5)
-            counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas)
+            counts = dict.fromkeys(
+                ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
+                replicas,
+            )
             with suppress(NotFoundError):
                 status = {**counts, "observedGeneration": generation}
-                server.patch(Deployment, changed.name, {"status": status}, namespace=str(changed.namespace))
+                server.patch(
+                    Deployment,
+                    changed.name,
+                    {"status": status},
+                    namespace=str(changed.namespace),
+                )
 
     await act_on(server, Deployment, roll_out, task_status)
 
 
-async def simulate_failures(server: APIServer, *, task_status: Started = IGNORED) -> None:
+async def simulate_failures(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
     """Let pods fail and recover in turn."""
     for number in range(3):
         server.create(pod(f"web-{number}", phase="Running" if number else "Failed"))
@@ -104,32 +150,60 @@ async def simulate_failures(server: APIServer, *, task_status: Started = IGNORED
         server.patch(Pod, f"web-{step % 3}", {"status": {"phase": "Running"}})
 
 
-async def simulate_restarts(server: APIServer, *, task_status: Started = IGNORED) -> None:
+async def simulate_restarts(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
     """Let the container of a pod restart every second."""
     server.create(pod("unlucky"))
     task_status.started()
     for count in itertools.count():
-        status = {"name": "app", "restartCount": count, "ready": True, "image": "app:1", "imageID": ""}
+        status = {
+            "name": "app",
+            "restartCount": count,
+            "ready": True,
+            "image": "app:1",
+            "imageID": "",
+        }
         server.patch(Pod, "unlucky", {"status": {"containerStatuses": [status]}})
         await trio.sleep(1)
 
 
-async def simulate_updates(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Change the images of Deployments; the containers of one, and later the replicas of another, are not valid."""
+async def simulate_updates(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
+    """Change the images of Deployments; the containers of one, and later the replicas
+    of another, are not valid.
+    """
     for name in ("web", "api", "worker"):
-        server.create(deployment(name, f"{name}:1", replicas="three" if name == "worker" else 2))
+        server.create(
+            deployment(name, f"{name}:1", replicas="three" if name == "worker" else 2)
+        )
     task_status.started()
     for step in itertools.count(2):
         await trio.sleep(1)
-        containers = "none" if step % 5 == 0 else [{"name": "app", "image": f"web:{step}"}]
-        server.patch(Deployment, "web", {"spec": {"template": {"spec": {"containers": containers}}}})
+        containers = (
+            "none" if step % 5 == 0 else [{"name": "app", "image": f"web:{step}"}]
+        )
+        server.patch(
+            Deployment,
+            "web",
+            {"spec": {"template": {"spec": {"containers": containers}}}},
+        )
 
 
-async def simulate_replica_set(server: APIServer, *, task_status: Started = IGNORED) -> None:
+async def simulate_replica_set(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
     """Create, run and delete the pods of a ReplicaSet."""
     made = server.create({**deployment("web", "web:1"), "kind": "ReplicaSet"})
     uid = server.get(ReplicaSet, "web").uid
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": uid,
+        "controller": True,
+    }
     assert made
     task_status.started()
     for number in itertools.count():
@@ -142,7 +216,9 @@ async def simulate_replica_set(server: APIServer, *, task_status: Started = IGNO
                 server.delete(Pod, f"web-{gone}")
 
 
-async def simulate_forbidden_secrets(server: APIServer, *, task_status: Started = IGNORED) -> None:
+async def simulate_forbidden_secrets(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
     """Simulate the usual cluster, whose Secrets may not be read."""
     server.fail_next(1_000, resource="secrets", status=403)
     await simulate_cluster(server, task_status=task_status)
@@ -155,60 +231,112 @@ async def simulate_rival(server: APIServer, *, task_status: Started = IGNORED) -
         task_status.started()
         await trio.sleep(3)
 
-    options = LeaderElectionOptions(lease_duration=15, renew_deadline=10, retry_period=2)
+    options = LeaderElectionOptions(
+        lease_duration=15, renew_deadline=10, retry_period=2
+    )
     async with server.open_client() as client:
-        await run_as_leader(client, lead, name="example", namespace="default", identity="rival", options=options)
+        await run_as_leader(
+            client,
+            lead,
+            name="example",
+            namespace="default",
+            identity="rival",
+            options=options,
+        )
 
 
-async def simulate_database(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Let the container of a StatefulSet's pod restart, replace the pod, and observe the Deployment ``web``."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": True}
+async def simulate_database(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
+    """Let the container of a StatefulSet's pod restart, replace the pod, and observe
+    the Deployment ``web``.
+    """
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "name": "db",
+        "uid": "db",
+        "controller": True,
+    }
     server.create(deployment("web", "web:1"))
     while True:
         server.create(pod("db-0", owner=owner))
         task_status.started()
         task_status = IGNORED
         for restarts in range(3):
-            server.patch(Pod, "db-0", {"status": {"containerStatuses": [{"restartCount": restarts}]}})
+            server.patch(
+                Pod,
+                "db-0",
+                {"status": {"containerStatuses": [{"restartCount": restarts}]}},
+            )
             await trio.sleep(0.5)
             generation = server.get(Deployment, "web").metadata.generation
-            server.patch(Deployment, "web", {"status": {"observedGeneration": generation}})
+            server.patch(
+                Deployment, "web", {"status": {"observedGeneration": generation}}
+            )
         server.delete(Pod, "db-0")
 
 
-async def simulate_website_user(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Create a Website when an operator has installed the kind, change it, delete it, and begin again."""
+async def simulate_website_user(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
+    """Create a Website when an operator has installed the kind, change it, delete it,
+    and begin again.
+    """
     async with server.open_client() as client:
         task_status.started()
         definitions = client.api(CustomResourceDefinition)
-        await wait_for(definitions, WEBSITES, has_condition("Established"), missing_ok=True)
-        websites = client.api(await client.discover("example.com/v1", "Website"), namespace="default")
+        await wait_for(
+            definitions, WEBSITES, has_condition("Established"), missing_ok=True
+        )
+        websites = client.api(
+            await client.discover("example.com/v1", "Website"), namespace="default"
+        )
         while True:
             spec = {"page": "Hello", "replicas": 3}
             metadata = {"name": "hello", "namespace": "default"}
-            server.create({"apiVersion": "example.com/v1", "kind": "Website", "metadata": metadata, "spec": spec})
+            server.create(
+                {
+                    "apiVersion": "example.com/v1",
+                    "kind": "Website",
+                    "metadata": metadata,
+                    "spec": spec,
+                }
+            )
             await trio.sleep(1)
-            server.patch(WEBSITES, "hello", {"spec": {"page": "Hello, world", "replicas": 1}})
+            server.patch(
+                WEBSITES, "hello", {"spec": {"page": "Hello, world", "replicas": 1}}
+            )
             await trio.sleep(1)
             server.delete(WEBSITES, "hello")
             await wait_for(websites, "hello", deleted())
             await trio.sleep(1)
 
 
-async def simulate_websites(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Act as a user of Websites and as the controller of Deployments, and print the conditions of the Websites."""
+async def simulate_websites(
+    server: APIServer, *, task_status: Started = IGNORED
+) -> None:
+    """Act as a user of Websites and as the controller of Deployments, and print the
+    conditions of the Websites.
+    """
     async with server.open_client() as client, trio.open_nursery() as nursery:
         await nursery.start(simulate_deployments, server)
         nursery.start_soon(simulate_website_user, server)
         task_status.started()
         definitions = client.api(CustomResourceDefinition)
-        await wait_for(definitions, WEBSITES, has_condition("Established"), missing_ok=True)
+        await wait_for(
+            definitions, WEBSITES, has_condition("Established"), missing_ok=True
+        )
         websites = client.api(await client.discover("example.com/v1", "Website"))
         shown: dict[str, str] = {}
         async with websites.watch() as events:
             async for event in events:
                 conditions = event.object.get("status", {}).get("conditions", [])
-                state = "deleted" if event.type == "DELETED" else "; ".join(each["message"] for each in conditions)
+                state = (
+                    "deleted"
+                    if event.type == "DELETED"
+                    else "; ".join(each["message"] for each in conditions)
+                )
                 if state and state != shown.get(event.object.name):
                     print(f"Website {event.object.name}: {state}")
                 shown[event.object.name] = state

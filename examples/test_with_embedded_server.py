@@ -1,8 +1,7 @@
 """Tests of a program that uses informers, in virtual time and without a cluster.
 
-The fixtures ``api_server`` and ``k8s_client`` are part of trioformer, ``nursery`` and ``autojump_clock`` of
-pytest-trio.
-Run them with ``pytest examples``.
+The fixtures ``api_server`` and ``k8s_client`` are part of trioformer, ``nursery`` and
+``autojump_clock`` of pytest-trio. Run them with ``pytest examples``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,10 @@ def pod(name: str) -> Pod:
 
 
 async def test_created_and_deleted_pods_are_tracked(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    k8s_client: Client,
+    nursery: trio.Nursery,
 ) -> None:
     api_server.create(pod("first"))
     handler = PodNames()
@@ -51,7 +53,10 @@ async def test_created_and_deleted_pods_are_tracked(
 
 
 async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    k8s_client: Client,
+    nursery: trio.Nursery,
 ) -> None:
     api_server.create(pod("before"))
     handler = PodNames()
@@ -70,16 +75,21 @@ async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect
     assert informer.statistics().reflector.lists == 2
 
 
-async def test_a_field_of_somebody_else_is_a_conflict(api_server: APIServer, k8s_client: Client) -> None:
+async def test_a_field_of_somebody_else_is_a_conflict(
+    api_server: APIServer, k8s_client: Client
+) -> None:
     settings = k8s_client.api(ConfigMap, "default")
     wanted = ConfigMap(metadata=ObjectMeta(name="settings"), data={"size": "1"})
     await settings.apply(wanted, field_manager="operator")
 
-    api_server.patch(ConfigMap, "settings", {"data": {"size": "2"}})  # as somebody with kubectl would
+    # as somebody with kubectl would
+    api_server.patch(ConfigMap, "settings", {"data": {"size": "2"}})
 
     with pytest.raises(ApplyConflictError, match=r"\.data\.size"):
         await settings.apply(wanted, field_manager="operator")
-    assert (await settings.apply(wanted, field_manager="operator", force=True)).data == {"size": "1"}
+    assert (
+        await settings.apply(wanted, field_manager="operator", force=True)
+    ).data == {"size": "1"}
 
 
 async def test_the_permissions_that_a_program_needs_are_in_its_requests(
@@ -92,6 +102,14 @@ async def test_the_permissions_that_a_program_needs_are_in_its_requests(
     await k8s_client.api(ConfigMap, "default").apply(settings, field_manager="operator")
     await trio.testing.wait_all_tasks_blocked()
 
-    used = {(each.group, each.resource, each.verb) for each in api_server.requests if each.is_resource}
+    used = {
+        (each.group, each.resource, each.verb)
+        for each in api_server.requests
+        if each.is_resource
+    }
     # To apply what does not exist needs "create" as well.
-    assert used == {("", "pods", "list"), ("", "pods", "watch"), ("", "configmaps", "patch")}
+    assert used == {
+        ("", "pods", "list"),
+        ("", "pods", "watch"),
+        ("", "configmaps", "patch"),
+    }

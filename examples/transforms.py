@@ -1,7 +1,7 @@
 """Keep a cache small with a transform, and read your own writes from it.
 
-Run it against the cluster that kubectl uses, in a namespace where you may create and delete config maps, or against a
-simulated one::
+Run it against the cluster that kubectl uses, in a namespace where you may create and
+delete config maps, or against a simulated one::
 
     python examples/transforms.py --embedded
 """
@@ -20,19 +20,26 @@ NAME = "seen-by-the-cache"
 
 def without_values(config_map: ConfigMap) -> ConfigMap:
     """Keep only the names of the entries; removed values take no memory."""
-    return attrs.evolve(config_map, data=dict.fromkeys(config_map.data, ""), binary_data={})
+    return attrs.evolve(
+        config_map, data=dict.fromkeys(config_map.data, ""), binary_data={}
+    )
 
 
 async def write_and_read(client: Client, namespace: str) -> list[str]:
-    """Create a config map and read it from the cache; returns the names of its entries."""
+    """Create a config map and read it from the cache; returns the names of its
+    entries.
+    """
     config_maps = client.api(ConfigMap, namespace=namespace)
     factory = SharedInformerFactory(client, namespace=namespace)
     informer = factory.informer(ConfigMap, transform=without_values)
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
         data = {"motd": "hello " * 100, "empty": ""}
-        created = await config_maps.create(ConfigMap(metadata=ObjectMeta(name=NAME), data=data))
-        await informer.wait_until_at_least(created)  # the watch delivers the write a moment later
+        created = await config_maps.create(
+            ConfigMap(metadata=ObjectMeta(name=NAME), data=data)
+        )
+        # the watch delivers the write a moment later
+        await informer.wait_until_at_least(created)
         cached = informer.lister[f"{namespace}/{NAME}"]
         await config_maps.delete(NAME)
         nursery.cancel_scope.cancel()

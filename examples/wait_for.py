@@ -1,6 +1,8 @@
-"""Create a pod, wait until it is ready, delete it, and wait until it is gone, while printing all events.
+"""Create a pod, wait until it is ready, delete it, and wait until it is gone, while
+printing all events.
 
-Run it against the cluster that kubectl uses, or against an embedded one with a simulated kubelet::
+Run it against the cluster that kubectl uses, or against an embedded one with a
+simulated kubelet::
 
     python examples/wait_for.py --embedded
 """
@@ -8,7 +10,7 @@ Run it against the cluster that kubectl uses, or against an embedded one with a 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import trio
@@ -32,37 +34,55 @@ async def follow(pods: Api[Pod], resource_version: str) -> None:
             with contextlib.suppress(ExpiredError):
                 async for event in events:
                     print(f"{event.type:<8} {event.object.name}")
-        # The resourceVersion is too old and events were missed; a list returns the current pods.
+        # The resourceVersion is too old and events were missed; a list returns the
+        # current pods.
         resource_version = (await pods.list()).resource_version
 
 
 @asynccontextmanager
-async def temporary_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
-    """Create a pod for the duration of the block: it is ready inside the block, and gone after it."""
+async def temporary_pod(pods: Api[Pod], pod: Pod) -> AsyncGenerator[Pod, None]:
+    """Create a pod for the duration of the block: it is ready inside the block, and
+    gone after it.
+    """
     created = await pods.create(pod)
     try:
         yield await wait_for(pods, pod.name, has_condition("Ready"))
     finally:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + 60), contextlib.suppress(NotFoundError):
+        with (
+            trio.CancelScope(shield=True, deadline=trio.current_time() + 60),
+            contextlib.suppress(NotFoundError),
+        ):
             await pods.delete(pod.name, grace_period_seconds=0)
             await wait_for(pods, pod.name, deleted(uid=created.uid))
 
 
 async def main(arguments: Arguments) -> None:
     """Create the pod and wait for it."""
-    async with connect(arguments, simulate_kubelet) as client, trio.open_nursery() as nursery:
+    async with (
+        connect(arguments, simulate_kubelet) as client,
+        trio.open_nursery() as nursery,
+    ):
         pods = client.api(Pod, namespace=namespace_of(arguments, client))
         nursery.start_soon(follow, pods, (await pods.list()).resource_version)
         with trio.move_on_after(arguments.patience) as scope:
             async with temporary_pod(pods, POD) as pod:
                 print(f"{pod.name} is ready on {pod.spec.node_name or 'no node'}")
         if scope.cancelled_caught:
-            raise TrioformerError(f"{POD.name} was not ready within {arguments.patience:g} s")
+            raise TrioformerError(
+                f"{POD.name} was not ready within {arguments.patience:g} s"
+            )
         print(f"{POD.name} is gone")
         nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("--for", type=seconds, default=60.0, metavar="SECONDS", dest="patience", help="default: 60")
+    parser.add_argument(
+        "--for",
+        type=seconds,
+        default=60.0,
+        metavar="SECONDS",
+        dest="patience",
+        help="default: 60",
+    )
     start(main, parser)

@@ -1,6 +1,8 @@
-"""Publish pages with a work queue: several workers, retries with growing delays, and a graceful shutdown.
+"""Publish pages with a work queue: several workers, retries with growing delays, and a
+graceful shutdown.
 
-A page is a name, for which a config map is written; ``news:2`` fails twice before, and ``lost:99`` always fails::
+A page is a name, for which a config map is written; ``news:2`` fails twice before, and
+``lost:99`` always fails::
 
     python examples/work_queue.py --embedded
     python examples/work_queue.py index news:2 lost:99
@@ -13,7 +15,15 @@ from functools import partial
 
 import attrs
 import trio
-from command_line import Arguments, connect, namespace_name, namespace_of, parser_of, seconds, start
+from command_line import (
+    Arguments,
+    connect,
+    namespace_name,
+    namespace_of,
+    parser_of,
+    seconds,
+    start,
+)
 
 from trioformer import Api, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
@@ -35,8 +45,10 @@ class Publisher:
     """Publishes the pages in its queue."""
 
     config_maps: Api[ConfigMap]
-    queue: RateLimitingQueue[str] = attrs.field(factory=lambda: RateLimitingQueue(name="pages"))
-    attempts: Counter[str] = attrs.field(factory=Counter)
+    queue: RateLimitingQueue[str] = attrs.field(
+        factory=lambda: RateLimitingQueue(name="pages")
+    )
+    attempts: Counter[str] = attrs.field(factory=Counter[str])
 
     async def publish(self, page: str) -> None:
         """Publish one page; in your program, process the object of the key."""
@@ -62,7 +74,9 @@ class Publisher:
         else:
             print(f"{page}: published")
 
-    async def serve(self, pages: list[str], *, seconds: float, patience: float = 5.0) -> None:
+    async def serve(
+        self, pages: list[str], *, seconds: float, patience: float = 5.0
+    ) -> None:
         """Publish pages for so many seconds; then drain the queue."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(self.queue.process, self.handle, workers=3))
@@ -71,7 +85,8 @@ class Publisher:
             await trio.sleep(seconds)
             with trio.move_on_after(patience):
                 await self.queue.drain()
-            nursery.cancel_scope.cancel()  # cancels workers that are not finished in time
+            # cancels workers that are not finished in time
+            nursery.cancel_scope.cancel()
         left = self.queue.remaining()
         for page in (*left.processing, *left.ready, *left.delayed, *left.unfinished):
             print(f"{page}: not processed")
@@ -79,12 +94,27 @@ class Publisher:
 
 async def main(arguments: Arguments) -> None:
     async with connect(arguments) as client:
-        publisher = Publisher(client.api(ConfigMap, namespace=namespace_of(arguments, client)))
+        publisher = Publisher(
+            client.api(ConfigMap, namespace=namespace_of(arguments, client))
+        )
         await publisher.serve(arguments.pages, seconds=arguments.seconds)
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("pages", nargs="*", type=page, default=["index", "news:2", "lost:99"], help="what to publish")
-    parser.add_argument("--for", type=seconds, default=1.0, metavar="SECONDS", dest="seconds", help="default: 1")
+    parser.add_argument(
+        "pages",
+        nargs="*",
+        type=page,
+        default=["index", "news:2", "lost:99"],
+        help="what to publish",
+    )
+    parser.add_argument(
+        "--for",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        dest="seconds",
+        help="default: 1",
+    )
     start(main, parser)

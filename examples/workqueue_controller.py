@@ -1,12 +1,14 @@
-"""client-go's workqueue example: handlers add the keys of pods to a queue, and workers process their current state.
+"""client-go's workqueue example: handlers add the keys of pods to a queue, and workers
+process their current state.
 
-A pod that cannot be processed, here one that does not run yet, is retried five times with growing delays, and then
-dropped until its next event::
+A pod that cannot be processed, here one that does not run yet, is retried five times
+with growing delays, and then dropped until its next event::
 
     python examples/workqueue_controller.py --embedded
     python examples/workqueue_controller.py --kubeconfig ~/.kube/config --workers 4
 
-``trioformer.controller.Controller`` does the same with less code, see ``replica_counter.py``.
+``trioformer.controller.Controller`` does the same with less code, see
+``replica_counter.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ import attrs
 import trio
 from command_line import Arguments, connect, parser_of, positive, start
 
-from trioformer import Client, HandlerRegistration, ResourceEventHandler, SharedInformer, SharedInformerFactory
+from trioformer import (
+    Client,
+    HandlerRegistration,
+    ResourceEventHandler,
+    SharedInformer,
+    SharedInformerFactory,
+)
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 from trioformer.workqueue import RateLimitingQueue, default_controller_rate_limiter
@@ -29,7 +37,9 @@ PATIENCE = 10.0
 
 
 class Item(NamedTuple):
-    """An item of the queue: the kind, so that one queue can serve several kinds, and the key of an object."""
+    """An item of the queue: the kind, so that one queue can serve several kinds, and
+    the key of an object.
+    """
 
     kind: str
     key: str
@@ -44,7 +54,9 @@ class NotRunningError(Exception):
 
 @attrs.define
 class Enqueuer(ResourceEventHandler[Pod]):
-    """Adds the keys of changed pods to the queue; the workers look up their current state."""
+    """Adds the keys of changed pods to the queue; the workers look up their current
+    state.
+    """
 
     queue: RateLimitingQueue[Item]
 
@@ -64,7 +76,9 @@ class PodController:
 
     pods: SharedInformer[Pod]
     queue: RateLimitingQueue[Item] = attrs.field(
-        factory=lambda: RateLimitingQueue(default_controller_rate_limiter(), name="pods")
+        factory=lambda: RateLimitingQueue(
+            default_controller_rate_limiter(), name="pods"
+        )
     )
 
     async def sync(self, item: Item) -> None:
@@ -83,7 +97,8 @@ class PodController:
         await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
-                async with self.queue.take() as item:  # the end of the block forgets its failures ...
+                # the end of the block forgets its failures ...
+                async with self.queue.take() as item:
                     await self.process(item)
 
     async def process(self, item: Item) -> None:
@@ -111,12 +126,15 @@ class PodController:
             nursery.cancel_scope.cancel()
 
 
-async def serve(client: Client, workers: int, stop: trio.Event, *, namespace: str | None = None) -> None:
+async def serve(
+    client: Client, workers: int, stop: trio.Event, *, namespace: str | None = None
+) -> None:
     """Run the controller for the pods of one or all namespaces."""
     factory = SharedInformerFactory(client, namespace=namespace)
     controller = PodController(factory.informer(Pod))
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(factory.run)  # not start(): a signal must end this even while the server does not respond
+        # not start(): a signal must end this even while the server does not respond
+        nursery.start_soon(factory.run)
         await controller.run(workers, stop)
         nursery.cancel_scope.cancel()
 
@@ -130,6 +148,10 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
 if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument(
-        "--workers", type=positive, default=2, metavar="NUMBER", help="how many pods at once; default: 2"
+        "--workers",
+        type=positive,
+        default=2,
+        metavar="NUMBER",
+        help="how many pods at once; default: 2",
     )
     start(main, parser, stop=trio.Event())

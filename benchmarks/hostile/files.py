@@ -122,7 +122,6 @@ _add("sexagesimal", "a sexagesimal number of 1 MB", lambda _: "a: 1" + ":1" * 50
 _add("digits", "a number of 1,000,000 digits", lambda _: f"a: {'9' * 1_000_000}\n" + _config())
 _add("contexts", "5,000 contexts (an honest file, 0.6 MB)", _contexts, most_memory=128)
 _add("huge-kubeconfig", "a kubeconfig of 100 MB", lambda _: b"# " + b"x" * 100 * MEGABYTE)
-_add("fifo", "the kubeconfig is a FIFO", _fifo)
 _add("zero", "the kubeconfig is /dev/zero", _link("/dev/zero"))
 _add("begin-128k", "a certificate file with 128 KB of `-----BEGIN`", _pem("-----BEGIN CERTIFICATE-----\n" * 4_700))
 _add("begin-dashes", "a certificate file with 1 MB of dashes", _pem("-" * MEGABYTE))

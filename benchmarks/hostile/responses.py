@@ -31,7 +31,7 @@ async def client_of(
     try:
         url = (await process.stdout.receive_some()).decode().strip()
         async with open_client(
-            ClusterConfig(server=url, source="benchmark"), **_options(limits, compression=compression)
+            ClusterConfig(server=url, source="benchmark"), **_options(compression=compression)
         ) as client:
             yield client
     finally:
@@ -40,15 +40,11 @@ async def client_of(
             await process.wait()
 
 
-def _options(limits: Mapping[str, float], *, compression: bool) -> dict[str, object]:
+def _options(*, compression: bool) -> dict[str, object]:
     parameters = inspect.signature(open_client).parameters  # older versions do not have all
     options: dict[str, object] = {}
     if compression and "compression" in parameters:
         options["compression"] = True
-    if limits and "limits" in parameters:
-        from trioformer.transport import Limits  # noqa: PLC0415
-
-        options["limits"] = Limits(**limits)
     return options
 
 
@@ -118,19 +114,15 @@ def _add(
     call: Callable[[Client], Awaitable[object]] = _list,
     *,
     with_informer: bool = False,
-    limits: Mapping[str, float] | None = None,
     of: str | None = None,
     compression: bool = False,
     **options: Any,
 ) -> None:
-    """Add a bomb: a call of a client, and then an informer of the same server, which may be that of another bomb.
-
-    Limits that are reached too late for a benchmark are lower than by default.
-    """
+    """Add a bomb: a call of a client, and then an informer of the same server, which may be that of another bomb."""
 
     @bomb(name.replace("_", "-"), group, what, **options)
     async def run(measured: Measured) -> str:
-        async with client_of(of or name, limits or {}, compression=compression) as client:
+        async with client_of(of or name, compression=compression) as client:
             await client.version()  # the first connection, for which HTTP libraries are imported, is not the bomb's
             with measured:
                 answer = await answer_of(lambda: call(client))
@@ -170,23 +162,10 @@ _add("long_names", _GROUP, "20 objects with names and namespaces of 1 MB", with_
 _add("many_labels", _GROUP, "an object with 1,000,000 labels (13 MB)", most_memory=128)
 _add("many_items", _GROUP, "1,000,000 tiny items (74 MB)", most_memory=1_000, counts_gc=False)
 _add("deceptive_items", _GROUP, "25 MB of text like the beginnings of items in one item", most_memory=128)
-_add("endless_list", _GROUP, "a list without end", limits={"list_bytes": 64 * MIB}, most_memory=1_000, counts_gc=False)
-_add(
-    "endless_list_chunked",
-    _GROUP,
-    "an item without end, chunked",
-    with_informer=True,
-    limits={"list_bytes": 64 * MIB},
-    most_memory=64,
-)
-_add("endless_tiny_chunks", _GROUP, "chunks of one byte without end", limits={"list_bytes": 2 * MIB})
 _add("endless_chunk_extension", _GROUP, "a chunk extension without end")
 _add("endless_page_prefix", _GROUP, "a list whose `kind` has no end")
 
 _GROUP = "Pages"
-_add("endless_pages", _GROUP, "pages without end, one item each", limits={"list_pages": 1_000})
-_add("empty_pages", _GROUP, "pages without end and items", limits={"list_pages": 1_000})
-_add("alternating_pages", _GROUP, "`continue` that alternates between two tokens", limits={"list_pages": 1_000})
 _add("long_continue", _GROUP, "`continue` of 5 MB")
 
 _GROUP = "Watches"
@@ -200,17 +179,12 @@ _add("unknown_frames", _GROUP, "200,000 events of an unknown type", _watch, with
 _add("error_frame", _GROUP, "an ERROR with a message of 10 MB", _watch, with_informer=True, most_memory=128)
 _add("long_version_frame", _GROUP, "a resourceVersion of 10,000 digits", _watch, with_informer=True)
 
-_GROUP = "Heads, and bodies that drip"
+_GROUP = "Heads"
 _add("long_head", _GROUP, "a head of 64 KB", with_informer=True)
 _add("many_headers", _GROUP, "10,000 headers", with_informer=True)
 _add("short_headers", _GROUP, "12,000 headers of 5 bytes", with_informer=True)
 _add("endless_head", _GROUP, "headers without end")
 _add("endless_status_line", _GROUP, "a status line without end")
-_add("endless_continue", _GROUP, "`100 Continue` without end")
-_add("endless_early_hints", _GROUP, "`103 Early Hints` without end")
-_add("slow_continue", _GROUP, "`100 Continue` twice a second")
-_add("dripping_head", _GROUP, "two bytes of a head a second", limits={"header_period": 3})
-_add("dripping_body", _GROUP, "two bytes of a body a second", limits={"body_period": 3})
 
 _GROUP = "Errors and discovery"
 _add("endless_error", _GROUP, "an error without end", _get)

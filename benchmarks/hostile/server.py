@@ -224,28 +224,6 @@ def deceptive_items() -> Iterable[bytes]:
 
 
 @responder
-def endless_list(target: str) -> Iterable[bytes]:
-    def pieces() -> Iterator[bytes]:
-        yield LIST % b""
-        for number in itertools.count():
-            yield b",".join(item(each) for each in range(number * 100, number * 100 + 100)) + b","
-
-    return itertools.chain([head()], pieces())
-
-
-@responder
-def endless_list_chunked(target: str) -> Iterable[bytes]:
-    return chunked(itertools.chain([LIST % b"" + b'{"metadata":{"name":"'], itertools.repeat(b"x" * 16_384)))
-
-
-@responder
-def endless_tiny_chunks(target: str) -> Iterable[bytes]:
-    yield head(200, "Transfer-Encoding: chunked")
-    yield b"%x\r\n%s\r\n" % (len(LIST % b""), LIST % b"")
-    yield from itertools.repeat(b"1\r\n \r\n" * 10_000)
-
-
-@responder
 def endless_chunk_extension(target: str) -> Iterable[bytes]:
     yield head(200, "Transfer-Encoding: chunked")
     yield b"5;"
@@ -260,23 +238,6 @@ def endless_page_prefix(target: str) -> Iterable[bytes]:
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 _pages = itertools.count()
-
-
-@responder
-def endless_pages(target: str) -> Iterable[bytes]:
-    number = next(_pages)
-    return whole(a_list([item(number)], continue_token=f"token-{number}"))
-
-
-@responder
-def alternating_pages(target: str) -> Iterable[bytes]:
-    number = next(_pages)
-    return whole(a_list([item(number)], continue_token=f"token-{number % 2}"))
-
-
-@responder
-def empty_pages(target: str) -> Iterable[bytes]:
-    return whole(a_list([], continue_token=f"token-{next(_pages)}"))
 
 
 @responder
@@ -360,41 +321,6 @@ def endless_head(target: str) -> Iterable[bytes]:
 @responder
 def endless_status_line(target: str) -> Iterable[bytes]:
     return itertools.chain([b"HTTP/1.1 200 "], itertools.repeat(b"x" * 65_536))
-
-
-@responder
-def endless_continue(target: str) -> Iterable[bytes]:
-    return itertools.repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
-
-
-@responder
-def endless_early_hints(target: str) -> Iterable[bytes]:
-    return itertools.repeat(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 1_000)
-
-
-@responder
-def slow_continue(target: str) -> Iterable[bytes]:
-    while True:
-        time.sleep(0.5)
-        yield b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-@responder
-def dripping_body(target: str) -> Iterable[bytes]:
-    yield head()
-    yield LIST % b""
-    while True:
-        time.sleep(0.5)
-        yield b" "
-
-
-@responder
-def dripping_head(target: str) -> Iterable[bytes]:
-    yield head()[:-2]
-    yield b"X-Slow: "
-    while True:
-        time.sleep(0.5)
-        yield b"x"
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

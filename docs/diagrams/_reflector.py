@@ -15,14 +15,11 @@ ALT = "The states of the reflector, and the outcomes of requests that lead from 
 
 # x, y, width, height
 STATE_BOXES: dict[State, tuple[int, int, int, int]] = {
-    State.CHOOSE: (250, 20, 230, 80),
-    State.WATCH_LIST: (250, 160, 230, 84),
-    State.WATCH_LIST_AGAIN: (250, 320, 230, 84),
-    State.WATCH_LIST_NEWEST: (250, 480, 230, 84),
-    State.LIST: (690, 160, 230, 98),
-    State.LIST_NEWEST: (690, 480, 230, 84),
-    State.WATCH: (110, 650, 870, 84),
-    State.RESUME: (250, 800, 670, 98),
+    State.WATCH_LIST: (110, 20, 270, 110),
+    State.LIST: (660, 20, 270, 110),
+    State.LIST_NEWEST: (660, 230, 270, 110),
+    State.WATCH: (110, 430, 870, 84),
+    State.RESUME: (250, 590, 670, 98),
 }
 
 
@@ -37,28 +34,16 @@ class Route(NamedTuple):
 
 # An arrow for each pair of states; a pair that is missing here, or that the table does not have, is an error.
 ROUTES: dict[tuple[State, State], Route] = {
-    (State.CHOOSE, State.WATCH_LIST): Route("M365 100 V160", (373, 134)),
-    (State.WATCH_LIST, State.CHOOSE): Route("M280 160 V100", (272, 134), 30, "end"),
-    (State.CHOOSE, State.LIST): Route("M480 60 H805 V160", (500, 52)),
-    (State.LIST, State.WATCH): Route("M920 210 H950 V650", (956, 340), 12),
-    (State.LIST, State.LIST_NEWEST): Route("M830 258 V480", (838, 350), 12),
-    (State.LIST_NEWEST, State.WATCH): Route("M870 564 V650", (862, 612), 30, "end"),
-    (State.WATCH_LIST, State.WATCH): Route("M250 190 H150 V650", (244, 170), 12, "end"),
-    (State.WATCH_LIST_AGAIN, State.WATCH): Route("M250 350 H150 V650", (224, 330), 12, "end"),
-    (State.WATCH_LIST_NEWEST, State.WATCH): Route("M250 540 H150 V650", (244, 520), 12, "end"),
-    (State.WATCH_LIST, State.LIST): Route("M480 190 H690", (492, 166)),
-    (State.WATCH_LIST_AGAIN, State.LIST): Route("M480 350 H720 V258", (492, 312)),
-    (State.WATCH_LIST_NEWEST, State.LIST): Route("M480 500 H590 V430 H760 V258", (596, 448), 30),
-    (State.WATCH_LIST, State.WATCH_LIST_AGAIN): Route("M365 244 V320", (373, 286)),
-    (State.WATCH_LIST, State.WATCH_LIST_NEWEST): Route("M250 225 H230 V500 H250", (224, 270), 12, "end"),
-    (State.WATCH_LIST_AGAIN, State.WATCH_LIST_NEWEST): Route("M365 404 V480", (373, 446)),
-    (State.WATCH_LIST_NEWEST, State.LIST_NEWEST): Route("M480 540 H690", (492, 560)),
-    (State.WATCH, State.RESUME): Route("M400 734 V800", (408, 756), 44),
-    (State.WATCH, State.CHOOSE): Route("M110 690 H30 V60 H250", (38, 90), 16),
-    (State.WATCH, State.LIST_NEWEST): Route("M720 650 V564", (712, 632), 30, "end"),
-    (State.RESUME, State.WATCH): Route("M700 800 V734", (708, 770)),
-    (State.RESUME, State.CHOOSE): Route("M250 850 H30 V60 H250", (38, 866), 34),
-    (State.RESUME, State.LIST_NEWEST): Route("M920 850 H1030 V520 H920", (1024, 790), 12, "end"),
+    (State.WATCH_LIST, State.LIST): Route("M380 50 H660", (392, 42)),
+    (State.WATCH_LIST, State.LIST_NEWEST): Route("M320 130 V285 H660", (328, 278)),
+    (State.WATCH_LIST, State.WATCH): Route("M180 130 V430", (188, 290), 20),
+    (State.LIST, State.LIST_NEWEST): Route("M760 130 V230", (768, 184), 30),
+    (State.LIST, State.WATCH): Route("M930 90 H960 V430", (954, 390), 12, "end"),
+    (State.LIST_NEWEST, State.WATCH): Route("M760 340 V430", (768, 390), 12),
+    (State.WATCH, State.RESUME): Route("M400 514 V590", (408, 536), 44),
+    (State.WATCH, State.LIST): Route("M560 430 V100 H660", (552, 180), 18, "end"),
+    (State.RESUME, State.WATCH): Route("M780 590 V514", (788, 556)),
+    (State.RESUME, State.LIST): Route("M920 640 H1030 V60 H930", (1024, 620), 20, "end"),
 }
 
 
@@ -73,7 +58,7 @@ def in_every_state() -> dict[Outcome, str]:
         steps = {state: TRANSITIONS[state, outcome] for state in State if (state, outcome) in TRANSITIONS}
         if len(steps) < len(State) or len({step.wait for step in steps.values()}) > 1:
             continue
-        wait, following = steps[State.CHOOSE].wait, {step.state for step in steps.values()}
+        wait, following = steps[State.LIST].wait, {step.state for step in steps.values()}
         if len(following) == 1:
             found[outcome] = f"{following.pop().name}, {words(wait)}"
         elif all(state is step.state for state, step in steps.items()):
@@ -124,4 +109,4 @@ def reflector() -> str:
         f"in every state: {everywhere}",
         "green: requests a watch; ↻: the same state again; after each colon: the wait",
     ]
-    return drawing("reflector", ALT, 1050, 950, [*body, *lines("small", 20, 926, notes, "start")])
+    return drawing("reflector", ALT, 1050, 740, [*body, *lines("small", 20, 716, notes, "start")])

@@ -83,6 +83,24 @@ def blocks_of(path: Path) -> list[Block]:
     return list(_fences(path, lines) if path.suffix == ".md" else _directives(path, lines))
 
 
+def code_lines(block: Block) -> list[str]:
+    """Return the lines that a reader types: of a console those after a prompt, each with its continuations.
+
+    Lines of ``sh`` do not count: the README's commands have one line each.
+    """
+    match block.language:
+        case "python":
+            return block.text.splitlines()
+        case "console":
+            prompt = r"\$ "
+        case "pycon":
+            prompt = r">>> |\.\.\. "
+        case _:
+            return []
+    commands = re.findall(rf"^(?:{prompt})(?:.*\\\n)*.*$", block.text, re.MULTILINE)
+    return [line for command in commands for line in command.splitlines()]
+
+
 def _directives(path: Path, lines: list[str]) -> Iterator[Block]:
     said: dict[str, str] = {}
     number = 0

@@ -13,7 +13,7 @@ import prometheus_client
 import pytest
 import yaml
 
-from tests.docs.blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, literal_blocks, page_name, pages
+from tests.docs.blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, code_lines, literal_blocks, page_name, pages
 from tests.docs.commands import commands_in, mistakes, pattern_of, transcript_of
 from tests.docs.running import GIVEN, PATIENCE, BlockError, Page, home
 from tests.support.processes import result_here
@@ -56,6 +56,15 @@ def test_python_is_in_blocks_that_say_so() -> None:
     directives = re.compile(r"^ *\.\. (code|sourcecode|highlight|doctest|testcode)::", re.MULTILINE)
     hidden += [str(path.relative_to(ROOT)) for path in pages() if directives.search(path.read_text())]
     assert hidden == []
+
+
+def test_code_fits_into_the_width_of_a_page() -> None:
+    """Data and what programs print may be wider; ruff measures included programs, see examples/ruff.toml."""
+    paths = [*DOCS.glob("*.rst"), *(DOCS / "howto").glob("*.rst"), *(DOCS / "tutorial").glob("*.rst")]
+    paths += [ROOT / "README.md", ROOT / "examples" / "README.md"]
+    blocks = [block for path in paths for block in blocks_of(path) if block.included is None]
+    wide = [f"{block.place}: {line}" for block in blocks for line in code_lines(block) if len(line) > 88]
+    assert wide == []
 
 
 def test_files_that_pages_include_exist() -> None:

@@ -1,4 +1,4 @@
-"""Checks the types in the Python blocks of all pages with mypy: ``python -m tests.docs.typed_pages``.
+"""Checks the types in the Python blocks of all pages with mypy and pyright: ``python -m tests.docs.typed_pages``.
 
 The blocks of a page become the body of one async function, in which names that are given to the page have any type, and
 each whole program the body of another.  Sessions at a prompt are not checked: there a name changes its type freely.
@@ -7,6 +7,7 @@ each whole program the body of another.  Sessions at a prompt are not checked: t
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ from __future__ import annotations
 from typing import Any
 import trio
 from trioformer import Client
+def given() -> Any: ...
 async def page(client: Client) -> None:
     ...
 """
@@ -33,6 +35,21 @@ CODES = (
     "no-untyped-def",  # tests are shown without annotations
     "unreachable",  # what follows a loop that only the end of the page cancels
 )
+PYRIGHT = {
+    "typeCheckingMode": "strict",
+    "pythonVersion": "3.11",
+    "extraPaths": [str(ROOT), str(ROOT / "examples"), str(ROOT / "examples" / "first_controller")],
+    # A block is a part of a program; what is given to it has any type, and tests are shown without annotations.
+    **dict.fromkeys(
+        (
+            *("reportUnusedImport", "reportUnusedVariable", "reportUnusedFunction", "reportUnusedClass"),
+            *("reportUnknownParameterType", "reportUnknownVariableType", "reportUnknownArgumentType"),
+            *("reportUnknownMemberType", "reportMissingParameterType", "reportMatchNotExhaustive"),
+            *("reportRedeclaration", "reportAssignmentType", "reportInvalidTypeForm"),  # the next block shows another
+        ),
+        "none",
+    ),
+}
 IMPORTS = (ast.Import, ast.ImportFrom)
 Line = tuple[str, str]
 """A line of a module, and where it is from."""
@@ -46,13 +63,13 @@ def lines_of(path: Path) -> Iterator[Line]:
     words = {word for block in blocks if block.included is None for word in re.findall(r"\w+", block.text)}
     if given.exists():
         yield from imports_of(given, given.read_text(), words)
-        yield from ((f"    {name}: Any", "") for name in returned_names(ast.parse(given.read_text())))
+        yield from ((f"    {name}: Any = given()", "") for name in returned_names(ast.parse(given.read_text())))
     programs = [block for block in blocks if block.included is None and is_program(block)]
     for block in blocks:
         if block in programs:
             tree = ast.parse(block.text)
             yield from ((f"    {ast.unparse(each)}", "") for each in tree.body if isinstance(each, IMPORTS))
-            yield from ((f"    {name}: Any", "") for name in defined_names(tree) if name != "main")
+            yield from ((f"    {name}: Any = given()", "") for name in defined_names(tree) if name != "main")
             continue
         if block.included is not None:
             yield from imports_of(block.included, block.text, words - {"main"})
@@ -72,7 +89,10 @@ def imports_of(path: Path, text: str, words: set[str]) -> Iterator[Line]:
     for name in sorted(words & set(defined_names(ast.parse(text)))):
         # The file of a page with a hyphen cannot be imported by name.
         can_be_imported = module.replace(".", "").isidentifier()
-        yield f"    from {module} import {name}" if can_be_imported else f"    {name}: Any", str(path.relative_to(ROOT))
+        yield (
+            f"    from {module} import {name}" if can_be_imported else f"    {name}: Any = given()",
+            str(path.relative_to(ROOT)),
+        )
 
 
 def returned_names(tree: ast.Module) -> Iterator[str]:
@@ -83,7 +103,7 @@ def returned_names(tree: ast.Module) -> Iterator[str]:
 
 
 def main() -> int:
-    """Write a module for each page, let mypy check them, and print what it finds with the places in the pages."""
+    """Write a module for each page, check them, and print what is found with the places in the pages."""
     places: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for path in pages():
@@ -91,21 +111,27 @@ def main() -> int:
             name = f"page_{page_name(path).replace('/', '_').replace('-', '_')}.py"
             places[name] = [place for _, place in lines]
             (Path(folder) / name).write_text("".join(f"{line}\n" for line, _ in lines))
-        command = [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--config-file",
-            str(ROOT / "pyproject.toml"),
-            "--explicit-package-bases",
-        ]
-        command += [f"--disable-error-code={code}" for code in CODES]
-        environment = {**os.environ, "MYPYPATH": str(ROOT)}
-        result = subprocess.run(
-            [*command, folder], cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True
-        )
+        (Path(folder) / "pyrightconfig.json").write_text(json.dumps(PYRIGHT))
+        mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml"), "--explicit-package-bases"]
+        codes = [f"--disable-error-code={code}" for code in CODES]
+        failed = check([*mypy, *codes, folder], places, MYPYPATH=str(ROOT))
+        return check(["pyright", "--project", folder], places, PYRIGHT_PYTHON_IGNORE_WARNINGS="1") or failed
+
+
+def check(command: list[str], places: dict[str, list[str]], **environment: str) -> int:
+    """Run a checker, print what it finds, and return its exit code."""
+    result = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     print(
-        re.sub(r"^\S*?(page_\w+\.py):(\d+)", lambda m: places[m[1]][int(m[2]) - 1], result.stdout, flags=re.MULTILINE),
+        re.sub(
+            r"^\s*\S*?(page_\w+\.py):(\d+)", lambda m: places[m[1]][int(m[2]) - 1], result.stdout, flags=re.MULTILINE
+        ),
         end="",
     )
     return result.returncode

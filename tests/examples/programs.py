@@ -11,6 +11,8 @@ from tests.support.processes import ROOT
 FOLDER = ROOT / "examples"
 SHARED = {"command_line.py", "simulations.py"}
 """What the examples import."""
+SERVED = {"web/app.py"}
+"""What a web server imports."""
 ENDS_BY_ITSELF = {
     "apply_manifests.py",
     "custom_resource.py",
@@ -21,6 +23,7 @@ ENDS_BY_ITSELF = {
     "many_namespaces.py",
     "port_forward.py",
     "run_in_pods.py",
+    "served_apis.py",
     "transforms.py",
     "wait_for.py",
     "work_queue.py",
@@ -85,9 +88,9 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """Return all programs: every file that can be run, but the tests."""
+    """Return all programs: every file that can be run."""
     found = [path.relative_to(FOLDER) for path in FOLDER.glob("**/*.py")]
-    names = [str(path) for path in found if str(path) not in SHARED and not is_test(path)]
+    names = [str(path) for path in found if str(path) not in SHARED | SERVED and not is_test(path)]
     return [Example(name) for name in sorted(names)]
 
 

@@ -48,7 +48,7 @@ def test_manifests_are_applied_pruned_and_deleted(
 def test_a_mistake_is_one_line_with_file_and_line(result: Result, tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(f"{config_map('a')}  name: b\n")
-    problem = f"{file}:5:3: has the key 'name' twice in one mapping: remove one of them"
+    problem = f"{file}:5:3: has a key twice in one mapping: remove one of them"
     code, output, errors = result(PROGRAM, "--embedded", str(file))
     assert (code, output) == (1, [])
     (line,) = errors

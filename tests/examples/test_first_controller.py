@@ -99,7 +99,9 @@ def test_the_pages_commands_name_files_that_exist() -> None:
 
 def shown(name: str) -> list[str]:
     """Return the lines that a page says its program prints."""
-    block = re.search(rf"^   \$ python \S+/{PROGRAMS[name]} --embedded.*\n((?:   .*\n)+)", page(name), re.MULTILINE)
+    block = re.search(
+        rf"^   \$ python \S+/{PROGRAMS[name]} --embedded(?: \\\n.*)?\n((?:   .*\n)+)", page(name), re.MULTILINE
+    )
     assert block is not None
     return [line[3:] for line in block[1].splitlines()]
 

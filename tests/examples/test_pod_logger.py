@@ -109,7 +109,7 @@ def kubeconfig(tmp_path: Path, server: str = "http://127.0.0.1:1", *, cluster: s
             KUBECONFIG.format(
                 server="https://127.0.0.1:1", cluster="", user="client-certificate-data: bm90IGEgY2VydA=="
             ),
-            "client-certificate-data",
+            "client-certificate",
         ),
         (
             KUBECONFIG.format(server="https://127.0.0.1:1", cluster=", certificate-authority: gone.pem", user=""),
