@@ -23,6 +23,8 @@ import nox
 
 SUPPORTED = ("3.11", "3.12", "3.13")
 COVERAGE = 98
+CORE = ("tests/cache", "tests/kubeconfig", "tests/models", "tests/retry", "tests/workqueue")
+"""What is tested on interpreters between the oldest, with the oldest dependencies, and the newest."""
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
@@ -75,8 +77,8 @@ def _find_interpreters() -> list[str]:
 
 RUNNING = ".".join(platform.python_version_tuple()[:2])
 INTERPRETERS = _find_interpreters()
-# None is the interpreter that runs nox.  A machine that has none of the supported versions tests on that one, too.
-DEFAULT = INTERPRETERS[0] if INTERPRETERS and RUNNING not in INTERPRETERS else None
+# None is the interpreter that runs nox.  A machine that has none of the supported versions tests on that one.
+OLDEST, NEWEST = next(iter(INTERPRETERS), None), next(reversed(INTERPRETERS), None)
 
 # As many processes as there are logical processors: tests wait as often as they compute, and `auto` would count a
 # processor with two threads once.  More than eight processes spend more time on collection than they save.
@@ -97,22 +99,28 @@ def _tests(session: nox.Session) -> None:
     session.run("pytest", *PARALLEL, *session.posargs)
 
 
-@nox.session(python=DEFAULT)
+@nox.session(python=NEWEST)
 def tests(session: nox.Session) -> None:
-    """Run the tests once, in parallel, on the interpreter that runs nox."""
+    """Run the tests once, in parallel, on the newest interpreter found."""
     _tests(session)
 
 
+def _core(session: nox.Session) -> None:
+    """Run the tests of the core, in parallel, on this interpreter."""
+    _install(session, "test")
+    session.run("pytest", *PARALLEL, *CORE, *session.posargs)
+
+
 # Sessions of their own, and not one with several interpreters, so that `nox -s tests` is one run.
-# The tag is for those on which `nox -s tests` does not run.
 for _version in INTERPRETERS:
-    _tags = [] if _version == (DEFAULT or RUNNING) else ["other-interpreters"]
-    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False, tags=_tags)
+    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False)
+    _tags = [] if _version in (OLDEST, NEWEST) else ["between"]
+    nox.session(_core, python=_version, name=f"core-{_version}", default=False, tags=_tags)
 
 
-def _measured_tests(session: nox.Session, version: str) -> None:
+def _measured_tests(session: nox.Session) -> None:
     """Run the tests once, in parallel, under branch coverage; a whole run must reach the limit."""
-    major, minor = version.split(".")
+    major, minor = (OLDEST or RUNNING).split(".")
     environment = {
         "COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / "coverage"),
         # The fastest tracer that measures branches: sys.monitoring, which reports branches from 3.14 on, else the one
@@ -127,11 +135,11 @@ def _measured_tests(session: nox.Session, version: str) -> None:
     session.run("coverage", "report", f"--fail-under={limit}", env=environment)
 
 
-@nox.session(python=DEFAULT)
+@nox.session(python=OLDEST)
 def coverage(session: nox.Session) -> None:
     """Run the tests once, in parallel, under branch coverage; a whole run must reach the limit."""
     _install(session, "test")
-    _measured_tests(session, DEFAULT or RUNNING)
+    _measured_tests(session)
 
 
 def _requirements() -> list[str]:
@@ -140,15 +148,15 @@ def _requirements() -> list[str]:
     return sorted(each for each in every if not each.startswith(f"{PROJECT['project']['name']}["))
 
 
-@nox.session(python=next(iter(INTERPRETERS), None))
+@nox.session(python=OLDEST)
 def lowest(session: nox.Session) -> None:
     """Run the tests under coverage on the oldest interpreter found, with the oldest dependencies that are allowed."""
     _install(session, "test")
     session.install("--quiet", *(re.sub(r">=([^,]+).*", r"==\1", each) for each in _requirements()))
-    _measured_tests(session, next(iter(INTERPRETERS), RUNNING))
+    _measured_tests(session)
 
 
-@nox.session(python=next(reversed(INTERPRETERS), None))
+@nox.session(python=NEWEST)
 def newest(session: nox.Session) -> None:
     """Run the tests on the newest interpreter found, with the newest dependencies allowed, pre-releases included."""
     _install(session, "test")
@@ -162,7 +170,9 @@ def lint(session: nox.Session) -> None:
     """Check style, spelling, layers, and that the generated models are those of the stored schema."""
     _install(session, "lint")
     session.run("ruff", "check")
+    session.run("ruff", "check", "--config=pyproject.toml", "examples/website_operator.py")
     session.run("ruff", "format", "--check")
+    session.run("ruff", "format", "--check", "--config=pyproject.toml", "examples/website_operator.py")
     session.run("codespell")
     session.run("python", "-m", "tests.project.words")
     session.run("lint-imports", "--no-cache", "--no-logo")
@@ -176,6 +186,7 @@ def typing(session: nox.Session) -> None:
     session.run("mypy")
     session.run("python", "-m", "tests.docs.typed_pages")
     session.run("pyright", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
+    session.run("pyright", "--project", "examples", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
     session.run(
         "pyright", "--verifytypes", "trioformer", "--ignoreexternal", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
     )
@@ -244,11 +255,14 @@ def models(session: nox.Session) -> None:
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """Run the end-to-end tests against real control planes, in parallel."""
+    """Run the end-to-end tests against real control planes, in parallel where no test has a bound in seconds."""
     _install(session, "test")
+    env = _control_plane(session)
     # By file, because what a file's tests share costs seconds to start; each process has up to four control planes.
     parallel = ("-n", "logical", "--maxprocesses=4", "--dist=loadfile")
-    session.run("pytest", "tests/e2e", *parallel, *session.posargs, env=_control_plane(session))
+    no_test_selected = 5  # by arguments such as -k
+    for how in (("-m", "not alone", *parallel), ("-m", "alone")):
+        session.run("pytest", "tests/e2e", *how, *session.posargs, env=env, success_codes=[0, no_test_selected])
 
 
 @nox.session(venv_backend="none")

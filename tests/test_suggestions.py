@@ -123,4 +123,4 @@ async def test_a_selector_under_another_name_raises_with_the_right_one() -> None
 
 def test_the_decorated_methods_keep_their_names_and_texts() -> None:
     assert Lister.list.__qualname__ == "Lister.list"
-    assert "quarantine" in str(Lister.list.__doc__)
+    assert "does not decode" in str(Lister.list.__doc__)

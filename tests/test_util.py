@@ -1,4 +1,4 @@
-"""Helpers of all packages: a nursery whose tasks serve a block, and errors that are stored."""
+"""Helpers of all packages: a nursery whose tasks serve a block, errors that are stored, and a limit of log lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from trioformer._util import open_serving_nursery, remove_frames
+from trioformer._util import MAX_LOG_KEYS, LogLimit, open_serving_nursery, remove_frames
 
 
 @pytest.mark.parametrize("raised", [KeyError("mine"), KeyboardInterrupt(), ExceptionGroup("two", [OSError()])])
@@ -75,3 +75,24 @@ def test_an_error_remove_frames_keeps_its_causes_and_contexts_without_theirs() -
     remove_frames(stored)
     assert (stored.__cause__, cause.__context__) == (cause, context)
     assert [each.__traceback__ for each in (stored, cause, context)] == [None, None, None]
+
+
+async def test_a_log_limit_allows_a_line_per_key_and_period(autojump_clock: trio.testing.MockClock) -> None:
+    limit = LogLimit(60)
+    assert [limit.count(key) for key in "ababa"] == [1, 1, 0, 0, 0]
+    await trio.sleep(60)
+    assert [limit.count(key) for key in "abab"] == [3, 2, 0, 0]
+
+
+async def test_a_log_limit_may_allow_several_lines_a_period(autojump_clock: trio.testing.MockClock) -> None:
+    limit = LogLimit(60, lines=2)
+    for _ in range(2):
+        assert [limit.count("a") for _ in range(4)][1:] == [1, 0, 0]
+        await trio.sleep(60)
+    assert limit.count("a") == 3
+
+
+async def test_a_log_limit_forgets_the_oldest_line(autojump_clock: trio.testing.MockClock) -> None:
+    limit = LogLimit(60)
+    assert {limit.count(key) for key in range(MAX_LOG_KEYS + 1)} == {1}
+    assert (limit.count(1), limit.count(0)) == (0, 1)

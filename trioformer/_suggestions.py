@@ -13,8 +13,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _SYNONYMS: Final = {"selector": "label_selector", "labels": "label_selector", "fields": "field_selector"}
-_AWAITABLE: Final = ("Any", "Awaitable", "Coroutine", "Future", "object")
-"""Words in an annotation that may be one of something to await."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -54,8 +52,8 @@ def describe(value: object) -> str:
 def check_async(given: object, what: str, definition: str, *args: object, **named: object) -> None:
     """Check that something is an async function that takes some arguments.
 
-    A function without ``async`` is refused unless it may return an awaitable: a lambda, and one whose annotation says
-    so.  What cannot be inspected is accepted.
+    A function without ``async`` is refused only if it cannot return an awaitable.  So mocks, and decorators without
+    ``functools.wraps``, are accepted.
 
     Args:
         given: What the caller has passed.
@@ -99,7 +97,7 @@ def check_sync(given: object, what: str, definition: str, *, arguments: int = 1)
 
 def _check_call(given: Callable[..., object], what: str, definition: str, *args: object, **named: object) -> None:
     try:
-        signature = inspect.signature(given)
+        signature = inspect.signature(given, follow_wrapped=False)  # a decorator may add arguments
     except (TypeError, ValueError):  # some callables of C have none
         return
     try:
@@ -109,18 +107,31 @@ def _check_call(given: Callable[..., object], what: str, definition: str, *args:
 
 
 def _is_sync(function: Callable[..., object]) -> bool:
-    """Whether a function returns no awaitable."""
-    inner: Any = inspect.unwrap(function)
+    """Whether a function surely returns no awaitable: it yields, or all that it returns is None."""
+    inner: Any = function
     while isinstance(inner, functools.partial | types.MethodType):
-        inner = inspect.unwrap(inner.func if isinstance(inner, functools.partial) else inner.__func__)
+        inner = inner.func if isinstance(inner, functools.partial) else inner.__func__
     if not inspect.isroutine(inner):
-        inner = inspect.unwrap(type(inner).__call__)
-    if inspect.iscoroutinefunction(inner):
-        return False
+        inner = type(inner).__call__
     if not isinstance(inner, types.FunctionType):
         return isinstance(inner, types.BuiltinFunctionType)
-    returned = str(inner.__annotations__.get("return", ""))
-    return inner.__name__ != "<lambda>" and not any(word in returned for word in _AWAITABLE)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        return True
+    return not inspect.iscoroutinefunction(inner) and _returns_nothing(inner)
+
+
+def _returns_nothing(function: types.FunctionType) -> bool:
+    """Whether a function has no ``return`` with a value; False if its code is of an unknown kind."""
+    import dis  # noqa: PLC0415  # few programs make mistakes
+
+    steps = list(dis.get_instructions(function))
+    loaded = [None, *steps]
+    returned = [
+        step if step.opname == "RETURN_CONST" else before
+        for before, step in zip(loaded, steps, strict=False)
+        if step.opname.startswith("RETURN_") and step.opname != "RETURN_GENERATOR"
+    ]
+    return all(each is not None and each.opname.endswith("_CONST") and each.argval is None for each in returned)
 
 
 def suggest_arguments(owner: str = "", /, **hints: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

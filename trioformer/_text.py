@@ -6,6 +6,9 @@ bidirectional control.  A lone surrogate cannot be written to either, and a mega
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 LONGEST: Final = 4_000
@@ -39,9 +42,42 @@ def one_line(text: str, *, longest: int = LONGEST) -> str:
     return line
 
 
+# C0 but for tabs and line ends, DEL, C1, lone surrogates, and what changes the direction of text.
+_CONTROL: Final = (
+    r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+_CONTROLS: Final = re.compile(_CONTROL)
+_CONTROLS_BUT_COLORS: Final = re.compile(rf"(?!\x1b\[[0-9;:]*m)(?:{_CONTROL})")
+
+
+def for_terminal(text: str, *, keeps_colors: bool = False) -> str:
+    r"""Return a text with the escapes of its control characters, such as ``\u001b``; lines and tabs stay.
+
+    Args:
+        text: The text.
+        keeps_colors: Whether the sequences that set colors stay.
+    """
+    pattern = _CONTROLS_BUT_COLORS if keeps_colors else _CONTROLS
+    return pattern.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def quoted(text: str, *, longest: int = MAX_NAME) -> str:
     """Return a text in quotes, with escapes; only the beginning of a long one."""
     return repr(text) if len(text) <= longest else f"{text[:longest]!r}…"
+
+
+def some_of(names: Collection[str], *, most: int = 5) -> str:
+    """Name the first few, and count the others."""
+    named = ", ".join(islice(names, most))
+    return named if len(names) <= most else f"{named} and {len(names) - most} more"
+
+
+def describe_error(error: BaseException) -> str:
+    """Describe an error in one line; of a group, the first exceptions in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(describe_error, error.exceptions[:3]))
+    text = one_line(str(error))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _escaped(line: str) -> str:

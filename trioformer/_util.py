@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import sys
 from abc import ABCMeta
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from importlib import import_module
 from types import TracebackType
@@ -21,6 +22,8 @@ SLICE = 0.001
 """Seconds that a loop over ready items runs before it checkpoints."""
 SLICE_ITEMS = 1_000
 """Items after which it checkpoints in any case."""
+MAX_LOG_KEYS = 1_000
+"""Keys that a log limit remembers; it forgets the one first whose line is the oldest."""
 
 
 class NoPublicConstructor(ABCMeta):
@@ -30,8 +33,9 @@ class NoPublicConstructor(ABCMeta):
     """
 
     def __call__(cls, *args: object, **kwargs: object) -> None:
-        """Raise TypeError, always."""
-        raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor")
+        """Raise TypeError, always; a class may say in ``_made_by`` what to write instead."""
+        hint = getattr(cls, "_made_by", "")
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor{hint and f'; {hint}'}")
 
     def _create(cls: type[T], *args: Any, **kwargs: Any) -> T:
         return super().__call__(*args, **kwargs)  # type: ignore[misc,no-any-return]  # type.__call__, which mypy does not see behind ABCMeta
@@ -253,6 +257,36 @@ def remove_frames(error: BaseException) -> None:
 def warn_once(logger: logging.Logger, text: str) -> None:
     """Log a warning, unless it was logged before; the texts that are remembered are limited."""
     logger.warning("%s", text)
+
+
+@final
+class LogLimit:
+    """Allows a line or a few a period for each key, and counts the lines that it holds back; the keys are limited.
+
+    Time is trio's.
+    """
+
+    __slots__ = ("_allowed", "_lines", "_period")
+
+    def __init__(self, period: float, *, lines: int = 1) -> None:
+        self._period, self._allowed = period, lines
+        self._lines: dict[Hashable, tuple[float, int, int]] = {}
+        """By key, when its period began, how many lines were written in it, and how many were held back since the last
+        one; in the order of the beginnings."""
+
+    def count(self, key: Hashable) -> int:
+        """Count a line: return 0 to hold it back, otherwise how many lines it stands for, itself included."""
+        now = trio.current_time()
+        since, written, held_back = self._lines.get(key, (-math.inf, 0, 0))
+        if now < since + self._period:
+            is_held_back = written >= self._allowed
+            self._lines[key] = (since, written, held_back + 1) if is_held_back else (since, written + 1, 0)
+            return 0 if is_held_back else 1
+        self._lines.pop(key, None)
+        self._lines[key] = (now, 1, 0)
+        if len(self._lines) > MAX_LOG_KEYS:
+            del self._lines[next(iter(self._lines))]
+        return held_back + 1
 
 
 def names_on_demand(

@@ -36,7 +36,7 @@ from trioformer.cache import (
     UndecodableHandler,
 )
 from trioformer.client import Api, Client, ObjectList
-from trioformer.models import KubernetesObject, ObjectMeta, key_of
+from trioformer.models import KubernetesObject, ObjectMeta, encode, key_of
 from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
 from trioformer.testing import ControlPlane
 from trioformer.transport import MAX_RETRIES
@@ -295,12 +295,12 @@ async def test_a_server_without_watch_lists_and_watch_cache_is_listed_page_by_pa
             await assert_up_to_date(informer, api, reader)
             assert isinstance(failures[-1], ExpiredError)
             assert {"updated c2", "added while-away", "found gone c1"} <= set(reader.notifications)
-            # No watch-list is requested again; and a page of a list must be at exactly that version, which is gone, so
-            # the newest state is listed.
+            # A watch-list is requested again, as by client-go; and a page of a list must be at exactly that version,
+            # which is gone, so the newest state is listed.
             requests = simple_cluster.requests_of(agent)[4:]
-            assert [verb for verb, _ in requests] == ["watch", "list", "list", "list", "watch"]
+            assert [verb for verb, _ in requests] == ["watch", "watch", "list", "list", "list", "watch"]
             assert not any(asks_for_the_version(query) for _, query in requests), "410 says enough"
-            assert not any("sendInitialEvents" in query for _, query in requests)
+            assert ["sendInitialEvents" in query for _, query in requests] == [False, True] + [False] * 4
             nursery.cancel_scope.cancel()
 
 
@@ -395,9 +395,6 @@ class FromTheFuture:
     @property
     def supports_watch_list(self) -> bool:
         return True
-
-    async def server_version(self) -> tuple[int, int] | None:
-        return await self._source.server_version()
 
     async def wait_to_retry(self, until: float) -> None:
         await self._source.wait_to_retry(until)
@@ -637,6 +634,34 @@ async def test_a_cache_that_was_waited_for_holds_ones_own_writes(cluster: Cluste
                     await informer.wait_until_at_least(written)
                     assert informer.lister[key_of(written)].resource_version == written.resource_version
             await assert_up_to_date(informer, api)
+        nursery.cancel_scope.cancel()
+
+
+# --- several objects ---
+
+
+async def test_a_burst_arrives_in_the_order_of_its_versions_and_a_list_changes_nothing(cluster: Cluster) -> None:
+    async with connected(cluster.control_plane) as client, trio.open_nursery() as nursery:
+        api = await config_maps(client)
+        await api.create(config_map("a"))
+        await api.create(config_map("b"))
+        informer, _ = informer_of(client, api)
+        reader = Reader()
+        informer.add_event_handler(reader, overflow="block")
+        await nursery.start(informer.run)
+        with trio.fail_after(30):
+            await change(api, "a")
+            await change(api, "b")
+            await api.delete("a")
+            await api.create(config_map("c"))
+            await change(api, "b")
+            await api.create(config_map("a"))
+            await reader.wait_for(versions(await api.list()))
+        assert reader.notifications[2:] == ["updated a", "updated b", "deleted a", "added c", "updated b", "added a"]
+        listed = {key_of(obj): obj for obj in await api.list()}
+        assert {key_of(obj): obj for obj in informer.lister} == listed
+        for obj in informer.lister:  # so these need not be decoded to be compared
+            assert encode(obj) == b'{"kind":"ConfigMap","apiVersion":"v1",' + encode(listed[key_of(obj)])[1:]
         nursery.cancel_scope.cancel()
 
 

@@ -77,7 +77,7 @@ async def test_the_tutorials_controller_works_in_a_cluster_with_its_own_permissi
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         with trio.fail_after(90):
             async with running(f"{STEPS}/step_8_stop_cleanly.py", "--http", "127.0.0.1:0") as program:
-                await program.wait_for(lambda _: "INFO: controller apps: started" in program.errors)
+                await program.wait_for(lambda _: "INFO: controller apps: started, workers: 2" in program.errors)
                 (url,) = re.findall(r"INFO: serving (\S+)", "\n".join(program.errors))
                 async with httpx.AsyncClient() as http:
                     for path in ("/healthz", "/readyz"):

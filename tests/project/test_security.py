@@ -7,19 +7,18 @@ from pathlib import Path
 
 import attrs
 
-from trioformer import _files, _text
+from trioformer import _text
 from trioformer._retry import _outcomes
 from trioformer._serving import _server
+from trioformer._yaml import _composer
 from trioformer.cache.store import _resource_versions
 from trioformer.errors import _status
-from trioformer.kubeconfig import _yaml
 from trioformer.manager import _token_checks
 from trioformer.models import _quantity, _values
 from trioformer.testing import _serve_http
 from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
 from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
-from trioformer.transport._exec import _process, _stderr
 from trioformer.transport._proxy import _tunnel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,14 +52,11 @@ def test_the_table_of_limits_has_every_limit_with_its_default() -> None:
 def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
     manager, embedded = _server.DEFAULT_LIMITS, _serve_http.LIMITS
     assert [limit for _, limit, _ in table("Fixed limits")] == [
-        f"{_files.MAX_SIZE // MIB} MiB, a regular file",
-        f"{_yaml.MAX_LEVELS}",
-        f"{_yaml.MAX_NODES:,}",
+        f"{_composer.MAX_LEVELS}",
+        f"{_composer.MAX_NODES:,}",
         f"{_values.MAX_LEVELS}",
         f"{_text.LONGEST:,} characters",
         f"{_status.MAX_CAUSES:,}",
-        f"{_process.MAX_OUTPUT // MIB} MiB",
-        f"{_stderr.MAX_SHOWN:,} characters, {_stderr.MAX_LINES} lines",
         f"{_outcomes.MAX_RETRY_AFTER:g} s",
         f"{_resource_versions.MAX_DIGITS} digits",
         f"{_quantity._MAX_TEXT} characters",

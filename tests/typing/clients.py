@@ -129,9 +129,9 @@ def warn(warning: ServerWarning) -> None:
 
 
 async def limits() -> None:
-    async with open_client(qps=50, burst=100, limits=Limits(list_pages=1_000_000)) as client:
+    async with open_client(qps=50, burst=100, limits=Limits(object_bytes=1_000_000)) as client:
         assert_type(client, Client)
-    assert_type(Limits().body_period, float)
+    assert_type(Limits().object_bytes, int)
     policy = PluginPolicy(policy="Allowlist", allowlist=["aws"], patience=30)
     async with open_client(plugin_policy=policy) as client:
         assert_type(policy.allowlist, tuple[str, ...] | None)
@@ -182,6 +182,8 @@ async def requests(client: Client, pods: Api[Pod], accounts: Api[ServiceAccount]
         assert_type([line async for line in stream.lines()], list[str])
     assert_type(await client.health("livez", exclude=["etcd"]), Health)
     assert_type((await client.health()).checks, tuple[HealthCheck, ...])
+    async for page in pods.pages():
+        assert_type(page, ObjectList[Pod])
     assert_type(await pods.delete_collection(label_selector={"a": "b"}), ObjectList[PartialObjectMetadata])
     assert_type(await config_maps.scale("a", 1), Scale)
     assert_type(await config_maps.replace_subresource("a", "scale", Scale()), Scale)

@@ -8,6 +8,7 @@ from typing import assert_type
 import trio
 
 from trioformer import Api, Lister, Notification, SharedInformer, SharedInformerFactory, Updated
+from trioformer.client import ObjectRef
 from trioformer.controller import (
     Controller,
     ControllerOptions,
@@ -110,6 +111,15 @@ async def owned(factory: SharedInformerFactory, api: Api[ConfigMap], pod: Pod, w
     lister: Lister[ConfigMap] = config_maps.lister
     assert_type(lister.get(Request("default", "a")), ConfigMap | None)
     assert_type(lister.get(wanted), ConfigMap | None)
+    assert_type(lister.get(ObjectRef.of(pod)), ConfigMap | None)
+    assert_type(Request.of(pod), Request)
+    assert_type(Request.parse("default/a"), Request)
+    assert_type(await api.get(wanted), ConfigMap)
+    assert_type(await api.get(Request.of(pod)), ConfigMap)
+    lister.get(pod)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the object of another kind
+    await api.get(pod)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    await api.get_or_none(pod)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await api.delete(pod)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(set_controller_reference(wanted, pod), ConfigMap)
     written = await create_or_update(api, wanted, owner=pod, lister=lister)
     assert_type(written, Written[ConfigMap])

@@ -23,7 +23,6 @@ from trioformer import (
     open_client,
 )
 from trioformer.cache import InformerKey, Quarantined, QuarantineReason
-from trioformer.errors import DecodeError
 from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod
 
@@ -95,7 +94,6 @@ async def informers(client: Client, nursery: trio.Nursery) -> None:
     assert_type(informer.lister.get("a", namespace="b", allow_stale=True), Pod | None)
     assert_type(informer.lister.quarantined(), Mapping[str, Quarantined])
     assert_type(informer.statistics().quarantined, Mapping[QuarantineReason, int])
-    assert_type(informer.quarantine(informer.lister["b/a"], DecodeError("no")), None)
     assert_type(informer.lister["b/a"], Pod)
     assert_type(informer.lister.by_index("node", "n"), tuple[Pod, ...])
     await nursery.start(factory.run)

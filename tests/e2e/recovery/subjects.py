@@ -69,9 +69,10 @@ class Subject:
 
 
 @asynccontextmanager
-async def _run_subject(
+async def run_subject(
     library: str, command: Sequence[str], control_plane: ControlPlane, namespace: str, count: int, log: Path
 ) -> AsyncIterator[Subject]:
+    """Run a program with so many informers beside the block, which begins when they have synced."""
     async with AsyncExitStack() as stack:
         proxies = [await stack.enter_async_context(proxy_before(control_plane.url)) for _ in range(count)]
         with log.open("wb") as errors:
@@ -165,7 +166,7 @@ async def comparison(
         await writer.fill()
         for library, command in programs.items():
             log = logs / f"{library}.log"
-            running = _run_subject(library, command, control_plane, writer.namespace, count, log)
+            running = run_subject(library, command, control_plane, writer.namespace, count, log)
             subjects.append(await stack.enter_async_context(running))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(writer.run)

@@ -1,8 +1,8 @@
-// Informers of client-go with its default settings, for ../test_recovery.py to compare with.
+// Informers of client-go with its default settings, for ../test_recovery.py and ../test_large_objects.py to compare with.
 //
-//	recovery-client-go -kubeconfig FILE -namespace NAME URL...
+//	recovery-client-go [-pods] -kubeconfig FILE -namespace NAME URL...
 //
-// It runs one informer of ConfigMaps for each URL, each with a client of its own, and writes {"synced": true} when all
+// It runs one informer of ConfigMaps, or of Pods, for each URL, each with a client of its own, and writes {"synced": true} when all
 // have synced.  For each line that it reads it then writes one line: the state of each informer.
 // It ends when its standard input does.  ../recovery/subject_program.py does the same with trioformer.
 package main
@@ -72,7 +72,7 @@ func (r *replay) state(store cache.Store) state {
 	return now
 }
 
-func start(kubeconfig, namespace, url string) (cache.SharedIndexInformer, *replay, error) {
+func start(kubeconfig, namespace, url string, pods bool) (cache.SharedIndexInformer, *replay, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nil, err
@@ -84,6 +84,9 @@ func start(kubeconfig, namespace, url string) (cache.SharedIndexInformer, *repla
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().ConfigMaps().Informer()
+	if pods {
+		informer = factory.Core().V1().Pods().Informer()
+	}
 	known := &replay{objects: map[string]string{}}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { known.notify("add", obj) },
@@ -102,13 +105,14 @@ func must(err error) {
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "the file with the credentials")
-	namespace := flag.String("namespace", "", "the namespace of the ConfigMaps")
+	namespace := flag.String("namespace", "", "the namespace of the objects")
+	pods := flag.Bool("pods", false, "whether the objects are Pods")
 	flag.Parse()
 	stores := []cache.Store{}
 	replays := []*replay{}
 	synced := []cache.InformerSynced{}
 	for _, url := range flag.Args() {
-		informer, known, err := start(*kubeconfig, *namespace, url)
+		informer, known, err := start(*kubeconfig, *namespace, url, *pods)
 		must(err)
 		stores, replays, synced = append(stores, informer.GetStore()), append(replays, known), append(synced, informer.HasSynced)
 	}
