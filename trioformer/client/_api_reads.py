@@ -297,8 +297,7 @@ class ApiReads(ApiRequests[T]):
                     f"{where}: {self._transport.health.server_text}: no response within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
-                with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=where)
+                raise self._wire_format.explain(await streamed_status_error(body, method="GET", where=where))
             yield WatchStream[T]._create(self._wire_format, body, where, self._transport.limits, on_undecodable)
 
     # --- logs ---

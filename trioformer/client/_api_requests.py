@@ -87,8 +87,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     ) -> T:
         """Send a request, and return the object of this kind in its response."""
         response = await self._send(method, path, where, content, content_type, params)
-        with self._wire_format.translate_errors():
-            return object_in(response, self._wire_format, method=method, where=where)
+        return object_in(response, self._wire_format, method=method, where=where)
 
     async def _request_any(
         self,
@@ -152,8 +151,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
 
         async def read_success(body: ByteStream) -> R:
             if body.code != 200:
-                with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=where)
+                raise self._wire_format.explain(await streamed_status_error(body, method="GET", where=where))
             return await read(body)
 
         return await self._transport.read(

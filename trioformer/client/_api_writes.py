@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
+from ..errors import UnsupportedMediaTypeError
 from ..models import KubernetesObject, Unstructured, from_dict
 from ..models._internal import dumps, encode_request
 from ._api_requests import ApiRequests, suggests_arguments
 from ._object_ref import ObjectRef
 from ._options import FieldValidation, PropagationPolicy
-from ._patch import APPLY, PatchType, patch_content, translate_patch_errors
+from ._patch import APPLY, PatchType, patch_content, unsupported_strategic_patch
 from ._subresources import OwnSubresource, created_in, is_success
 from .bodies._responses import check, object_in
 from .bodies._wire_format import JSON
@@ -231,8 +232,12 @@ class ApiWrites(ApiRequests[T]):
         where = self._paths.operation("patch", name=name, namespace=namespace, subresource=subresource)
         content, content_type = patch_content(patch, patch_type)
         params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
-        with translate_patch_errors(patch_type, where):
+        try:
             return await self._request_any("PATCH", where, name, namespace, subresource, content, content_type, params)
+        except UnsupportedMediaTypeError as exc:
+            if patch_type != "strategic":
+                raise
+            raise unsupported_strategic_patch(exc, where) from exc
 
     @suggests_arguments
     async def apply(
@@ -347,8 +352,7 @@ class ApiWrites(ApiRequests[T]):
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
         response = await self._send("DELETE", self._paths.object(name, namespace=namespace), where, content, JSON)
-        with self._wire_format.translate_errors():
-            check(response, method="DELETE", where=where)
+        check(response, self._wire_format, method="DELETE", where=where)
         if is_success(response, where):
             return None
         return object_in(response, self._wire_format, method="DELETE", where=where)

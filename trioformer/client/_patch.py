@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from ..errors import UnsupportedMediaTypeError
@@ -67,15 +66,9 @@ def _check_operations(patch: object) -> None:
             raise TypeError(f"an operation of a JSON patch must be a mapping, not a {type(operation).__name__}")
 
 
-@contextmanager
-def translate_patch_errors(patch_type: PatchType, where: str) -> Iterator[None]:
-    """Name the other types in the error of a kind that does not support strategic merge patches."""
-    try:
-        yield
-    except UnsupportedMediaTypeError as exc:
-        if patch_type != "strategic":
-            raise
-        text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
-        raise UnsupportedMediaTypeError(
-            f"{text}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details, where=where
-        ) from exc
+def unsupported_strategic_patch(error: UnsupportedMediaTypeError, where: str) -> UnsupportedMediaTypeError:
+    """Make the error of a kind that does not support strategic merge patches, which names the other types."""
+    text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
+    return UnsupportedMediaTypeError(
+        f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details, where=where
+    )

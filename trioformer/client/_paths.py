@@ -70,6 +70,8 @@ def _quoted(what: str, segment: object) -> str:
         raise ValueError(f"a {what} must not be empty")
     if not is_path_segment(segment):
         raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {quoted(segment)}")
+    if segment.isascii() and segment.replace("-", "").isalnum():
+        return segment
     try:
         return quote(segment, safe="")
     except UnicodeEncodeError:

@@ -111,10 +111,14 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is neither of this kind nor a Status.
     """
-    check(response, method="POST", where=where)
-    if is_success(response, where):
+    check(response, wire_format, method="POST", where=where)
+    try:
+        found = wire_format.kind_of(response.body)
+    except (ValueError, RecursionError):
+        found = ""  # object_in() raises the error
+    if found == "Status":
+        raise_failure(response, response.body, where=where)
         return sent
-    found = _kind_of(response)
     if found not in ("", *wire_format.names) and not wire_format.is_builtin:
         return _made_by(response, sent, resource_of(wire_format.kind), found, where)
     if found:  # nothing is stored of a review, which may be without metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import trio
 
@@ -21,7 +21,7 @@ from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
 from ...models import KubernetesObject
 from ...models._internal import TOO_DEEP, decode, make_object
 from ...transport._internal import ByteStream, Response, request_id_in
-from ._contents import describe, excerpt, failure_in, html_title, kind_in, shown_kind
+from ._contents import describe, excerpt, failure_in, html_title, shown_kind
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -55,15 +55,22 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 
-def check(response: Response, *, method: str, where: str) -> None:
+def check(response: Response, wire_format: WireFormat[Any] | None = None, *, method: str, where: str) -> None:
     """Check that the request succeeded.
+
+    Args:
+        response: The response.
+        wire_format: The requested format; None if it is not that of a kind.
+        method: That of the request.
+        where: The operation.
 
     Raises:
         StatusError: The server rejected it.
         UnexpectedResponseError: No API server sends such a response.
     """
     if not 200 <= response.code <= 206:
-        raise status_error(response, method=method, where=where)
+        error = status_error(response, method=method, where=where)
+        raise error if wire_format is None else wire_format.explain(error)
 
 
 def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
@@ -101,10 +108,10 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
         UnexpectedResponseError: The response is not an object of this kind.
         DecodeError: It is one of this kind that cannot be decoded, or has too many levels.
     """
-    check(response, method=method, where=where)
+    check(response, wire_format, method=method, where=where)
     found = None
     try:
-        found = kind_in(response.body)
+        found = wire_format.kind_of(response.body)
         if found == "Status":
             raise_failure(response, response.body, where=where)
         data, head = wire_format.scan_single(response.body)

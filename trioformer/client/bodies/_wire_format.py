@@ -7,11 +7,9 @@ differently is scanned for its kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, Generic, TypeVar, final
 
-from ...errors import DecodeError, NotAcceptableError
+from ...errors import DecodeError, NotAcceptableError, TrioformerError
 from ...models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
 from ...models._internal import (
     Head,
@@ -26,6 +24,7 @@ from ._frames import Scan
 from ._list_splitter import ListHead
 
 T = TypeVar("T", bound=KubernetesObject)
+E = TypeVar("E", bound=TrioformerError)
 
 JSON: Final = "application/json"
 """The media type of objects, lists and Status responses."""
@@ -95,6 +94,14 @@ class WireFormat(Generic[T]):
         gvk = resource_of(self.kind).gvk
         return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
 
+    def kind_of(self, body: bytes) -> str:
+        """Return the kind of a JSON object, one of :attr:`names` if it is of this kind; empty if it has none.
+
+        Raises:
+            ValueError: It is not a JSON object; only detected in objects that begin unlike those of this kind.
+        """
+        return self.name if body.startswith(self._prefixes) else kind_in(body)
+
     def scan(self, data: bytes) -> tuple[bytes, Head]:
         """Scan an object of a watch, and return the bytes to keep and their head.
 
@@ -154,18 +161,16 @@ class WireFormat(Generic[T]):
         if found not in ("", *self.names):
             raise DecodeError(f"the server sent {shown_kind(found)}, not a {self.name}")
 
-    @contextmanager
-    def translate_errors(self) -> Iterator[None]:
-        """Explain the error of a server that does not support this format."""
-        try:
-            yield
-        except NotAcceptableError as exc:
-            if not self.is_partial:
-                raise
-            text = f"the server cannot send only the metadata of {resource_of(self.kind)}; use the kind itself"
-            raise NotAcceptableError(
-                f"{text}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details
-            ) from exc
+    def explain(self, error: E) -> E | NotAcceptableError:
+        """Return the error to raise for an error response: another one if the server does not support this format."""
+        if not (self.is_partial and isinstance(error, NotAcceptableError)):
+            return error
+        text = f"the server cannot send only the metadata of {resource_of(self.kind)}; use the kind itself"
+        explained = NotAcceptableError(
+            f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details
+        )
+        explained.__cause__ = error
+        return explained
 
 
 def _metadata_scan(scan: Scan) -> Scan:

@@ -35,6 +35,8 @@ RESUMABLE: Final = math.inf
 """The read timeout of a watch that may be given up when nothing shows that its connection works; others have None."""
 READ_SIZE: Final = 256 * 1024
 """Bytes that one read returns at most: sixteen TLS records of the maximum size."""
+# An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
+_BROKEN: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, ValueError)
 _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
 
 
@@ -50,8 +52,9 @@ class Bounded:
     def __init__(
         self, patience: float | None, too_slow: type[httpx.TimeoutException], broken: type[httpx.NetworkError]
     ) -> None:
-        is_limited = patience is not None and patience != math.inf
-        self._scope = trio.move_on_after(patience) if is_limited else None  # type: ignore[arg-type]  # it is not None
+        self._scope: trio.CancelScope | None = None
+        if patience is not None and patience != math.inf:
+            self._scope = trio.CancelScope(relative_deadline=patience)
         self._too_slow = too_slow
         self._broken = broken
 
@@ -66,8 +69,7 @@ class Bounded:
             self._scope.__exit__(kind, error, traceback)
             if self._scope.cancelled_caught:
                 raise self._too_slow("") from trio.TooSlowError()
-        if isinstance(error, OSError | trio.BrokenResourceError | trio.ClosedResourceError | ValueError):
-            # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
+        if isinstance(error, _BROKEN):
             raise self._broken(str(error)) from error
 
 
