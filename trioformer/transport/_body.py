@@ -89,7 +89,7 @@ class ByteStream(metaclass=NoPublicConstructor):
 
     Attributes:
         code: The HTTP status code.
-        headers: The headers of the response, with names in lower case; without those of a compression that is undone.
+        headers: The headers of the response, in lower case; if the body was decompressed, without that of its encoding.
         warnings: The values of the headers ``Warning``.
         generation: The connections that it was received on.
         history: The attempts before it, for a note in errors; empty if the request was sent once.
@@ -235,7 +235,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         return data
 
     async def _read_whole(self) -> bytes:
-        """Read the body to its end, or the beginning of that of an error, and close it."""
+        """Read the whole body, or the beginning of an error's body, and close the response."""
         pieces: list[bytes] = []
         head = self._response.head
         is_sized = head.framing is Framing.SIZED and self._receive == self._response.receive
@@ -254,7 +254,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         return body[:MAX_ERROR] if self.code >= 400 else body
 
     async def _read_beginning(self) -> None:
-        """Read a rejection that nobody needs; one that is short leaves its connection to the next request."""
+        """Read and drop the body of a rejection; if it is short, its connection can be used again."""
         read = 0
         with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
             while read < _SHORT and (data := await self.receive_some()):

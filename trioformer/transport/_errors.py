@@ -106,7 +106,7 @@ class EarlyEndError(httpx.RemoteProtocolError):
 
 
 def is_early_end(error: BaseException) -> bool:
-    """Whether an error is that of a response which did not end."""
+    """Whether a response ended early."""
     return isinstance(error, EarlyEndError) or (
         isinstance(error, httpx.RemoteProtocolError) and str(error).startswith((*_EARLY_ENDS, *_EARLY_ENDS.values()))
     )

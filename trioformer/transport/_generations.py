@@ -212,7 +212,7 @@ class Generations:
         self._refresh(self._tls)
 
     def close(self) -> None:
-        """Close all connections, those of retired generations, too."""
+        """Close all connections, including those of retired generations."""
         for retired in self._retired:
             retired.requests.close()
             retired.watches.close()

@@ -50,7 +50,7 @@ class Deletion(Generic[T]):
 @final
 @attrs.frozen
 class Bookmark:
-    """There is no other change up to a version."""
+    """The watch has delivered all changes up to a version."""
 
     resource_version: str
     """The version."""
@@ -132,7 +132,7 @@ class DeltaFIFO(Generic[T]):
         self._append_change(bad)
 
     def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
-        """Queue that there is no other change up to ``resource_version``; atomic."""
+        """Queue that all changes up to ``resource_version`` have been delivered; atomic."""
         self._append_change(Bookmark(resource_version, namespace))
 
     def _append_change(self, change: Change[T]) -> None:

@@ -99,7 +99,7 @@ def excerpt(data: bytes, *, longest: int = 100, is_error: bool = False) -> str:
     """Describe unexpected bytes for an error, or show the beginning of a text that is one: a line of printable text.
 
     Only the text of an error is shown, which ``is_error`` says.
-    Anything else may be an object, such as a Secret, or a page for somebody who is logged in.
+    Anything else may be an object, such as a Secret, or a page with private content.
     """
     if not is_error:
         return _description(data)

@@ -39,7 +39,7 @@ from ._contents import excerpt
 BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
 SLICE: Final = 32 * 1024
-"""Bytes of which the brackets are counted at a time: some 10 ms of work if all of them are brackets."""
+"""The number of bytes whose brackets are counted at a time: some 10 ms of work if all of them are brackets."""
 _MAX_GUESSES: Final = 8
 _MAX_OTHERS: Final = 4 * 1024 * 1024
 """Bytes of everything beside the items."""
@@ -99,7 +99,7 @@ class ListSplitter:
     """
 
     _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
-    _slice: int = attrs.field(default=SLICE, kw_only=True)  # bytes of which the brackets are counted at a time; over 1
+    _slice: int = attrs.field(default=SLICE, kw_only=True)  # see SLICE; at least 2
     _state: State = attrs.field(default=State.SEARCHING, init=False)
     _head: bytes = attrs.field(default=b"", init=False, repr=False)  # what precedes the items, once they are found
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._sockets import NetworkStream
 
 MAX_HEAD: Final = 64 * 1024
-"""Bytes of a head, with those of all responses of code 100 to 199 before it."""
+"""The limit of a head in bytes, including all 1xx heads before it."""
 _PROTOCOL: Final = b"HTTP/"
 MAX_SIZE_LINE: Final = 1024
 """Bytes of the line with the size of a chunk; more is an error."""
@@ -226,7 +226,7 @@ class Connection:
         self._head: Head | None = None
         self._body: BodyReader | None = None
         self._held = b""
-        """What has arrived of a head, or after that of a response with status 101."""
+        """Received bytes of an incomplete head, or those that follow a head with status 101."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.state.name.lower()}>"

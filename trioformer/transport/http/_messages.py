@@ -152,7 +152,7 @@ class Head:
     code: int
     """The status code."""
     headers: dict[str, str] = attrs.field(repr=False)
-    """The headers, with names in lower case; those of one name are joined."""
+    """The headers, with names in lower case; repeated headers are joined."""
     warnings: list[str] = attrs.field(repr=False)
     """The values of ``Warning``, which are not joined."""
     framing: Framing

@@ -10,7 +10,7 @@ So close_notify is the end of the stream, and a connection that has received it 
 When nothing has arrived on a watch for half a minute, its connection verifies the server by its :class:`Liveness`,
 while another task goes on reading.
 
-Errors are those of httpx, since a transport of the caller raises them, too.
+It raises httpx's errors, because an httpx transport of the caller raises them, too.
 """
 
 from __future__ import annotations

@@ -347,7 +347,7 @@ _WRITE_PATIENCE: Final = 1.0
 @final
 @attrs.define(eq=False)
 class ProbeConnection:
-    """One connection, apart from those of the pools; implements :class:`~._health.Probes`."""
+    """A connection outside the pools; implements :class:`Probes`."""
 
     _origin: Origin
     _tls: TLS | None
