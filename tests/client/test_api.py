@@ -21,7 +21,6 @@ from trioformer.errors import (
     ConfigError,
     ConflictError,
     ConnectionFailedError,
-    ForbiddenError,
     LimitExceededError,
     NotFoundError,
     TooManyRequestsError,
@@ -45,7 +44,7 @@ async def client_of(
     *replies: httpx.Response | str | Exception, retries: int = 10
 ) -> AsyncIterator[tuple[Client, InMemory]]:
     scripted = [response(200, reply) if isinstance(reply, str) else reply for reply in replies]
-    transport = InMemory(scripted, scripts_version=True)
+    transport = InMemory(scripted)
     async with open_client(CONFIG, http_transport=transport, retries=retries) as client:
         yield client, transport
 
@@ -282,12 +281,11 @@ async def test_a_success_without_the_object_is_an_unexpected_response(body: str,
         ),
         (lambda client: client.discover("v1", "Pod"), "discover Pod of v1"),
         (lambda client: client.version(), "GET /version"),
-        (lambda client: client.api(Pod, "shop").server_version(), "GET /version"),
     ],
 )
 async def test_an_exceeded_limit_names_the_operation(call: Callable[[Client], Awaitable[object]], where: str) -> None:
     limits = Limits(object_bytes=1_000)
-    transport = InMemory([response(200, " " * 2_000)], scripts_version=True)
+    transport = InMemory([response(200, " " * 2_000)])
     async with open_client(CONFIG, http_transport=transport, limits=limits) as client:
         with pytest.raises(LimitExceededError) as caught:
             await call(client)
@@ -373,32 +371,6 @@ async def test_a_response_that_is_not_a_version_is_unexpected(body: str) -> None
         text = r"^unexpected response \(HTTP 200\) to GET /version: not a version object: "
         with pytest.raises(UnexpectedResponseError, match=text):
             await client.version()
-
-
-@pytest.mark.parametrize(
-    ("body", "version"),
-    [
-        ('{"major":"1","minor":"36"}', (1, 36)),
-        ('{"major":"1","minor":"36+"}', (1, 36)),
-        ('{"major":"1","minor":"x"}', None),
-        ('{"major":"","minor":"36"}', None),
-        ('{"minor":"36"}', None),
-        ("[]", None),
-        ("<html>", None),
-    ],
-)
-async def test_the_version_of_the_server_is_requested_once(body: str, version: tuple[int, int] | None) -> None:
-    async with client_of(body) as (client, transport):
-        for kind in (Pod, Deployment):
-            assert await client.api(kind).server_version() == version
-    assert transport.targets == ["GET /version"]
-
-
-async def test_an_error_of_the_version_request_is_raised_and_not_kept() -> None:
-    async with client_of(response(403, "no"), '{"major":"1","minor":"36"}') as (client, _):
-        with pytest.raises(ForbiddenError, match=r"^GET /version: "):
-            await client.api(Pod).server_version()
-        assert await client.api(Pod).server_version() == (1, 36)
 
 
 async def test_those_that_wait_to_retry_learn_from_other_requests(autojump_clock: MockClock) -> None:

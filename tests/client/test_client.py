@@ -30,7 +30,7 @@ VERSION = '{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/am
 
 
 def replies(count: int, **headers: str) -> InMemory:
-    return InMemory([response(200, VERSION, **headers) for _ in range(count)], scripts_version=True)
+    return InMemory([response(200, VERSION, **headers) for _ in range(count)])
 
 
 # --- impersonation ---
@@ -232,7 +232,6 @@ async def test_each_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
             response(200, VERSION, warning='299 - "from another user"'),
             response(200, VERSION, warning=DEPRECATED),
         ],
-        scripts_version=True,
     )
     async with open_client(MEMORY, http_transport=http) as client:
         await client.version()
@@ -259,7 +258,7 @@ async def test_each_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
 async def test_warnings_in_several_headers_are_found() -> None:
     found: list[ServerWarning] = []
     headers = [("Warning", '299 - "one'), ("Warning", '299 a "two"'), ("Warning", '299 - "three"')]
-    http = InMemory([httpx.Response(200, content=VERSION.encode(), headers=headers)], scripts_version=True)
+    http = InMemory([httpx.Response(200, content=VERSION.encode(), headers=headers)])
     async with open_client(MEMORY, http_transport=http, warning_handler=found.append) as client:
         await client.version()
     assert found == [

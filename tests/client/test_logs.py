@@ -473,7 +473,7 @@ def body(*steps: Any) -> httpx.Response:
 
 @asynccontextmanager
 async def scripted(*replies: Any) -> AsyncIterator[tuple[Api[Pod], InMemory]]:
-    http = InMemory(list(replies), scripts_version=True)
+    http = InMemory(list(replies))
     async with open_client(ClusterConfig(server="http://memory"), http_transport=http) as client:
         yield client.api(Pod, "default"), http
 

@@ -35,7 +35,7 @@ NOT_FOUND = '{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Not
 @asynccontextmanager
 async def client_of(*replies: Any, **options: Any) -> AsyncIterator[tuple[Client, InMemory]]:
     scripted = [response(200, reply) if isinstance(reply, str) else reply for reply in replies]
-    http = InMemory(scripted, scripts_version=True)
+    http = InMemory(scripted)
     async with open_client(ClusterConfig(server="http://memory"), http_transport=http, **options) as client:
         yield client, http
 

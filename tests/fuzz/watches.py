@@ -135,8 +135,6 @@ class Watches(Fuzzer[Watching]):
 
         def respond(request: httpx.Request) -> Reply:
             nonlocal watches
-            if request.url.path == "/version":
-                return Reply(404)
             if "watch" in request.url.params:
                 watches += 1
                 return Reply(pieces=given.pieces if watches == 1 else ())

@@ -66,13 +66,9 @@ class InMemory(httpx.AsyncBaseTransport):
     replies: list[Reply]
     requests: list[httpx.Request] = attrs.field(factory=list)
     is_closed: bool = False
-    scripts_version: bool = False
-    """Whether the replies are also those to ``/version``, which an informer requests; otherwise that is 404."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await trio.lowlevel.checkpoint()
-        if request.url.path == "/version" and not self.scripts_version:
-            return httpx.Response(404, request=request)
         await request.aread()
         self.requests.append(request)
         while True:

@@ -75,8 +75,12 @@ async def watch(transport: Transport) -> None:
             pass
 
 
-async def ask_for_the_version(transport: Transport) -> None:
-    await transport.server_version(lambda _: (1, 36))
+async def probe(transport: Transport) -> None:
+    await transport.obtain_credential()
+    await transport.health.prepare()  # a watch ignores the error, and a probe of a silent watch reports it
+    assert transport.health._last is not None
+    assert transport.health._last.error is not None
+    raise transport.health._last.error
 
 
 Send: TypeAlias = Callable[[Transport], Awaitable[None]]
@@ -127,7 +131,7 @@ async def test_a_connection_that_is_refused_shows_no_credential(send: Send) -> N
     check(await raised_by(send, config_of(server.url, USERS[0])))
 
 
-@pytest.mark.parametrize("send", [request, watch, ask_for_the_version])
+@pytest.mark.parametrize("send", [request, watch, probe])
 async def test_a_certificate_of_an_unknown_ca_shows_no_credential(send: Send) -> None:
     async with serving(tls=server_tls(OTHER_CA)) as server:
         check(await raised_by(send, config_of(server.url, USERS[0])))
@@ -137,7 +141,7 @@ async def test_a_certificate_of_an_unknown_ca_shows_no_credential(send: Send) ->
 async def test_a_failed_probe_shows_no_credential(steps: list[Step]) -> None:
     async with serving(*steps, tls=server_tls()) as server:
         server.scripts_probes = True
-        check(await raised_by(ask_for_the_version, config_of(server.url, USERS[0])))
+        check(await raised_by(probe, config_of(server.url, USERS[0])))
 
 
 @pytest.mark.parametrize("send", [request, read_list])
@@ -150,7 +154,7 @@ async def test_a_response_that_does_not_come_shows_no_credential(send: Send, mon
 
 
 @pytest.mark.parametrize("kind", [trio.TooSlowError, KeyError])
-@pytest.mark.parametrize("send", [request, watch, ask_for_the_version])
+@pytest.mark.parametrize("send", [request, watch, probe])
 async def test_a_request_that_cannot_be_written_shows_no_credential(
     send: Send, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:

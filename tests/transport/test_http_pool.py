@@ -43,14 +43,10 @@ async def watch(transport: Transport) -> None:
         pass
 
 
-async def ask_for_the_version(transport: Transport) -> None:
-    await transport.server_version(lambda _: (1, 36))
-
-
 Send: TypeAlias = Callable[[Transport], Awaitable[None]]
 
 
-@pytest.mark.parametrize("send", [request, read_list, watch, ask_for_the_version])
+@pytest.mark.parametrize("send", [request, read_list, watch])
 async def test_nothing_is_sent_to_a_server_whose_certificate_is_of_an_unknown_ca(send: Send) -> None:
     async with serving(tls=server_tls(OTHER_CA)) as server:
         config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes(), token="s3cret")

@@ -7,7 +7,6 @@ import ssl
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import ClassVar
 
 import attrs
 import httpx
@@ -208,31 +207,16 @@ async def test_the_probe_connection_has_the_tls_server_name() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_request_for_the_version_is_observed_and_a_probe_is_not() -> None:
+async def test_a_probe_is_not_observed() -> None:
     class Observer:
-        seen: ClassVar[list[tuple[str, int | None, bool]]] = []
-
-        def ended(
-            self,
-            *,
-            method: str,
-            host: str,
-            code: int | None,
-            duration: float,
-            throttled: float | None,
-            for_watch: bool,
-            attempt: int,
-        ) -> None:
-            self.seen.append((method, code, for_watch))
+        def ended(self, **_: object) -> None:
+            raise AssertionError
 
     async with serving(keep_alive=True) as server:
+        server.scripts_probes = True
         async with open_transport(ClusterConfig(server=server.url), observer=Observer()) as transport:
-            assert await transport.server_version(lambda _: (1, 36)) == (1, 36)
             await transport.health.prepare()
-        assert Observer.seen == [("GET", 200, False)]
-        assert server.heads[0].startswith(b"GET /version HTTP/1.1\r\n")
-        with pytest.raises(trio.ClosedResourceError):
-            await transport.server_version(lambda _: (1, 36))
+        assert server.heads[0].startswith(b"GET /livez?exclude=etcd HTTP/1.1\r\n")
 
 
 async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.MockClock) -> None:

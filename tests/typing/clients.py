@@ -99,7 +99,6 @@ async def subresources(client: Client, merge: Mapping[str, object], name: str) -
 
 async def servers(client: Client) -> None:
     deployments = client.api(Deployment)
-    assert_type(await deployments.server_version(), tuple[int, int] | None)
     await deployments.wait_to_retry(until=1.5)
     async with deployments.watch(resumable=True) as events:
         assert_type(await events.receive_batch(), list[WatchEvent[Deployment]])

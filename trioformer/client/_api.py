@@ -14,7 +14,6 @@ from ._api_changes import ApiChanges
 from ._api_requests import suggests_arguments
 from ._api_subresources import ApiSubresources
 from ._object_ref import ObjectRef
-from .bodies._responses import server_version_in
 
 if TYPE_CHECKING:
     import ssl
@@ -57,13 +56,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
     """
 
     __slots__ = ()
-
-    async def server_version(self) -> tuple[int, int] | None:
-        """Return the major and minor version of the server, such as ``(1, 36)``; None if it has no valid version.
-
-        It is requested once for each client, and kept.
-        """
-        return await self._transport.server_version(server_version_in)
 
     async def wait_to_retry(self, until: float) -> None:
         """Wait until a request may be sent again after a :class:`~trioformer.errors.ConnectionFailedError`.

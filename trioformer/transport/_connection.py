@@ -23,7 +23,7 @@ from ._request_headers import RequestHeaders, impersonation_headers
 from ._warnings import WarningHandler, report_warnings
 from .auth._credentials import Credential, CredentialSource
 from .http._messages import Request, Response
-from .policy._liveness import VERSION_PATH, ServerHealth
+from .policy._liveness import ServerHealth
 from .policy._retries import MAX_RETRIES, Retries
 from .policy._throttle import RequestRateLimiter, WaitLog
 
@@ -352,36 +352,6 @@ class Transport(metaclass=NoPublicConstructor):
             if attempts.may_authenticate and (is_renewed or not credential.is_equal(await self._credentials.get())):
                 return attempts.after_401()
         return attempts.after_response(body.code, body.headers)
-
-    async def server_version(self, parse: Callable[[Response], tuple[int, int] | None]) -> tuple[int, int] | None:
-        """Return the version of the server; requests it until a response has been parsed.
-
-        Args:
-            parse: Makes the version of a response, or raises the error of one that is not a success.
-
-        Raises:
-            ConnectionFailedError: No complete response arrived.
-            trio.ClosedResourceError: The client is closed.
-        """
-        self._check_open()
-        return await self.health.version(self._request_version, parse)
-
-    async def _request_version(self) -> Response:
-        if not self.health.has_probes:
-            return await self.request("GET", VERSION_PATH, retries=False, where=f"GET {VERSION_PATH}")
-        credential = await self.obtain_credential()
-        self._generations.current(credential)  # the probe connection uses its certificate
-        sent_at = trio.current_time()
-        code: int | None = None
-        try:
-            response = await self.health.request(VERSION_PATH)
-            code = response.code
-        except ConnectionFailedError:
-            self._check_open()
-            raise
-        finally:
-            self._record_end("GET", code, sent_at, throttled=None, for_watch=False, attempt=1)
-        return response
 
     async def _wait_for_turn(self, request: Request, attempts: Retries) -> float | None:
         """Wait until a request may be sent; return for how many seconds the rate limiter delayed it, None without one.

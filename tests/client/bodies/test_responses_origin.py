@@ -22,7 +22,7 @@ V1 = "client.authentication.k8s.io/v1"
 
 
 async def error_of(config: ClusterConfig, reply: httpx.Response, call: str = "get") -> StatusError:
-    transport = InMemory([reply], scripts_version=True)
+    transport = InMemory([reply])
     async with open_client(config, http_transport=transport, retries=0) as client:
         with pytest.raises(StatusError) as caught:
             await CALLS[call](client)

@@ -28,7 +28,7 @@ ID = "6ee6b3e9-2f2c-4a0b-9d5c-1f1f5a7ad1c3"
 
 @asynccontextmanager
 async def client_of(*replies: httpx.Response) -> AsyncIterator[Client]:
-    transport = InMemory(list(replies), scripts_version=True)
+    transport = InMemory(list(replies))
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
         yield client
 

@@ -286,8 +286,7 @@ class TokenServer(httpx.AsyncBaseTransport):
         return response(self.codes[-1])
 
 
-@pytest.mark.parametrize("first", ["version", "watch"])
-async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin, first: str) -> None:
+async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin) -> None:
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
     context.verify_mode = ssl.CERT_REQUIRED
@@ -296,14 +295,9 @@ async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin
     chain, key = (blob.bytes().decode() for blob in (user.cert_chain_pems[0], user.private_key_pem))
     plugin.prints(credential(token="one", clientCertificateData=chain, clientKeyData=key))
     async with serving(complete(b"{}"), tls=context) as server:
-        server.scripts_probes = first == "version"
         config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
-        async with open_transport(config) as transport:
-            if first == "version":
-                await transport.server_version(lambda _: (1, 36))
-            else:
-                async with transport.stream("/x", for_watch=True):
-                    pass
+        async with open_transport(config) as transport, transport.stream("/x", for_watch=True):
+            pass
         requests = [head for head in server.heads if b"GET /livez" not in head]
         assert [b"authorization: bearer one" in head.lower() for head in requests] == [True]
     assert plugin.runs == 1

@@ -1,10 +1,9 @@
-"""What the requests of one client have shown about its server: probes of silent watches, and the version."""
+"""What the requests of one client have shown about its server: probes of silent watches."""
 
 from __future__ import annotations
 
 import math
 import random
-from functools import partial
 from typing import cast
 
 import httpx
@@ -15,8 +14,6 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.support.probed_server import ProbedServer
 from tests.support.scripted_http import complete
-from trioformer.errors import ConnectionFailedError
-from trioformer.transport.http._messages import Response
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
 from trioformer.transport.policy._liveness import ServerHealth
 
@@ -365,23 +362,6 @@ async def test_a_long_error_page_is_a_response(autojump_clock: trio.testing.Mock
     assert watch.ended is None
 
 
-async def test_callers_that_wait_for_the_version_share_its_failure(autojump_clock: trio.testing.MockClock) -> None:
-    server = ProbedServer(delay=math.inf)
-    health = server.health()
-    failed: list[float] = []
-
-    async def ask() -> None:
-        with pytest.raises(ConnectionFailedError):
-            await health.version(partial(health.request, "/version"), lambda response: None)
-        failed.append(trio.current_time())
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(200):
-            nursery.start_soon(ask)
-    assert failed == pytest.approx([15.0] * 200)
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize("reply", [b"SSH-2.0\r\n\r\n", b""])
 async def test_what_is_no_response_closes_the_connection(autojump_clock: trio.testing.MockClock, reply: bytes) -> None:
     server = ProbedServer()
@@ -478,101 +458,6 @@ async def test_a_request_that_was_left_on_a_lost_connection_is_repeated(
     assert len(server.streams) == 2
 
 
-# --- the version ---
-
-
-def parse(response: Response) -> tuple[int, int] | None:
-    if response.code != 200:
-        raise LookupError(response.code)
-    return (1, int(response.body)) if response.body.isdigit() else None
-
-
-class Asker:
-    """A client that asks for the version."""
-
-    def __init__(self, server: ProbedServer) -> None:
-        self.health = server.health()
-        self.versions: list[tuple[int, int] | None] = []
-
-    async def request(self) -> Response:
-        return await self.health.request("/version")
-
-    async def ask(self) -> None:
-        self.versions.append(await self.health.version(self.request, parse))
-
-
-async def test_the_version_is_requested_once_for_all_and_kept(autojump_clock: trio.testing.MockClock) -> None:
-    server = ProbedServer(reply=complete(b"36"))
-    asker = Asker(server)
-    async with trio.open_nursery() as nursery:
-        for _ in range(20):
-            nursery.start_soon(asker.ask)
-    await asker.ask()
-    assert asker.versions == [(1, 36)] * 21
-    await asker.health.prepare()
-    assert server.paths == ["/prefix/version"], "and the connection is there for the watches"
-
-
-async def test_a_response_that_is_no_version_is_kept_too(autojump_clock: trio.testing.MockClock) -> None:
-    server = ProbedServer(reply=complete(b"odd"))
-    asker = Asker(server)
-    await asker.ask()
-    await asker.ask()
-    assert asker.versions == [None, None]
-    assert len(server.requests) == 1
-
-
-async def test_a_cancelled_asker_leaves_its_request_to_the_next(autojump_clock: trio.testing.MockClock) -> None:
-    server = ProbedServer(reply=complete(b"36"), delay=5)
-    asker = Asker(server)
-    async with trio.open_nursery() as nursery:
-        with trio.move_on_after(1):
-            async with trio.open_nursery() as own:
-                own.start_soon(asker.ask)
-                await wait_all_tasks_blocked()
-                nursery.start_soon(asker.ask)
-    assert asker.versions == [(1, 36)]
-    assert trio.current_time() == 5
-    assert len(server.requests) == 1
-
-
-async def test_an_error_is_not_kept_as_the_version(autojump_clock: trio.testing.MockClock) -> None:
-    server = ProbedServer(reply=complete(b"", "403 Forbidden"))
-    asker = Asker(server)
-    with pytest.raises(LookupError):
-        await asker.ask()
-    server.delay = math.inf
-    with pytest.raises(ConnectionFailedError, match=r"^GET /version: http://api\.test:1/prefix: timeout while waiting"):
-        await asker.ask()
-    server.delay, server.reply = 0.01, complete(b"36")
-    server.connect_error = httpx.ConnectTimeout("late")
-    with pytest.raises(ConnectionFailedError, match="timeout while connecting"):
-        await asker.ask()
-    server.connect_error = None
-    await asker.ask()
-    assert asker.versions == [(1, 36)]
-
-
-async def test_the_version_is_requested_after_the_probe_of_a_task_that_left(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    server = ProbedServer(delay=2)
-    asker = Asker(server)
-    await asker.health.prepare()
-    server.reply = complete(b"36")
-    await asker.ask()
-    assert asker.versions == [(1, 36)]
-    assert server.paths == [PROBE, "/prefix/version"]
-    assert len(server.streams) == 1
-
-
-async def test_getting_the_version_is_a_checkpoint(autojump_clock: trio.testing.MockClock) -> None:
-    asker = Asker(ProbedServer())
-    for _ in range(2):
-        with trio.testing.assert_checkpoints():
-            await asker.ask()
-
-
 # --- retries ---
 
 
@@ -601,12 +486,12 @@ async def test_a_closed_client_opens_no_probe_connection(autojump_clock: trio.te
     await health.prepare()
     health.close()
     assert server.streams[0].is_closed
-    with pytest.raises(ConnectionFailedError):
-        await health.request("/version")
+    await trio.sleep(60)
+    await health.prepare()
     assert len(server.streams) == 1
 
 
 async def test_a_server_in_the_same_process_is_not_probed() -> None:
     health = ServerHealth._create("http://memory", None)
-    await health.prepare()
-    assert not health.has_probes
+    with trio.testing.assert_no_checkpoints():
+        await health.prepare()

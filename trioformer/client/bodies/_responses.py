@@ -240,27 +240,6 @@ def _with_retry_after(status: Mapping[str, object], response: Response | ByteStr
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
 
 
-def server_version_in(response: Response) -> tuple[int, int] | None:
-    """Make the version of the response to ``GET /version``; None if it is not a version.
-
-    Raises:
-        StatusError: The server rejected the request.
-        UnexpectedResponseError: No API server sends such a response.
-    """
-    check(response, method="GET", where="GET /version")
-    raise_failure(response, response.body, where="GET /version")
-    try:
-        found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
-    except (DecodeError, RecursionError):
-        return None
-    members = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-    # Some distributions add a suffix to the minor version: "36+".
-    texts = [members.get(name) for name in ("major", "minor")]
-    numbers = [_DIGITS.match(text) if isinstance(text, str) else None for text in texts]
-    major, minor = (int(number[0]) if number else None for number in numbers)
-    return None if major is None or minor is None else (major, minor)
-
-
 def unexpected_response(
     response: Response, where: str, problem: str, *, method: str = "GET"
 ) -> UnexpectedResponseError:

@@ -1,4 +1,4 @@
-"""What the requests of one client have shown about its server: whether it responds, and its version.
+"""What the requests of one client have shown about its server: whether it responds.
 
 The problem: a watch on a dead connection looks like a watch of objects that do not change.
 The kernel's keepalive probes show that the peer's kernel is there, or a load balancer that answers for it, and not that
@@ -26,16 +26,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 import attrs
-import httpx
 import trio
 
 from ..._util import NoPublicConstructor
-from ...errors import ConnectionFailedError
 from .._errors import CONNECTION_ERRORS, SilentConnectionError, connection_failed
 from ..auth._credentials import Credential, CredentialSource
 from ..auth._tls import TLS
 from ..http._connection import Connection
-from ..http._messages import CONNECT_PATIENCE, Head, Header, Headers, Request, Response
+from ..http._messages import CONNECT_PATIENCE, Head, Header, Headers, Request
 from ..http._network import Network
 from ..http._pool import Origin, clear_locals
 from ._retries import RetryLine
@@ -51,7 +49,6 @@ PREPARE_PATIENCE: Final = 1.0
 """Seconds that a watch waits for the probe connection, which must be opened before that of the watch."""
 PROBE_PATH: Final = "/livez?exclude=etcd"
 """What a probe requests: etcd may be slow without the connection being dead."""
-VERSION_PATH: Final = "/version"
 MAX_IDLE_CLOSES: Final = 2
 """Times in a row that a probe connection may be closed while it is idle before that is taken for what a proxy does."""
 _LATE: Final = 1.0
@@ -59,32 +56,32 @@ _LATE: Final = 1.0
 
 
 class Probes(Protocol):
-    """The connection for probes, which is opened when a request is sent; used by one task at a time."""
+    """The connection for probes, which is opened when a probe is sent; used by one task at a time."""
 
-    pending: str | None
-    """The path of the request that has no complete response yet."""
+    is_pending: bool
+    """Whether the last probe has no complete response yet."""
     sent_at: float
-    """When the last request was sent."""
+    """When the last probe was sent."""
     opened_at: float
-    """When the connection of the last request was opened."""
+    """When the connection of the last probe was opened."""
     was_reused: bool
-    """Whether the last request was sent on a connection that an earlier one had opened."""
+    """Whether the last probe was sent on a connection that an earlier one had opened."""
 
     @property
     def is_live(self) -> bool:
         """Whether it is open, as far as this side knows."""
         ...
 
-    async def send(self, path: str) -> None:
-        """Send a GET request; opens the connection if it is not live."""
+    async def send(self) -> None:
+        """Send a probe; opens the connection if it is not live."""
         ...
 
-    async def receive(self) -> Response:
-        """Receive the response to the last request; a cancelled call loses nothing, and another task may repeat it."""
+    async def receive(self) -> None:
+        """Receive the response to the last probe; a cancelled call loses nothing, and another task may repeat it."""
         ...
 
     def close(self) -> None:
-        """Close the connection; the next request opens another one."""
+        """Close the connection; the next probe opens another one."""
         ...
 
     def shut_down(self) -> None:
@@ -95,13 +92,12 @@ class Probes(Protocol):
 @final
 @attrs.frozen
 class _Exchange:
-    """A request on the probe connection, and what came of it."""
+    """A probe, and its outcome."""
 
-    path: str
     began_at: float
     opened_at: float
-    response: Response | None
-    error: Exception | None
+    has_response: bool
+    error: Exception | None = None
     """Why there is no response; None if it took too long."""
 
 
@@ -136,8 +132,6 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _given_up_at: float = attrs.field(default=-math.inf, init=False)
     _idle_closes: int = attrs.field(default=0, init=False)
     """How often in a row the probe connection was closed between two probes, so that it did not vouch for a watch."""
-    _version: tuple[tuple[int, int] | None] | None = attrs.field(default=None, init=False)
-    _version_failed_at: float = attrs.field(default=-math.inf, init=False)
     _line: RetryLine = attrs.field(factory=RetryLine, init=False)
 
     def record_response(self) -> None:
@@ -173,58 +167,6 @@ class ServerHealth(metaclass=NoPublicConstructor):
         """Wait until a request may be sent again after a connection failure; see :meth:`Api.wait_to_retry`."""
         await self._line.wait(until)
 
-    # --- the version ---
-
-    async def version(
-        self,
-        request: Callable[[], Awaitable[Response]],
-        parse: Callable[[Response], tuple[int, int] | None],
-    ) -> tuple[int, int] | None:
-        """Return the version of the server; requests it until a response has been parsed.
-
-        Callers wait for the one that requests it, and share its failure; if it is cancelled, the next one takes over.
-
-        Args:
-            request: Requests the version, with :meth:`request` if there is a probe connection.
-            parse: Makes the version of a response, or raises the error of one that is not a success.
-
-        Raises:
-            ConnectionFailedError: There is no response.
-        """
-        await trio.lowlevel.checkpoint()
-        called_at = trio.current_time()
-        if self._version is None:
-            async with self._turn:
-                if self._version is None:
-                    if self._version_failed_at > called_at:
-                        raise ConnectionFailedError(f"GET {VERSION_PATH}: {self.server_text}: no response; try again")
-                    try:
-                        self._version = (parse(await request()),)
-                    except ConnectionFailedError:
-                        self._version_failed_at = trio.current_time()
-                        raise
-        return self._version[0]
-
-    @property
-    def has_probes(self) -> bool:
-        """Whether there is a probe connection."""
-        return self._connection is not None
-
-    async def request(self, path: str) -> Response:
-        """Send a request on the probe connection, with the patience of a probe; only inside :meth:`version`.
-
-        Raises:
-            ConnectionFailedError: There is no response.
-        """
-        while True:
-            self._last = exchange = await self._exchange(path)
-            if exchange.response is None:
-                raise connection_failed(
-                    exchange.error or httpx.ReadTimeout("no response"), self.server_text, f"GET {path}"
-                )
-            if exchange.path == path:
-                return attrs.evolve(exchange.response, server=self.server_text, credential=self.credential_text)
-
     # --- silent watches ---
 
     async def prepare(self) -> None:
@@ -242,7 +184,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                     self._prepared_at = trio.current_time()
                     self._is_preparing = True
                     try:
-                        self._last = await self._exchange(PROBE_PATH)
+                        self._last = await self._exchange()
                     finally:
                         self._is_preparing = False
 
@@ -263,12 +205,12 @@ class ServerHealth(metaclass=NoPublicConstructor):
             exchange = self._last
             if exchange is None or self._is_old(exchange):
                 exchange = await self._probe()
-        has_failed = exchange.response is None
-        if has_failed and self._line.responded_at <= exchange.began_at:
+        if not exchange.has_response and self._line.responded_at <= exchange.began_at:
             return SilentConnectionError(self._why_dead(exchange), server_failed=True)
         # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
         # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.
-        if not resumable or self._idle_closes > MAX_IDLE_CLOSES or (not has_failed and exchange.opened_at <= opened_at):
+        is_vouched_for = exchange.has_response and exchange.opened_at <= opened_at
+        if not resumable or is_vouched_for or self._idle_closes > MAX_IDLE_CLOSES:
             return None
         now = trio.current_time()
         if now < self._given_up_at + self.silence:
@@ -291,42 +233,41 @@ class ServerHealth(metaclass=NoPublicConstructor):
     async def _probe(self) -> _Exchange:
         connection, last = self._connection, self._last
         assert connection is not None
-        if last is not None and last.response is not None and trio.current_time() < last.began_at + 2 * self.silence:
+        if last is not None and last.has_response and trio.current_time() < last.began_at + 2 * self.silence:
             self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
         if self.look is not None:
             await self.look()
-        exchange = await self._exchange(PROBE_PATH)
-        if exchange.response is not None and self._is_old(exchange):
-            # An earlier task's request: its response may have arrived long ago, and shows nothing about now.
-            exchange = await self._exchange(PROBE_PATH)
+        exchange = await self._exchange()
+        if exchange.has_response and self._is_old(exchange):
+            # An earlier task's probe: its response may have arrived long ago, and shows nothing about now.
+            exchange = await self._exchange()
         self._last = exchange
         return exchange
 
-    async def _exchange(self, path: str) -> _Exchange:
-        """Complete the pending request of an earlier task, or else send one; the caller has the turn."""
+    async def _exchange(self) -> _Exchange:
+        """Complete the pending probe of an earlier task, or else send one; the caller has the turn."""
         connection = self._connection
         assert connection is not None
         if self._is_outdated:
             self._is_outdated = False
             connection.close()
         now = trio.current_time()
-        is_taken_over = connection.pending is not None
+        is_taken_over = connection.is_pending
         began_at = connection.sent_at if is_taken_over else now
         deadline = (began_at if now < began_at + self._patience else now) + self._patience
-        path = connection.pending or path
         may_reconnect = may_extend = True
         while True:
             error: Exception | None = None
             with trio.CancelScope(deadline=deadline):
                 try:
-                    if connection.pending is None:
-                        await connection.send(path)
-                    response = await connection.receive()
+                    if not connection.is_pending:
+                        await connection.send()
+                    await connection.receive()
                 except CONNECTION_ERRORS as exc:
                     error = exc
                 else:
                     self.record_response()
-                    return _Exchange(path, began_at, connection.opened_at, response, None)
+                    return _Exchange(began_at, connection.opened_at, has_response=True)
             if error is None and may_extend and trio.current_time() > deadline + _LATE:
                 # This process was stopped, and the response may have arrived meanwhile.
                 may_extend, deadline = False, trio.current_time() + self._patience
@@ -336,7 +277,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                 may_reconnect = False  # the server has closed an idle connection, as it may at any time
                 continue
             self.record_failure()
-            return _Exchange(path, began_at, connection.opened_at, None, error)
+            return _Exchange(began_at, connection.opened_at, has_response=False, error=error)
 
 
 _MAX_BODY: Final = 64 * 1024
@@ -355,48 +296,49 @@ class ProbeConnection:
     _headers: Headers
     _credentials: CredentialSource
     _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
-    pending: str | None = attrs.field(default=None, init=False)
+    is_pending: bool = attrs.field(default=False, init=False)
     sent_at: float = attrs.field(default=-math.inf, init=False)
     opened_at: float = attrs.field(default=math.inf, init=False)
     was_reused: bool = attrs.field(default=False, init=False)
     _connection: Connection | None = attrs.field(default=None, init=False)
     _sent_with: Credential = attrs.field(init=False)
     _head: Head | None = attrs.field(default=None, init=False)
-    _body: bytearray = attrs.field(factory=bytearray, init=False)
+    _body_size: int = attrs.field(default=0, init=False)
+    """The bytes of the response's body that have been received."""
     _is_shut_down: bool = attrs.field(default=False, init=False)
 
     @property
     def is_live(self) -> bool:
         # An idle connection becomes readable when the server closes it.
         connection = self._connection
-        return connection is not None and (self.pending is not None or not connection.stream.is_readable)
+        return connection is not None and (self.is_pending or not connection.stream.is_readable)
 
-    async def send(self, path: str) -> None:
+    async def send(self) -> None:
         try:
             self.was_reused = self.is_live
             if not self.was_reused:
                 self.close()
                 await self._open()
-            await self._send(path)
+            await self._send()
         except BaseException as exc:
             clear_locals(exc)
             raise
 
-    async def _send(self, path: str) -> None:
+    async def _send(self) -> None:
         connection, origin, more = self._connection, self._origin, list[Header]()
         assert connection is not None
-        self._head, self._body = None, bytearray()
+        self._head, self._body_size = None, 0
         self._sent_with = self._credentials.latest
         if self._sent_with.authorization is not None:
             more.append((b"Authorization", self._sent_with.authorization.reveal().encode("ascii")))
-        request = Request(method="GET", path=path, headers=self._headers, where="")
+        request = Request(method="GET", path=PROBE_PATH, headers=self._headers, where="")
         target = request.target(origin.prefix)
         if self._forwarded is not None:
             target = self._forwarded.target(origin.netloc, target)
             more += self._forwarded.headers()
         encoded = request.encode(origin.netloc, target, more)
         more.clear()
-        self.sent_at, self.pending = trio.current_time(), path
+        self.sent_at, self.is_pending = trio.current_time(), True
         # Half a request would make the connection useless for those that come after.
         with trio.CancelScope(shield=True):
             await connection.send(encoded, _WRITE_PATIENCE)
@@ -417,23 +359,23 @@ class ProbeConnection:
             self.close()
             raise trio.ClosedResourceError("this client is closed")
 
-    async def receive(self) -> Response:
+    async def receive(self) -> None:
         try:
-            return await self._receive()
+            await self._receive()
         except BaseException as exc:
             clear_locals(exc)
             raise
 
-    async def _receive(self) -> Response:
+    async def _receive(self) -> None:
         self._check_open()
         connection = self._connection
         assert connection is not None
         if self._head is None:
             self._head = await connection.receive_head(None)
         # A long error page is a response, too; its rest is not read.
-        while len(self._body) <= _MAX_BODY and (data := await connection.receive(None)):
-            self._body += data
-        head, self.pending = self._head, None
+        while self._body_size <= _MAX_BODY and (data := await connection.receive(None)):
+            self._body_size += len(data)
+        head, self.is_pending = self._head, False
         connection.release()
         if connection.is_closed:
             self.close()
@@ -441,12 +383,11 @@ class ProbeConnection:
             self._forwarded.check(head.code)
         if head.code == 401:
             self._credentials.reject(self._sent_with)
-        return Response(head.code, head.headers, bytes(self._body))
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-        self._connection = self.pending = None
+        self._connection, self.is_pending = None, False
 
     def shut_down(self) -> None:
         """Close the connection, and open no other one."""
