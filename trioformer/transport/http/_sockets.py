@@ -431,7 +431,7 @@ class TLSStream(NetworkStream):
 
     async def _receive(self, max_bytes: int = READ_SIZE, *, resumable: bool = False) -> bytes:
         while True:
-            pieces = self._decrypt(max_bytes)
+            pieces = self._decrypt(max_bytes) if self._received.pending or self._tls.pending() else []
             if pieces or not self._is_over:
                 await self._flush()  # a response to the peer's TLS messages, such as a key update
             if pieces or self._is_over:
@@ -450,6 +450,8 @@ class TLSStream(NetworkStream):
                     break
                 append(piece)
                 max_bytes -= len(piece)
+                if len(piece) < size and not self._received.pending:
+                    break  # another read would only raise SSLWantReadError, which is slow
         except ssl.SSLZeroReturnError:
             self._is_ended = True
         except (ssl.SSLWantReadError, ssl.SSLEOFError):
