@@ -12,7 +12,7 @@ import sys
 
 import trio
 
-from . import files, responses, serving, values  # noqa: F401  # each adds its bombs
+from . import responses, serving, values  # noqa: F401  # each adds its bombs
 from .measuring import BOMBS, MEGABYTE, Measured, beating
 
 ADDRESS_SPACE = 3_000 * MEGABYTE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,10 +22,8 @@ MIB = 1024**2
 
 
 @asynccontextmanager
-async def client_of(
-    name: str, limits: Mapping[str, float], *, compression: bool = False
-) -> AsyncGenerator[Client, None]:
-    """Start the server, and open a client of it, with some other limits."""
+async def client_of(name: str, *, compression: bool = False) -> AsyncGenerator[Client, None]:
+    """Start the server, and open a client of it."""
     command = [sys.executable, "-m", "hostile.server", name]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
     try:
