@@ -90,8 +90,9 @@ async def measure(client: Client) -> None:
         for number in range(3):  # the first ones import modules
             await config_maps.create(named(f"before-{number}"))
             await anext(events)
+        config_map = named("recorded")
         recorder.begin()
-        await config_maps.create(named("recorded"))
+        await config_maps.create(config_map)
         created = recorder.end()
         await anext(events)
         # Written by another process, so that this one only reads the event.

@@ -24,8 +24,8 @@ import trio.testing
 from tests.support.byte_streams import READ, SERVER, Counter, Recorded, pieces
 from tests.support.processes import ROOT
 from trioformer import SharedInformer, SharedInformerFactory, field_index, open_client
-from trioformer.client.bodies._frames import FrameSplitter, decode_watch_frame
 from trioformer.client.bodies._list_splitter import ListSplitter
+from trioformer.client.bodies._wire_format import FrameSplitter, decode_watch_frame
 from trioformer.models import _lazy, from_json
 from trioformer.models.core_v1 import Pod
 

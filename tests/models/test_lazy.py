@@ -42,6 +42,7 @@ from trioformer.models import (
     resource_of,
     to_dict,
 )
+from trioformer.models._heads import scan_head
 from trioformer.models._internal import (
     Raw,
     decode,
@@ -52,7 +53,7 @@ from trioformer.models._internal import (
     make_object,
     scan_without_managed_fields,
 )
-from trioformer.models._serde import loads, scan_head
+from trioformer.models._serde import loads
 from trioformer.models.core_v1 import (
     ConfigMap,
     Container,

@@ -49,11 +49,11 @@ from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 from ._subresources import OwnSubresource as OwnSubresource
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
-from .bodies._frames import EventType as EventType
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._lists import ObjectList as ObjectList
 from .bodies._undecodable import Undecodable as Undecodable
 from .bodies._undecodable import UndecodableHandler as UndecodableHandler
+from .bodies._wire_format import EventType as EventType
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources

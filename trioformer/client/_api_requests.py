@@ -15,9 +15,8 @@ from ._object_ref import ObjectRef, reference_to
 from ._options import FieldValidation, ListOptions, list_params, write_params
 from ._paths import ResourcePaths
 from ._subresources import has_own_kind, subresource_in
-from .bodies._frames import Scan
 from .bodies._responses import object_in, streamed_status_error
-from .bodies._wire_format import JSON, WireFormat
+from .bodies._wire_format import JSON, Scan, WireFormat
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale

@@ -19,10 +19,9 @@ from ..transport._internal import (
     request_id_in,
 )
 from .bodies._contents import failure_in, read_status
-from .bodies._frames import EventType, FrameSplitter, decode_watch_frame
 from .bodies._responses import add_origin
 from .bodies._undecodable import Undecodable, UndecodableHandler, undecodable_frame
-from .bodies._wire_format import WireFormat
+from .bodies._wire_format import EventType, FrameSplitter, WireFormat, decode_watch_frame
 
 T = TypeVar("T", bound=KubernetesObject)
 

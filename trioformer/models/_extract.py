@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import DecodeError
 from . import _serde
-from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object, resource_of
+from ._heads import make_object
+from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, resource_of
 from ._plain import to_dict
 
 __all__ = ["extract"]

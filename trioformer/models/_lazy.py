@@ -80,7 +80,7 @@ class _Slots:
 
 def _as_edits(origin: object, model: Any) -> Edits:
     names: frozenset[str] = model._once
-    _set_once(model, _ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
+    set_once(model, _ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
     if isinstance(origin, Edits):
         return Edits(origin.raw, origin.names | names)
     return Edits(cast("bytes | Raw | None", origin), names)
@@ -158,7 +158,7 @@ class Model(_Slots):
                 if len(args) > len(known):
                     raise TypeError(f"{cls.__name__}() takes {len(known) or 'no'} arguments without a name")
                 names += known[: len(args)]
-            _set_once(made, frozenset(names))
+            set_once(made, frozenset(names))
             return made
 
     def __attrs_post_init__(self) -> None:
@@ -256,15 +256,15 @@ check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.parti
 """Checks a class when attrs has made it, and one that attrs has not seen when it is first used."""
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
-_set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__set__
-_set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
+set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__set__
+set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
 
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
     """Make an object of ``cls`` from the bytes of its level, without a check."""
     made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
-    _set_origin(made, raw)
-    _set_once(made, None)
+    set_origin(made, raw)
+    set_once(made, None)
     return made
 
 
@@ -363,7 +363,7 @@ class _Plan:
         if model._once in (None, _ALL) or deferred:
             value = self.read_one(model, field)
             if model._once is None and not deferred:
-                _set_once(model, name)
+                set_once(model, name)
             return value
         self._read_all(model)
         try:
@@ -402,7 +402,7 @@ class _Plan:
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
                 continue
-        _set_once(model, _ALL)
+        set_once(model, _ALL)
 
 
 def _raw_of(model: Model) -> bytes | Raw:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import attrs
 
@@ -17,10 +17,11 @@ from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._definitions import fields_for_subclasses
+from ._heads import Head, Headed, make_head, scan_head, set_head
 from ._lazy import Model
 from ._mistakes import not_a_kind
 from ._names import check_resource
-from ._serde import Head, Raw
+from ._serde import Raw
 from ._values import EMPTY_MAP, JSON, Time
 
 __all__ = [
@@ -33,11 +34,8 @@ __all__ = [
     "encode_for_server",
     "encode_request",
     "key_of",
-    "make_object",
     "resource_of",
 ]
-
-K = TypeVar("K", bound="KubernetesObject")
 
 
 @attrs.frozen
@@ -169,13 +167,6 @@ if attrs.evolve(OwnerReference(), name="")._origin.names != {"name"}:  # see _la
     raise ImportError("trioformer does not support this attrs: attrs.evolve() does not pass its changes first")
 
 
-class _Headed(Model):
-    """Adds the slot for the head: the metadata fields that the library reads of every object."""
-
-    __slots__ = ("_head",)
-    _head: Head
-
-
 def _own_api_version(it: object) -> str:
     return resource_of(it if isinstance(it, type) else type(it)).api_version
 
@@ -186,7 +177,7 @@ def _own_kind(it: object) -> str:
 
 @fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
-class KubernetesObject(_Headed):
+class KubernetesObject(Headed):
     """The base of every kind.
 
     A subclass adds fields and a ``__resource__``; for custom kinds see ``examples`` and the how-to "Your own kinds".
@@ -214,7 +205,7 @@ class KubernetesObject(_Headed):
                         value = plan.read_one(self, plan.fields[name], self._head.spec)
                     except DecodeError:
                         return super().__getattr__(name)  # which knows what follows
-                    _lazy._set_once(self, name)
+                    _lazy.set_once(self, name)
                     return value
             return super().__getattr__(name)
 
@@ -303,15 +294,14 @@ _type_meta_of = cast("Callable[[type[object]], bytes]", functools.cache(_make_ty
 _NO_SPEC = Raw(b"")
 _MAX_REPR = 800
 """Characters of a repr; kind, namespace and name have 63, 63 and 253 at most."""
-_set_head: Callable[[KubernetesObject, Head], None] = _Headed.__dict__["_head"].__set__
 
 
 def _fill_head(made: KubernetesObject) -> Head:
     head = _scanned(made._origin)
     if head is None:
         metadata = made.metadata
-        head = _serde.make_head(metadata.name, metadata.namespace or "", metadata.uid, metadata.resource_version)
-    _set_head(made, head)
+        head = make_head(metadata.name, metadata.namespace or "", metadata.uid, metadata.resource_version)
+    set_head(made, head)
     return head
 
 
@@ -319,25 +309,9 @@ def _scanned(origin: object) -> Head | None:
     if not isinstance(origin, bytes):
         return None
     try:
-        return _serde.scan_head(origin)
+        return scan_head(origin)
     except DecodeError:  # an object that is not from a server may have no metadata, or nulls in it
         return None
-
-
-def make_object(cls: type[K], raw: bytes, head: Head | None = None) -> K:
-    """Make an object from its JSON, without decoding its fields.
-
-    Args:
-        cls: The kind.
-        raw: The object's JSON; a copy, because the object keeps these bytes alive.
-        head: The head of these bytes, if the caller has scanned them.
-
-    Raises:
-        DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
-    """
-    made = _lazy.make(cls, raw)
-    _set_head(made, head if head is not None else _serde.scan_head(raw))
-    return made
 
 
 def key_of(obj: KubernetesObject) -> str:

@@ -1,7 +1,7 @@
 """JSON to Python and back: msgspec scans bytes, and decodes and encodes plain values.
 
-The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support; only these two
-modules import msgspec or cattrs.
+The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support, and ``_heads.py``
+scans the heads of objects; only these modules import msgspec or cattrs.
 Nothing here knows a Kubernetes kind.
 """
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 __all__ = [
+    "ABSENT",
     "FAULTS",
-    "Head",
+    "INVALID_JSON",
     "Raw",
     "canonical",
     "check_object",
@@ -38,14 +39,10 @@ __all__ = [
     "level_decoder",
     "list_items",
     "loads",
-    "make_head",
     "map_items",
     "plain",
     "plain_decoder",
     "register_hooks",
-    "scan_head",
-    "scan_whole",
-    "scan_without_managed_fields",
     "structure",
     "unstructure",
 ]
@@ -106,155 +103,7 @@ FAULTS = (
 AttributeError is one of them because ``hasattr`` would hide it when a field is decoded on first access.
 """
 # RecursionError for JSON that has more levels than Python allows, UnicodeDecodeError for a string that is not UTF-8.
-_INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-
-
-# --- heads: the fields that the library itself reads of every object --------------------------------------------------
-
-
-@final
-class MetadataHead(msgspec.Struct, gc=False):
-    """The metadata fields that caches and queues read."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resourceVersion: str = ""  # noqa: N815  # with the API's name msgspec needs no rename
-
-
-@final
-class Head(msgspec.Struct, gc=False):
-    """The result of the scan of an object; the slice of ``spec`` costs nothing extra.
-
-    ``gc=False``: a head refers to no container, and hundreds of thousands of heads would slow each garbage collection.
-    """
-
-    metadata: MetadataHead
-    spec: msgspec.Raw = ABSENT
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``, or ``name`` for an object without namespace."""
-        metadata = self.metadata
-        return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-
-
-_decode_head = msgspec.json.Decoder(Head).decode
-
-
-class _NullableMetadataHead(msgspec.Struct, gc=False):
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resourceVersion: str | None = None  # noqa: N815  # as in MetadataHead
-
-
-class _NullableHead(msgspec.Struct, gc=False):
-    metadata: _NullableMetadataHead
-    spec: msgspec.Raw = ABSENT
-
-
-_decode_nullable_head = msgspec.json.Decoder(_NullableHead).decode
-
-
-def scan_head(data: bytes) -> Head:
-    """Scan an object's bytes for its head; a null reads as empty, as in Go.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    try:
-        return _decode_head(data)
-    except _INVALID_JSON:
-        pass  # not below, where it would be the context of the next error
-    try:
-        found = _decode_nullable_head(data)
-    except _INVALID_JSON as error:
-        raise decode_error(error, "an object's metadata") from error
-    metadata = found.metadata
-    texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
-    return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
-
-
-def scan_whole(data: bytes) -> tuple[bytes, Head]:
-    """Scan an object's bytes, and return them unchanged with their head.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    return data, scan_head(data)
-
-
-class _ManagedMetadataHead(msgspec.Struct, gc=False):
-    managedFields: msgspec.Raw = ABSENT  # noqa: N815  # as in MetadataHead
-
-
-class _ManagedHead(msgspec.Struct, gc=False):
-    metadata: _ManagedMetadataHead
-
-
-_find_managed_fields = msgspec.json.Decoder(_ManagedHead).decode
-_MANAGED_FIELDS = b'"managedFields":'
-
-
-def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
-    """Remove ``metadata.managedFields`` from an object's bytes, which often halves them, and scan the rest.
-
-    The bytes before and after it are copied once, and nothing is decoded.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    try:
-        found = _find_managed_fields(data).metadata.managedFields
-    except _INVALID_JSON as error:
-        raise decode_error(error, "an object's metadata") from error
-    value = memoryview(found)
-    if not value:
-        return scan_whole(data)
-    begin = data.find(_MANAGED_FIELDS)
-    end = begin + len(_MANAGED_FIELDS) + len(value)
-    # The key cannot be inside a string, which escapes quotes; but it may be in a nested object, or have white space.
-    if begin > 0 and data[end - len(value) : end] == value:
-        if data[begin - 1] == _COMMA:
-            begin -= 1
-        elif data[end] == _COMMA:
-            end += 1
-        rest = data[:begin] + data[end:]
-        if _has_no_managed_fields(rest):
-            return scan_whole(rest)
-    return scan_whole(_without_managed_fields(data))
-
-
-def _has_no_managed_fields(rest: bytes) -> bool:
-    try:
-        return not memoryview(_find_managed_fields(rest).metadata.managedFields)
-    except _INVALID_JSON:  # white space before the key: the comma before it is left
-        return False
-
-
-_COMMA = ord(",")
-
-
-def _without_managed_fields(data: bytes) -> bytes:
-    """Remove them from an object in any JSON form, by its members."""
-    try:
-        members = map_items(data)
-        metadata = map_items(members["metadata"])
-    except ValueError as error:
-        raise decode_error(error, "an object's metadata") from error
-    del metadata["managedFields"]
-    members["metadata"] = Raw(_join(metadata))
-    return _join(members)
-
-
-def _join(members: dict[str, Raw]) -> bytes:
-    return b"{" + b",".join([dumps(key) + b":" + bytes(raw) for key, raw in members.items()]) + b"}"
-
-
-def make_head(name: str, namespace: str, uid: str, resource_version: str) -> Head:
-    """Make the head of an object that was not decoded from JSON."""
-    return Head(MetadataHead(name, namespace, uid, resource_version))
+INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 
 # --- levels: one JSON object, its members not decoded ----------------------------------------------------------------
@@ -322,7 +171,7 @@ def check_object(data: bytes, what: str) -> None:
     """
     try:
         _decode_object(data)
-    except _INVALID_JSON as error:
+    except INVALID_JSON as error:
         raise decode_error(error, what) from error
 
 
@@ -343,7 +192,7 @@ def decode(data: bytes | bytearray | memoryview | Raw, levels: int = MAX_LEVELS)
     """
     try:
         found = msgspec.json.decode(data)
-    except _INVALID_JSON as error:
+    except INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
     # Few bytes, or few brackets, cannot have too many.
     if len(view := memoryview(data)) > 2 * levels:
@@ -379,7 +228,7 @@ def canonical(data: bytes | Raw) -> bytes:
     """
     try:
         return dumps_sorted(msgspec.json.decode(data))
-    except (*_INVALID_JSON, ValueError):
+    except (*INVALID_JSON, ValueError):
         return bytes(data)
 
 
@@ -440,7 +289,7 @@ def loads(data: bytes | bytearray | memoryview | Raw) -> Any:
     """
     try:
         return freeze(msgspec.json.decode(data))
-    except _INVALID_JSON as error:
+    except INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
     except DecodeError as error:
         raise decode_error(error, "JSON") from error

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer.client.bodies._contents import excerpt
-from trioformer.client.bodies._frames import FrameSplitter, decode_watch_frame
+from trioformer.client.bodies._wire_format import FrameSplitter, decode_watch_frame
 from trioformer.errors import DecodeError
 
 POD = b'{"metadata":{"name":"web-0","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{}}'

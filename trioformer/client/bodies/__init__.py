@@ -1,8 +1,7 @@
 """From the bytes of a response to objects: the way goes up only.
 
-- ``_frames.py``: splits the body of a watch into events, and these into type, object and head
 - ``_list_splitter.py``: splits the body of a list into items
-- ``_wire_format.py``: the media type of a kind; checks the kind of items, events and single objects, and scans them
+- ``_wire_format.py``: the media type of a kind; splits a watch into events; checks the kind of objects, and scans them
 - ``_lists.py``: a list while it arrives
 - ``_responses.py``: a complete response: an object, or the error that it is
 - ``_undecodable.py``: objects that do not decode, which are in quarantine by their keys
