@@ -18,10 +18,10 @@ import trio.testing
 from tests.support.scripted_http import Body, InMemory, Loopback, serving, suspended_generators
 from trioformer.errors import ConnectionFailedError, LimitExceededError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._body import SLICE, Gunzip
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._limits import DEFAULT_LIMITS, Limits
 from trioformer.transport._open import pays_to_compress
+from trioformer.transport.http._body import SLICE, Gunzip
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
 DATA = b"".join(b'{"name":"%d"},' % number for number in range(200_000))
@@ -185,7 +185,7 @@ async def test_a_body_that_is_not_gzip_is_closed_before_its_end() -> None:
         for _ in range(2):
             with pytest.raises(ConnectionFailedError, match=r"cannot be decompressed \(it is not gzip\)"):
                 await stream.receive_some()
-        await stream._aclose()
+        await stream.aclose()
         assert suspended_generators() == ["serving"]
 
 

@@ -249,7 +249,8 @@ async def test_an_observer_that_raises_leaves_no_connection_in_use(for_watch: bo
             with pytest.raises(KeyError, match="mine"):
                 async with transport.stream("/x", for_watch=for_watch):
                     pass
-        pool = transport._generations.present.of(for_watch=for_watch)
+        present = transport._generations.present
+        pool = present.watches if for_watch else present.requests
         assert pool.connections == []  # type: ignore[attr-defined]  # of a Pool
     assert suspended_generators() == []
 

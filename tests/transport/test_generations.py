@@ -20,12 +20,12 @@ from trioformer._secret import Secret
 from trioformer.client import open_client
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._generations import WATCH_LIST_PATIENCE
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.auth._credentials import ClientCertificate, Credential
 from trioformer.transport.auth._file_changes import LOOK_PERIOD
+from trioformer.transport.http._body import MIN_WATCH
 from trioformer.transport.http._network import Network
-from trioformer.transport.http._pool import MIN_WATCH, Pool
+from trioformer.transport.http._pool import WATCH_LIST_PATIENCE, Pool
 
 Clock = trio.testing.MockClock
 
@@ -228,7 +228,8 @@ async def test_a_list_that_is_being_read_is_read_to_its_end(cluster: Cluster, mo
         async with transport.stream("/x", for_watch=False) as body:
             cluster.rotate(NEW, OLD)
             await hello(transport)
-            assert await body._read_whole() == b"hello"
+            await body.read_whole()
+            assert body.content == b"hello"
         await cluster.server.wait_until_open(1)
 
 

@@ -184,7 +184,7 @@ def test_h11_reads_the_request_that_is_sent(headers: list[tuple[bytes, bytes]], 
         method="POST", path="/a%2Fb", params={"c": "d&e"}, headers=Headers(headers), content=content, where=""
     )
     machine = h11.Connection(h11.SERVER)
-    machine.receive_data(request.encode(b"host:1", request.target("/prefix"), [(b"Authorization", b"x")]).reveal())
+    machine.receive_data(request.encode(b"host:1", request.target("/prefix"), [(b"Authorization", b"x")]))
     found = machine.next_event()
     assert isinstance(found, h11.Request)
     assert (found.method, found.target) == (b"POST", b"/prefix/a%2Fb?c=d%26e")

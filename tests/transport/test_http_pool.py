@@ -16,8 +16,8 @@ import trustme
 from tests.support.scripted_http import serving
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._errors import clear_locals
 from trioformer.transport._internal import Transport, open_transport
-from trioformer.transport.http._pool import clear_locals
 
 CA = trustme.CA()
 OTHER_CA = trustme.CA()

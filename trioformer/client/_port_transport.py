@@ -75,10 +75,13 @@ class _Kept:
     connection: Connection
     origin: tuple[str, str]
     """The scheme and the host, with which TLS was done."""
-    head: Head = attrs.field(init=False)
-    patience: float | None = attrs.field(default=None, init=False)
     expires_at: float = attrs.field(default=0.0, init=False)
     _transport: PortTransport
+
+    @property
+    def head(self) -> Head:
+        """The head of the response."""
+        return self.connection.head
 
     @property
     def upgraded(self) -> None:
@@ -86,7 +89,7 @@ class _Kept:
         return
 
     async def receive(self) -> bytes:
-        return await self.connection.receive(self.patience)
+        return await self.connection.receive()
 
     async def aclose(self) -> None:
         await self._transport._release(self)
@@ -112,8 +115,7 @@ class PortTransport(httpx.AsyncBaseTransport):
             kept = await self._take_idle(origin) or await self._connect(origin, timeout.get("connect"))
             try:
                 await kept.connection.send(encoded, timeout.get("write"))
-                kept.patience = timeout.get("read")
-                kept.head = await kept.connection.receive_head(kept.patience, is_alone=request.method == "HEAD")
+                await kept.connection.receive_head(timeout.get("read"), is_alone=request.method == "HEAD")
             except NotAvailableError:
                 await kept.pod.aclose()
             except BaseException:

@@ -2,16 +2,13 @@
 
 Its packages and modules:
 
-- ``http``: sockets and TLS, heads and bodies, connections and their pool, transports of httpx
+- ``http``: sockets and TLS, heads and bodies, connections, their pools and generations, transports of httpx
 - ``auth``: tokens, certificates and credential plugins
 - ``policy``: the rate of requests, retries, and probes of a server that is silent
 - ``_proxy``: which proxy a server is behind, and tunnels through it
 - ``_open.py``: checks the configuration, and puts the parts together
 - ``_connection.py``: sends requests, and opens streamed responses
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
-- ``_generations.py``: the connections for requests and for watches
-- ``_body.py``: the body of a response: its limit, its errors, and gzip in slices
-- ``_request_headers.py``: the headers of each request: the client's name, compression, impersonation
 - ``_limits.py``: :class:`Limits` of what a server may send
 - ``_warnings.py``: warnings of the server: :class:`ServerWarning`
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement

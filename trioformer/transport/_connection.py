@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
+from functools import partial
 from typing import Final, TypeVar, final
 from urllib.parse import urlsplit
 
@@ -14,15 +15,14 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import ClusterConfig, Impersonation
-from ._body import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
-from ._generations import Generations
 from ._limits import Limits
 from ._observer import RequestObserver
-from ._request_headers import RequestHeaders, impersonation_headers
 from ._warnings import WarningHandler, report_warnings
 from .auth._credentials import Credential, CredentialSource
-from .http._messages import Request, Response
+from .http._body import ByteStream
+from .http._messages import Request, RequestHeaders, Response, impersonation_headers
+from .http._pool import Generations
 from .policy._liveness import ServerHealth
 from .policy._retries import MAX_RETRIES, Retries
 from .policy._throttle import RequestRateLimiter, WaitLog
@@ -159,32 +159,9 @@ class Transport(metaclass=NoPublicConstructor):
         Cancellation:
             Closes the connection.  The server may have executed the request.
         """
-        accepts_gzip = self._headers.uses_gzip and method == "GET"
-        request = Request(
-            method=method,
-            path=path,
-            params=params,
-            headers=self._headers.of(accept=accept, content_type=content_type, accepts_gzip=accepts_gzip),
-            accepts_gzip=accepts_gzip,
-            content=content,
-            limit=limit,
-            where=where,
-        )
-        attempts = self._retries_of(request, may_retry=retries)
-        while True:
-            throttled = await self._wait_for_turn(request, attempts)
-            try:
-                body, received, credential = await self._send_in_time(request, attempts.number, throttled)
-            except (ConnectionFailedError, LimitExceededError) as exc:
-                if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
-                    raise
-            else:
-                if (delay := await self._delay_after(body, credential, attempts)) is None:
-                    history = attempts.history(body.code)
-                    return Response(body.code, body.headers, received, body.server, body.credential, history)
-            finally:
-                self._end_turn(request, attempts)
-            await trio.sleep(delay)
+        request = self._make(method, path, params, content, content_type, accept, where, limit=limit)
+        body = await self.open(request, self._retries_of(request, may_retry=retries))
+        return Response(body.code, body.headers, body.content, body.server, body.credential, body.history)
 
     @asynccontextmanager
     async def stream(
@@ -233,12 +210,14 @@ class Transport(metaclass=NoPublicConstructor):
             credential = await self.obtain_credential()
             self._generations.current(credential)  # before a probe connection is made for the watch
             await self.health.prepare()
-        request = self._streamed(
-            path, params, accept, where, method, content, content_type, for_watch=for_watch, resumable=resumable
+        request = self._make(
+            method, path, params, content, content_type, accept, where, for_watch=for_watch, resumable=resumable
         )
-        attempts = self._retries_of(request, may_retry=retries and not resumable)
-        async with self._stream(request, attempts) as body:
+        body = await self.open(request, self._retries_of(request, may_retry=retries and not resumable))
+        try:
             yield body
+        finally:
+            await body.aclose()
 
     async def read(
         self,
@@ -268,35 +247,33 @@ class Transport(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The client is closed.
             Exception: What ``read_body`` raises.
         """
-        request = self._streamed(path, params, accept, where)
+        request = self._make("GET", path, params, None, None, accept, where)
         attempts = self._retries_of(request, may_retry=retries)
         while True:
-            has_begun = False
+            body = await self.open(request, attempts)
             try:
-                async with self._stream(request, attempts) as body:
-                    has_begun = True
-                    return await read_body(body)
+                return await read_body(body)
             except ConnectionFailedError as exc:
-                if not has_begun:
-                    raise
                 if (delay := attempts.after_error(exc, has_responded=True)) is None:
                     raise
+            finally:
+                await body.aclose()
             await trio.sleep(delay)
 
-    def _streamed(
+    def _make(
         self,
+        method: str,
         path: str,
         params: Mapping[str, str] | None,
+        content: bytes | None,
+        content_type: str | None,
         accept: str,
         where: str,
-        method: str = "GET",
-        content: bytes | None = None,
-        content_type: str | None = None,
         *,
+        limit: str | None = None,
         for_watch: bool = False,
         resumable: bool = False,
     ) -> Request:
-        """Make a request whose response is streamed."""
         # kube-apiserver compresses no watch
         accepts_gzip = self._headers.uses_gzip and method == "GET" and not for_watch
         return Request(
@@ -306,32 +283,48 @@ class Transport(metaclass=NoPublicConstructor):
             headers=self._headers.of(accept=accept, content_type=content_type, accepts_gzip=accepts_gzip),
             accepts_gzip=accepts_gzip,
             content=content,
+            limit=limit,
             where=where,
             for_watch=for_watch,
             resumable=resumable,
         )
 
-    @asynccontextmanager
-    async def _stream(self, request: Request, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
-        """Send a request until there is a response that is not retried, and yield its body."""
+    async def open(self, request: Request, attempts: Retries) -> ByteStream:
+        """Send a request until there is a response that is not retried, whatever its status code.
+
+        With a limit for its body, the body has been received.  Otherwise the caller closes it; until then the request
+        counts as one in flight.
+
+        Raises:
+            ConnectionFailedError: No response arrived.
+            LimitExceededError: The response exceeds a limit.
+            trio.ClosedResourceError: The client is closed.
+        """
         while True:
-            throttled = await self._wait_for_turn(request, attempts)
+            throttled = await self._wait_for_turn(request, attempts.number)
             try:
-                body, _, credential = await self._send_in_time(request, attempts.number, throttled)
+                body = await self._send_in_time(request, attempts.number, throttled)
             except (ConnectionFailedError, LimitExceededError) as exc:
+                self._end_turn(request)
                 if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
                     raise
+            except BaseException:
+                self._end_turn(request)
+                raise
             else:
+                body.on_close = partial(self._end_turn, request)
+                if request.limit is not None:
+                    body.end_turn()
+                if body.code < 400:
+                    return body
                 try:
-                    if (delay := await self._delay_after(body, credential, attempts)) is None:
+                    if (delay := await self._delay_after(body, attempts)) is None:
                         body.history = attempts.history(body.code)
-                        yield body
-                        return
-                    await body._read_beginning()
-                finally:
-                    await body._aclose()
-            finally:
-                self._end_turn(request, attempts)
+                        return body
+                except BaseException:
+                    await body.aclose()
+                    raise
+                await body.drop()
             await trio.sleep(delay)
 
     def _retries_of(self, request: Request, *, may_retry: bool) -> Retries:
@@ -343,23 +336,23 @@ class Transport(metaclass=NoPublicConstructor):
             may_authenticate=self._max_retries > 0,
         )
 
-    async def _delay_after(self, body: ByteStream, credential: Credential, attempts: Retries) -> float | None:
+    async def _delay_after(self, body: ByteStream, attempts: Retries) -> float | None:
         """Return the seconds to wait after a response before the request is sent again; None to send it no more."""
         if body.code == 401:
             # The server executes nothing without authentication.
-            self._credentials.reject(credential)
+            self._credentials.reject(body.sent_with)
             is_renewed = self._generations.reject(body.generation)
-            if attempts.may_authenticate and (is_renewed or not credential.is_equal(await self._credentials.get())):
+            if attempts.may_authenticate and (is_renewed or not body.sent_with.is_equal(await self._credentials.get())):
                 return attempts.after_401()
         return attempts.after_response(body.code, body.headers)
 
-    async def _wait_for_turn(self, request: Request, attempts: Retries) -> float | None:
+    async def _wait_for_turn(self, request: Request, attempt: int) -> float | None:
         """Wait until a request may be sent; return for how many seconds the rate limiter delayed it, None without one.
 
         Of a watch only the attempts after the first one wait, and only for the rate limiter.
         """
         throttled: float | None = None
-        if self._rate_limiter is not None and not (request.for_watch and attempts.number == 1):
+        if self._rate_limiter is not None and not (request.for_watch and attempt == 1):
             began_at = trio.current_time()
             await self._rate_limiter.wait()
             if not request.for_watch:
@@ -369,88 +362,69 @@ class Transport(metaclass=NoPublicConstructor):
         if not request.for_watch:
             # The borrower is the request and not the task, which may send another request while it reads a list.
             try:  # acquire_on_behalf_of() would execute a checkpoint, which costs as much CPU as parsing a response
-                self._limiter.acquire_on_behalf_of_nowait(attempts)
+                self._limiter.acquire_on_behalf_of_nowait(request)
             except trio.WouldBlock:
-                await self._limiter.acquire_on_behalf_of(attempts)
+                await self._limiter.acquire_on_behalf_of(request)
         return throttled
 
-    def _end_turn(self, request: Request, attempts: Retries) -> None:
+    def _end_turn(self, request: Request) -> None:
         if not request.for_watch:
-            self._limiter.release_on_behalf_of(attempts)
+            self._limiter.release_on_behalf_of(request)
 
-    async def _send_in_time(
-        self, request: Request, attempt: int, throttled: float | None
-    ) -> tuple[ByteStream, bytes, Credential]:
+    async def _send_in_time(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
         if self.request_timeout is None or request.for_watch:
             return await self._send(request, attempt, throttled)
         with trio.move_on_after(self.request_timeout):
             return await self._send(request, attempt, throttled)
-        where = request.what
         problem = f"no response within {self.request_timeout:g} s"
-        raise ConnectionFailedError(f"{where}: {self.health.server_text}: {problem}")
+        raise ConnectionFailedError(f"{request.what}: {self.health.server_text}: {problem}")
 
-    async def _send(
-        self, request: Request, attempt: int, throttled: float | None
-    ) -> tuple[ByteStream, bytes, Credential]:
+    async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
         """Send a request once; with a limit, receive the whole body."""
-        method, limit, where = request.method, request.limit, request.where
-        for_watch = request.for_watch
         credential = await self.obtain_credential()
         sent_at = 0.0 if self._observer is None else trio.current_time()
         code: int | None = None
         body: ByteStream | None = None
         try:
             try:
-                is_watch = for_watch and method == "GET"  # writes are not ended when certificates change
-                response, generation = await self._generations.send(request, credential, for_watch=is_watch)
-                body = ByteStream._create(
+                response, generation = await self._generations.send(request, credential)
+                body = ByteStream(
                     response,
-                    generation,
-                    self.health,
-                    self.limits,
-                    limit=limit,
-                    where=where,
-                    accepts_gzip=request.accepts_gzip,
+                    request,
+                    generation=generation,
+                    sent_with=credential,
+                    health=self.health,
+                    limits=self.limits,
                 )
-                received = b"" if limit is None else await body._read_whole()
+                if request.limit is not None:
+                    await body.read_whole()
                 code = body.code
             except CONNECTION_ERRORS as exc:
                 self._check_open()
                 if shows_failing_server(exc):
                     self.health.record_failure()
-                raise connection_failed(exc, self.health.server_text, where) from exc
+                raise connection_failed(exc, self.health.server_text, request.where) from exc
             finally:
-                self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
-            self.health.record_response()
+                if self._observer is not None:
+                    self._observer.ended(
+                        method=request.method,
+                        host=self._host,
+                        code=code,
+                        duration=trio.current_time() - sent_at,
+                        throttled=throttled,
+                        for_watch=request.for_watch,
+                        attempt=attempt,
+                    )
+            self.health.responded_at = trio.current_time()
+            if self.health.must_record:
+                self.health.record_response()
             if "warning" in body.headers:
-                where = request.what
-                report_warnings(self._warning_handler, body.warnings, where=where, server=self.server)
+                report_warnings(self._warning_handler, body.head.warnings, where=request.what, server=self.server)
         except BaseException:
             if body is not None:  # of an observer or a handler
-                await body._aclose()
+                await body.aclose()
             raise
-        return body, received, credential
-
-    def _record_end(
-        self,
-        method: str,
-        code: int | None,
-        sent_at: float,
-        *,
-        throttled: float | None,
-        for_watch: bool,
-        attempt: int,
-    ) -> None:
-        if self._observer is not None:
-            self._observer.ended(
-                method=method,
-                host=self._host,
-                code=code,
-                duration=trio.current_time() - sent_at,
-                throttled=throttled,
-                for_watch=for_watch,
-                attempt=attempt,
-            )
+        return body
 
     def _check_open(self) -> None:
         if self.health.is_closed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 import httpx
@@ -40,10 +41,6 @@ class SilentConnectionError(Exception):
     def __init__(self, text: str, *, server_failed: bool) -> None:
         super().__init__(text)
         self.server_failed: bool = server_failed
-
-
-class RetiredConnectionError(Exception):
-    """The end of a watch whose connection was closed on this side, because certificates have changed."""
 
 
 class ProxyFailedError(Exception):
@@ -267,3 +264,27 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
         text = f"the server rejected the client certificate ({reason}); check the user's certificate"
         return _failed(server, text, permanent=True)
     return _failed(server, f"TLS failed ({reason})")
+
+
+def clear_locals(error: BaseException) -> None:
+    """Clear the local variables of the frames of this package, and of h11, which have requests with their credentials.
+
+    Applies to the tracebacks of an error, its causes and contexts; which lines failed can still be seen.
+    Frames of other modules may belong to an exception that the caller is handling: to clear the frame of a suspended
+    coroutine would end it.
+    """
+    cleared = ("h11.", "trioformer.transport.http.", "trioformer.transport._proxy.")
+    seen: set[int] = set()  # errors may refer to each other
+    pending: list[BaseException | None] = [error]
+    while pending:
+        each = pending.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        traceback = each.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_globals.get("__name__", "").startswith(cleared):
+                with suppress(RuntimeError):  # it is still running
+                    traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+        pending += (each.__cause__, each.__context__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ._body import ByteStream as ByteStream
 from ._connection import Transport as Transport
 from ._limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from ._limits import limit_error as limit_error
@@ -12,6 +11,7 @@ from ._raw_requests import open_http_client as open_http_client
 from ._raw_requests import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog
 from .auth._tls import client_context as client_context
+from .http._body import ByteStream as ByteStream
 from .http._connection import Connection as Connection
 from .http._connection import NotAvailableError as NotAvailableError
 from .http._connection import State as State

@@ -21,18 +21,16 @@ from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._connection import Transport
 from ._errors import credential_text, server_text
-from ._generations import Generation, Generations
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
-from ._request_headers import RequestHeaders, impersonation_headers
 from ._warnings import WarningHandler, WarningLog
 from .auth._credentials import Authorization, CredentialSource
 from .auth._exec_policy import PluginPolicy
 from .auth._tls import TLS
 from .http._httpx_transport import HTTPXTransport
-from .http._messages import Header
+from .http._messages import Header, RequestHeaders, impersonation_headers
 from .http._network import Network
-from .http._pool import Origin, Pool
+from .http._pool import Generation, Generations, Origin, Pool
 from .policy._liveness import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from .policy._retries import MAX_RETRIES
 from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter

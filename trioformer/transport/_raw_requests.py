@@ -12,11 +12,10 @@ from typing import Final, cast, final
 
 import attrs
 import httpx
-import trio
 
 from ..errors import ConnectionFailedError, LimitExceededError
-from ._body import ByteStream
 from ._connection import Transport
+from .http._body import ByteStream
 from .http._httpx_transport import request_of, response_of
 from .http._messages import READ_PATIENCE, Header, Headers, Request
 
@@ -44,21 +43,11 @@ async def upgrade(
     """
     own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
     request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
-    attempts = transport._retries_of(request, may_retry=False)
-    while True:
-        throttled = await transport._wait_for_turn(request, attempts)
-        try:
-            body, _, credential = await transport._send(request, attempts.number, throttled)
-        finally:
-            transport._end_turn(request, attempts)
-        try:
-            if (delay := await transport._delay_after(body, credential, attempts)) is None:
-                yield body
-                return
-            await body._read_beginning()
-        finally:
-            await body._aclose()
-        await trio.sleep(delay)
+    body = await transport.open(request, transport._retries_of(request, may_retry=False))
+    try:
+        yield body
+    finally:
+        await body.aclose()
 
 
 def open_http_client(transport: Transport) -> httpx.AsyncClient:
@@ -90,27 +79,12 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: There is no response.
         """
         sent = await self._request_of(request)
-        transport = self._transport
-        attempts = transport._retries_of(sent, may_retry=True)
-        while True:
-            throttled = await transport._wait_for_turn(sent, attempts)
-            try:
-                body, _, credential = await transport._send_in_time(sent, attempts.number, throttled)
-            except (ConnectionFailedError, LimitExceededError) as exc:
-                if (delay := attempts.after_error(exc, has_responded=transport.health.has_responded)) is None:
-                    raise _httpx_error(exc) from exc
-            else:
-                try:
-                    if (delay := await transport._delay_after(body, credential, attempts)) is None:
-                        return response_of(_Response(body))
-                    await body._read_beginning()
-                except BaseException:
-                    await body._aclose()
-                    raise
-                await body._aclose()
-            finally:
-                transport._end_turn(sent, attempts)
-            await trio.sleep(delay)
+        try:
+            body = await self._transport.open(sent, self._transport._retries_of(sent, may_retry=True))
+        except (ConnectionFailedError, LimitExceededError) as exc:
+            raise _httpx_error(exc) from exc
+        body.end_turn()  # its reader may keep it open for as long as it wants
+        return response_of(_Response(body))
 
     async def _request_of(self, request: httpx.Request) -> Request:
         url, server = request.url, self._server
@@ -150,7 +124,7 @@ class _Response:
             raise _httpx_error(exc) from exc
 
     async def aclose(self) -> None:
-        await self._body._aclose()
+        await self._body.aclose()
 
 
 def _origin_of(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -10,11 +10,15 @@ import trio
 import trio.testing
 from trio.testing import wait_all_tasks_blocked
 
-from trioformer.transport.policy._retries import RetryLine
+from trioformer.transport.policy._liveness import ServerHealth
 
 
-async def pass_line(line: RetryLine, until: float, passed: list[float]) -> None:
-    await line.wait(until)
+def open_line() -> ServerHealth:
+    return ServerHealth._create("https://server", None)
+
+
+async def pass_line(line: ServerHealth, until: float, passed: list[float]) -> None:
+    await line.wait_to_retry(until)
     passed.append(trio.current_time())
 
 
@@ -23,25 +27,25 @@ def most_in_a_second(passed: list[float]) -> int:
 
 
 async def test_a_single_caller_passes_at_its_time(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     for _ in range(3):
         until = trio.current_time() + 3
-        await line.wait(until)
+        await line.wait_to_retry(until)
         assert trio.current_time() == until
     line.record_failure()
     await trio.sleep(1)
     until = trio.current_time()
-    await line.wait(until)
+    await line.wait_to_retry(until)
     assert trio.current_time() == until
 
 
 async def test_a_caller_that_need_not_wait_checkpoints() -> None:
-    line = RetryLine()
+    line = open_line()
     with trio.testing.assert_checkpoints():
-        await line.wait(-math.inf)
+        await line.wait_to_retry(-math.inf)
     with trio.CancelScope() as scope:
         scope.cancel()
-        await line.wait(-math.inf)
+        await line.wait_to_retry(-math.inf)
     assert scope.cancelled_caught
 
 
@@ -50,7 +54,7 @@ async def test_two_hundred_callers_pass_within_4_6_s_of_the_first_response(
     autojump_clock: trio.testing.MockClock, seed: int
 ) -> None:
     times = random.Random(seed)
-    line = RetryLine()
+    line = open_line()
     passed: list[float] = []
     during = 0
 
@@ -60,7 +64,7 @@ async def test_two_hundred_callers_pass_within_4_6_s_of_the_first_response(
         delay = 0.8
         while True:
             line.record_failure()
-            await line.wait(trio.current_time() + delay * times.uniform(1, 2))
+            await line.wait_to_retry(trio.current_time() + delay * times.uniform(1, 2))
             passed.append(trio.current_time())
             if is_up:
                 line.record_response()
@@ -83,7 +87,7 @@ async def test_two_hundred_callers_pass_within_4_6_s_of_the_first_response(
 
 
 async def test_a_response_speeds_up_the_line_at_once(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     line.record_failure()
     passed: list[float] = []
     async with trio.open_nursery() as nursery:
@@ -96,7 +100,7 @@ async def test_a_response_speeds_up_the_line_at_once(autojump_clock: trio.testin
 
 
 async def test_a_failure_slows_the_line_down_at_once(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     passed: list[float] = []
     async with trio.open_nursery() as nursery:
         for _ in range(3):
@@ -108,14 +112,14 @@ async def test_a_failure_slows_the_line_down_at_once(autojump_clock: trio.testin
 
 
 async def test_the_turn_of_a_cancelled_caller_passes_to_the_next(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     line.record_failure()
-    await line.wait(0)
+    await line.wait_to_retry(0)
     passed: list[float] = []
     async with trio.open_nursery() as nursery:
         with trio.move_on_after(0.1) as scope:
             async with trio.open_nursery() as own:
-                own.start_soon(line.wait, 0)
+                own.start_soon(line.wait_to_retry, 0)
                 await wait_all_tasks_blocked()
                 nursery.start_soon(pass_line, line, 0, passed)
         assert scope.cancelled_caught
@@ -123,7 +127,7 @@ async def test_the_turn_of_a_cancelled_caller_passes_to_the_next(autojump_clock:
 
 
 async def test_nobody_is_woken_within_half_a_second_of_its_call(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     line.record_failure()
     passed: list[float] = []
     async with trio.open_nursery() as nursery:
@@ -135,7 +139,7 @@ async def test_nobody_is_woken_within_half_a_second_of_its_call(autojump_clock: 
 
 
 async def test_a_flapping_server_wakes_the_sleepers_every_15_s_at_most(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     passed: list[float] = []
 
     async def watch() -> None:
@@ -154,7 +158,7 @@ async def test_a_flapping_server_wakes_the_sleepers_every_15_s_at_most(autojump_
 
 
 async def test_responses_without_a_failure_wake_nobody(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     passed: list[float] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(pass_line, line, 10, passed)
@@ -164,7 +168,7 @@ async def test_responses_without_a_failure_wake_nobody(autojump_clock: trio.test
 
 
 async def test_a_wake_up_of_nobody_does_not_delay_the_next(autojump_clock: trio.testing.MockClock) -> None:
-    line = RetryLine()
+    line = open_line()
     line.record_failure()
     line.record_response()
     passed: list[float] = []
@@ -178,12 +182,12 @@ async def test_a_wake_up_of_nobody_does_not_delay_the_next(autojump_clock: trio.
 
 async def test_failures_of_one_path_do_not_slow_down_the_others(autojump_clock: trio.testing.MockClock) -> None:
     """While other requests have responses, the line keeps its rate."""
-    line = RetryLine()
+    line = open_line()
     passed: list[float] = []
 
     async def fail() -> None:
         while True:
-            await line.wait(trio.current_time() + 0.5)
+            await line.wait_to_retry(trio.current_time() + 0.5)
             line.record_failure()
 
     async def succeed() -> None:

@@ -1,5 +1,6 @@
 """One HTTP/1.1 connection: a request after the other, each with its response and where the body of that ends.
 
+It is itself the response that it receives, until its owner, such as a pool, takes it back.
 It needs no lock: there is no checkpoint between the check of a state and its change, and a request is sent in one call.
 A receive that is cancelled loses nothing, so another task may repeat it; probes rely on that.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, final
 
@@ -19,8 +21,8 @@ from .._limits import LimitPassedError
 from ._messages import SWITCHED, Framing, Head, decode, end_of_head, read_head, split_lines
 
 if TYPE_CHECKING:
-    from ..._secret import Secret
     from ._sockets import NetworkStream
+    from ._upgraded import UpgradedStream
 
 MAX_HEAD: Final = 64 * 1024
 """The limit of a head in bytes, including all 1xx heads before it."""
@@ -50,7 +52,7 @@ class ResponseStream(Protocol):
         """Receive the next bytes of the body; ``b""`` at its end.
 
         Raises:
-            Exception: One of :data:`~..._errors.CONNECTION_ERRORS`, or RetiredConnectionError.
+            Exception: One of :data:`~..._errors.CONNECTION_ERRORS`.
 
         Cancellation: the response must be closed.
         """
@@ -210,21 +212,34 @@ class State(enum.Enum):
 
 @final
 class Connection:
-    """A connection to a server, which one task uses at a time.
+    """A connection to a server, which one task uses at a time; implements :class:`ResponseStream`.
+
+    Args:
+        stream: The network.
+        limit: That of a head, in bytes.
+        take_back: Is called with the connection when its response is closed; None to release it only.
 
     Attributes:
         stream: The network.
         state: What it is used for.
     """
 
-    __slots__ = ("_body", "_head", "_held", "_limit", "state", "stream")
+    __slots__ = ("_body", "_head", "_held", "_limit", "_patience", "_take_back", "_upgraded", "state", "stream")
 
-    def __init__(self, stream: NetworkStream, limit: int = MAX_HEAD) -> None:
+    def __init__(
+        self,
+        stream: NetworkStream,
+        limit: int = MAX_HEAD,
+        take_back: Callable[[Connection], None] | None = None,
+    ) -> None:
         self.stream: Final = stream
         self.state: State = State.FRESH
         self._limit = limit
+        self._take_back = take_back
         self._head: Head | None = None
         self._body: BodyReader | None = None
+        self._patience: float | None = None
+        self._upgraded: UpgradedStream | None = None
         self._held = b""
         """Received bytes of an incomplete head, or those that follow a head with status 101."""
 
@@ -236,7 +251,22 @@ class Connection:
         """Whether it was closed on this side, perhaps only its socket, with the client."""
         return self.state is State.CLOSED or self.stream.raw.is_closed
 
-    async def send(self, request: Secret[bytes], patience: float | None) -> None:
+    @property
+    def head(self) -> Head:
+        """The head of the response."""
+        assert self._head is not None
+        return self._head
+
+    @property
+    def upgraded(self) -> UpgradedStream | None:
+        """The stream of the protocol that the server has switched to, if its status is 101."""
+        if self._upgraded is None and self.state is State.SWITCHED:
+            from ._upgraded import UpgradedStream  # noqa: PLC0415  # most clients run nothing in pods
+
+            self._upgraded, self._held = UpgradedStream(self.stream, self._held), b""
+        return self._upgraded
+
+    async def send(self, request: bytes, patience: float | None) -> None:
         """Send a request.
 
         Raises:
@@ -255,19 +285,20 @@ class Connection:
             raise httpx.ConnectError(str(problem)) from problem
         self.state, self._head, self._body, self._held = State.HEAD, None, None, b""
         with suppress(httpx.WriteError):  # a server may respond without reading everything, and close the connection
-            await self.stream.send(request.reveal(), patience)
+            await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
         """Receive the head of the response.
 
         Args:
-            patience: Seconds without a byte; None for no limit.
+            patience: Seconds without a byte, of the head and of the body; None for no limit.
             is_alone: Whether no body follows: the request was a HEAD.
 
         Raises:
             httpx.TransportError: It did not arrive, or is not valid.
             LimitPassedError: It is too long.
         """
+        self._patience = patience
         begin = searched = 0  # what is before that are heads of code 100 to 199
         while True:
             data = self._held
@@ -275,7 +306,8 @@ class Connection:
             if not _PROTOCOL.startswith(start):
                 raise InvalidResponseError("the response does not begin with HTTP/")
             end = end_of_head(data, max(begin, searched - 2))
-            self._limit_head(end or len(data))
+            if (end or len(data)) > self._limit:
+                raise LimitPassedError("header_bytes", self._limit, "the head of the response is too long")
             if end:
                 head = read_head(data[begin:end], is_alone=is_alone)
                 if head.code == SWITCHED or head.code >= 200:
@@ -289,10 +321,6 @@ class Connection:
                 raise EarlyEndError(has_begun=False)
             self._held += received
 
-    def _limit_head(self, size: int) -> None:
-        if size > self._limit:
-            raise LimitPassedError("header_bytes", self._limit, "the head of the response is too long")
-
     def _begin_body(self, head: Head) -> Head:
         self._head = head
         if head.code == SWITCHED:
@@ -301,7 +329,7 @@ class Connection:
             self.state, self._body = State.BODY, BodyReader(head, self._limit)
         return head
 
-    async def receive(self, patience: float | None) -> bytes:
+    async def receive(self) -> bytes:
         """Receive the next bytes of the body; ``b""`` at its end.
 
         Raises:
@@ -315,14 +343,16 @@ class Connection:
             if found := body.feed(data):
                 return found
         while not body.is_over:
-            if found := body.feed(await self.stream.receive(patience)):
+            if found := body.feed(await self.stream.receive(self._patience)):
                 return found
         return b""
 
-    def take_rest(self) -> bytes:
-        """Return what has arrived after a head with status 101."""
-        data, self._held = self._held, b""
-        return data
+    async def aclose(self) -> None:
+        """Close the response, and give the connection back; not a checkpoint."""
+        if self._take_back is not None:
+            self._take_back(self)
+        else:
+            self.release()
 
     def release(self) -> None:
         """End the use for a request: the connection is idle if the response was complete, and closed otherwise."""

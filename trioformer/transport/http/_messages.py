@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: the heads of requests and responses.
+"""HTTP/1.1 as bytes: the heads of requests and responses, and the headers that a client adds to each request.
 
 h11 takes 150 µs for the heads of one request and its response, half of all that a request costs, and copies each chunk
 of a body.  What is needed of the grammar is small: this module takes 15 µs, and hypothesis compares it with h11.
@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from ..._secret import Secret
+from ...kubeconfig import Impersonation
 from .._errors import InvalidResponseError
 
 CONNECT_PATIENCE: Final = 30.0
@@ -49,6 +49,13 @@ _SAFE: Final = "/%?:@!$&'()*+,;=[]"
 _PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+").fullmatch  # most paths need no quoting
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_NOT_IN_A_NAME: Final = re.compile(rb"[^0-9A-Za-z!#$&'*+.^_`|~-]")
+"""What the name of a header must not contain (RFC 9110), and ``%``, which begins an escape."""
+
+_MAX_MADE: Final = 64
+"""Combinations that are kept; a program uses a few, unless its raw requests have headers of their own."""
+
 
 @final
 class Headers:
@@ -72,7 +79,76 @@ class Headers:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen
+class RequestHeaders:
+    """The headers of all requests of a client."""
+
+    user_agent: str
+    """The ``User-Agent``."""
+    uses_gzip: bool = False
+    """Whether compressed responses are requested where the program can read them."""
+    impersonation: tuple[Header, ...] = ()
+    """The user that the requests are made for."""
+
+    _made: dict[tuple[str, str | None, bool], Headers] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    """Those of requests that were sent."""
+
+    def of(self, *, accept: str, content_type: str | None, accepts_gzip: bool) -> Headers:
+        """Return the headers of a request."""
+        key = (accept, content_type, accepts_gzip)
+        if (made := self._made.get(key)) is not None:
+            return made
+        headers = [
+            (b"Accept", accept.encode()),
+            (b"Accept-Encoding", b"gzip" if accepts_gzip else b"identity"),
+            (b"User-Agent", self.user_agent.encode()),
+            *self.impersonation,
+        ]
+        if content_type is not None:
+            headers.append((b"Content-Type", content_type.encode()))
+        if len(self._made) >= _MAX_MADE:
+            self._made.clear()
+        made = self._made[key] = Headers(headers)
+        return made
+
+
+def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
+    """Return the headers with which a request is made for another user.
+
+    Raises:
+        ValueError: A value cannot be in a header, or there is no user.
+    """
+    if not impersonation.user:
+        raise ValueError("impersonation needs a user, also for groups, a UID or extra attributes")
+    headers = [(b"Impersonate-User", _value("user", impersonation.user))]
+    if impersonation.uid:
+        headers.append((b"Impersonate-Uid", _value("UID", impersonation.uid)))
+    headers += [(b"Impersonate-Group", _value("group", group)) for group in impersonation.groups]
+    for key, values in impersonation.extra.items():
+        if not key:
+            raise ValueError("an extra attribute to impersonate has no key")
+        name = b"Impersonate-Extra-" + _NOT_IN_A_NAME.sub(_escaped, key.encode(errors="surrogatepass"))
+        headers += [(name, _value(f"extra attribute {key!r}", value)) for value in values]
+    return tuple(headers)
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % found[0][0]
+
+
+def _value(what: str, value: str) -> bytes:
+    if _CONTROLS.search(value) or value != value.strip(" \t"):
+        raise ValueError(
+            f"the {what} to impersonate must not contain control characters, nor begin or end with a space: {value!r}"
+        )
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the {what} to impersonate is not valid Unicode: {value!r}") from None
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
 class Request:
     """A request, which may be sent more than once."""
 
@@ -102,6 +178,11 @@ class Request:
     """Whether one of the headers is ``Authorization``, which none is added to then."""
 
     @property
+    def is_watch(self) -> bool:
+        """Whether it is a watch that is read; a write whose response is streamed does not end with certificates."""
+        return self.for_watch and self.method == "GET"
+
+    @property
     def what(self) -> str:
         """The operation, or at least the method and the path."""
         return self.where or f"{self.method} {self.path}"
@@ -121,8 +202,8 @@ class Request:
         query = f"?{urlencode(self.params)}" if self.params else ""
         return f"{prefix}{path}{query}".encode()
 
-    def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> Secret[bytes]:
-        """Return the request as it is sent.
+    def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> bytes:
+        """Return the request as it is sent, perhaps with a credential.
 
         Args:
             host: The server's name and port.
@@ -133,7 +214,7 @@ class Request:
         parts += [b"%b: %b\r\n" % header for header in more]
         if self.content is not None or self.method in _WITH_BODY:
             parts.append(b"Content-Length: %d\r\n" % len(self.content or b""))
-        return Secret(b"".join((*parts, b"\r\n", self.content or b"")))
+        return b"".join((*parts, b"\r\n", self.content or b""))
 
 
 class Framing(enum.Enum):

@@ -1,33 +1,64 @@
 """The connections to one server with one set of certificates: HTTP/1.1, without limit of their number.
 
 A request takes the connection that was used last, or opens one; those that were used before it expire in the meantime.
+
+Pools are replaced when the certificates are.
+The problem: a connection was verified with the authorities, and authenticated with the client certificate, that were in
+the files when it was opened.
+When these are rotated, an authority that is trusted no more may have signed for a server that is still connected, and
+the server refuses a request on a connection whose client certificate has expired.
+A new connection for each request would cost a TLS handshake each, and an OpenSSL context cannot forget an authority.
+
+So the connections form generations, each with one context.
+A request is sent on the present generation.
+When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
+are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
+them, so that whoever reads them watches again.
+A streamed body of any length that is not a watch ends with them, because its server may be trusted no more; nobody
+resumes it, so its reader gets an error (``client/_raw.py``).
+Only what is read is a watch here: a write whose response is streamed is a request in flight, and is not sent again.
+Three cases would be errors that nobody needs to see.
+A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
+A watch that begins with a list, a watch-list, would have to begin again, so it has a minute more.
+A watch that is still being opened is sent again.
+
+Files are looked at when a request is sent, before a probe of silent watches, and when a watch receives something half a
+minute after the last look; there is no task.
+When one side refuses the certificate of the other during a handshake, the server has not begun the request.
+If changed files are found then, it is sent once more on the new generation.
 """
 
 from __future__ import annotations
 
+import math
 import ssl
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import httpx
 import trio
 
-from .._errors import RetiredConnectionError
-from ..auth._tls import client_context
-from ._connection import MAX_HEAD, Connection, NotAvailableError, State
-from ._messages import CONNECT_PATIENCE, SWITCHED, WRITE_PATIENCE, Head, Header, Request
+from .._errors import clear_locals, is_about_certificates
+from ..auth._credentials import Credential
+from ..auth._tls import TLS, client_context
+from ._connection import MAX_HEAD, Connection, NotAvailableError, ResponseStream, State
+from ._httpx_transport import HTTPXTransport
+from ._messages import CONNECT_PATIENCE, WRITE_PATIENCE, Header, Request
+from ._sockets import Liveness
 
 if TYPE_CHECKING:
     from ..._secret import Secret
     from .._proxy._forward import ForwardedRequests
     from ._network import Network
     from ._sockets import NetworkStream
-    from ._upgraded import UpgradedStream
 
-MIN_WATCH: Final = 1.1
-"""Seconds that a watch has at least before its end is reported: one of less than a second looks refused."""
+WATCH_LIST_PATIENCE: Final = 60.0
+"""Seconds that a watch which begins with a list may go on after its connections were replaced."""
+
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+"""Errors of a connection that was never opened."""
 
 
 @final
@@ -55,6 +86,16 @@ class Origin:
         prefix = url.raw_path.decode("ascii").rstrip("/")
         return cls(is_tls, host, port, url.netloc, prefix, server_name or host)
 
+    def encode(self, request: Request, authorization: Secret[str] | None, forwarded: ForwardedRequests | None) -> bytes:
+        """Return a request as it is sent, to the server or to a proxy that forwards it, with its credential."""
+        target, more = request.target(self.prefix), list[Header]()
+        if authorization is not None and not request.has_authorization:
+            more.append((b"Authorization", authorization.reveal().encode("ascii")))
+        if forwarded is not None:
+            target = forwarded.target(self.netloc, target)
+            more += forwarded.headers()
+        return request.encode(self.netloc, target, more)
+
 
 @final
 class Pool:
@@ -71,7 +112,6 @@ class Pool:
     Attributes:
         is_closed: Whether the client is closed.
         is_retired: Whether other connections have replaced them: none is used for another request.
-        has_ended_watches: Whether watches on them were ended on this side.
     """
 
     def __init__(
@@ -87,7 +127,6 @@ class Pool:
         self.origin: Final = origin
         self.is_closed: bool = False
         self.is_retired: bool = False
-        self.has_ended_watches: bool = False
         self._context = context
         self._network = network
         self._idle_period = idle_period
@@ -111,7 +150,7 @@ class Pool:
         """Whether all connections are closed."""
         return not self._open
 
-    async def send(self, request: Request, authorization: Secret[str] | None) -> PooledResponse:
+    async def send(self, request: Request, authorization: Secret[str] | None) -> Connection:
         """Send a request on a connection that is idle, or else on a new one, and receive the head of its response.
 
         Raises:
@@ -120,26 +159,18 @@ class Pool:
 
         Cancellation: closes the connection.
         """
-        ends_at = trio.current_time() + MIN_WATCH if request.for_watch else 0.0
         try:
-            connection, head = await self._exchange(request, authorization)
+            connection = await self._exchange(request, authorization)
         except BaseException as exc:
             clear_locals(exc)
             raise
         if request.for_watch and b"sendInitialEvents=true" in request.target():
             self._lists.add(connection)
-        return PooledResponse(connection, head, self, ends_at, request.patience)
+        return connection
 
-    async def _exchange(self, request: Request, authorization: Secret[str] | None) -> tuple[Connection, Head]:
-        origin, forwarded = self.origin, self._forwarded
-        target, more = request.target(origin.prefix), list[Header]()
-        if authorization is not None and not request.has_authorization:
-            more.append((b"Authorization", authorization.reveal().encode("ascii")))
-        if forwarded is not None:
-            target = forwarded.target(origin.netloc, target)
-            more += forwarded.headers()
-        encoded = request.encode(origin.netloc, target, more)
-        more.clear()
+    async def _exchange(self, request: Request, authorization: Secret[str] | None) -> Connection:
+        forwarded = self._forwarded
+        encoded = self.origin.encode(request, authorization, forwarded)
         while True:
             connection = self._take_idle() or await self.connect(CONNECT_PATIENCE)
             try:
@@ -153,7 +184,7 @@ class Pool:
                 self.close_connection(connection)
                 raise
             else:
-                return connection, head
+                return connection
 
     def _take_idle(self) -> Connection | None:
         """Take the connection that was used last, and close those that have expired."""
@@ -181,7 +212,7 @@ class Pool:
             finally:
                 self._connecting.discard(stream)
             stream = tls
-        connection = Connection(stream, self._header_bytes)
+        connection = Connection(stream, self._header_bytes, self.release)
         self._open.add(connection)
         return connection
 
@@ -216,7 +247,6 @@ class Pool:
 
     def end_watches(self, *, spares_lists: bool) -> None:
         """Close the connections of watches, which then end without an error; those that begin with a list on demand."""
-        self.has_ended_watches = True
         for stream in self._connecting:
             stream.close()
         for connection in self.connections:
@@ -225,64 +255,162 @@ class Pool:
 
 
 @final
-class PooledResponse:
-    """Implements :class:`~._connection.ResponseStream`."""
+@attrs.define(eq=False)
+class Generation:
+    """Connections that use the same certificates."""
 
-    __slots__ = ("_connection", "_ends_at", "_is_closed", "_patience", "_pool", "_upgraded", "head")
+    requests: Pool | HTTPXTransport
+    """Those for requests and lists."""
+    watches: Pool | HTTPXTransport
+    """Those for watches, one each."""
+    is_retired: bool = attrs.field(default=False, init=False)
+    """Whether others have replaced them, and its watches were ended on this side."""
 
-    def __init__(self, connection: Connection, head: Head, pool: Pool, ends_at: float, patience: float | None) -> None:
-        self.head: Final = head
-        self._connection = connection
-        self._pool = pool
-        self._ends_at = ends_at
-        self._patience = patience
-        self._is_closed = False
-        self._upgraded: UpgradedStream | None = None
-        if head.code == SWITCHED:
-            from ._upgraded import UpgradedStream  # noqa: PLC0415  # most clients run nothing in pods
 
-            self._upgraded = UpgradedStream(connection)
+@final
+@attrs.define(eq=False)
+class _Retired:
+    """A generation that was replaced."""
+
+    requests: Pool
+    watches: Pool
+    ends_at: float
+    """When its watch-lists end, too."""
 
     @property
-    def upgraded(self) -> UpgradedStream | None:
-        return self._upgraded
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._connection.receive(self._patience)
-        except BaseException as exc:
-            self._pool.close_connection(self._connection)
-            clear_locals(exc)
-            if not (isinstance(exc, httpx.TransportError) and self._pool.has_ended_watches):
-                raise
-        await trio.sleep_until(self._ends_at)
-        raise RetiredConnectionError
-
-    async def aclose(self) -> None:
-        if not self._is_closed:  # another request may use the connection
-            self._is_closed = True
-            self._pool.release(self._connection)
+    def is_empty(self) -> bool:
+        return self.requests.is_empty and self.watches.is_empty
 
 
-def clear_locals(error: BaseException) -> None:
-    """Clear the local variables of the frames of this package, and of h11, which have requests with their credentials.
+@final
+@attrs.define(eq=False)
+class Generations:
+    """The connections of a client.
 
-    Applies to the tracebacks of an error, its causes and contexts; which lines failed can still be seen.
-    Frames of other modules may belong to an exception that the caller is handling: to clear the frame of a suspended
-    coroutine would end it.
+    Args:
+        present: The first generation.
+        tls: The certificates; None for connections that have none.
+        open_pools: Makes the pools for requests and for watches of a generation, which use a context.
+        health: Must open its connection again when the certificates are others.
     """
-    cleared = ("h11.", "trioformer.transport.http.", "trioformer.transport._proxy.")
-    seen: set[int] = set()  # errors may refer to each other
-    pending: list[BaseException | None] = [error]
-    while pending:
-        each = pending.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        traceback = each.__traceback__
-        while traceback is not None:
-            if traceback.tb_frame.f_globals.get("__name__", "").startswith(cleared):
-                with suppress(RuntimeError):  # it is still running
-                    traceback.tb_frame.clear()
-            traceback = traceback.tb_next
-        pending += (each.__cause__, each.__context__)
+
+    present: Generation
+    """The connections that the next request gets."""
+    _tls: TLS | None = None
+    _open_pools: Callable[[ssl.SSLContext], tuple[Pool, Pool]] | None = None
+    _health: Liveness | None = None
+    _context: ssl.SSLContext | None = attrs.field(init=False)
+    _retired: list[_Retired] = attrs.field(factory=list, init=False)
+    _sweep_at: float = attrs.field(default=math.inf, init=False)
+    """When watch-lists of retired generations end: with the next look after that."""
+
+    def __attrs_post_init__(self) -> None:
+        self._context = self._tls.context if self._tls is not None else None
+        if self._health is not None and self._tls is not None:
+            self._health.look = self._look
+
+    def current(self, credential: Credential) -> Generation:
+        """Return the connections for a request that is sent now with ``credential``.
+
+        Raises:
+            ConfigError: The certificate of the credential is not valid.
+        """
+        if self._tls is not None:
+            self._tls.use(credential.certificate)
+            self._refresh(self._tls)
+        return self.present
+
+    def _refresh(self, tls: TLS) -> None:
+        if self._health is not None and self._health.is_closed:
+            return  # a new generation would not be closed
+        tls.refresh()
+        if tls.context is not self._context:
+            self._replace(tls.context)
+        now = trio.current_time()
+        if now >= self._sweep_at:
+            self._sweep()
+        if self._health is not None:
+            self._health.look_at = min(now + self._health.silence, self._sweep_at)
+
+    async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
+        """Send a request, and receive the head of its response.
+
+        Args:
+            request: The request.
+            credential: What it is authenticated with.
+
+        Returns:
+            The response, and the connections that it was received on.
+
+        Raises:
+            ConfigError: The certificate of the credential is not valid.
+            Exception: What httpx raises when a request fails.
+        """
+        self.current(credential)
+        may_renew = True
+        while True:
+            generation = self.present
+            # no checkpoint between choosing the generation and giving it the request
+            try:
+                pool = generation.watches if request.is_watch else generation.requests
+                return await pool.send(request, credential.authorization), generation
+            except httpx.TransportError as exc:
+                if may_renew and is_about_certificates(exc):
+                    may_renew = False
+                    if self.reject(generation):
+                        continue
+                elif generation.is_retired and (request.is_watch or isinstance(exc, _NOT_SENT)):
+                    continue
+                raise
+
+    def reject(self, used: object) -> bool:
+        """Record that the server has refused a client's credential, or one side the other's certificate.
+
+        Args:
+            used: The generation that the request was sent on.
+
+        Returns:
+            Whether there are newer connections: of several requests that are refused, the first one finds the changes.
+        """
+        if self._tls is None:
+            return False
+        self._tls.record_rejection()
+        self._refresh(self._tls)
+        return self.present is not used
+
+    def _replace(self, context: ssl.SSLContext) -> None:
+        assert self._open_pools is not None
+        old, now = self.present, trio.current_time()
+        self._context, self.present = context, Generation(*self._open_pools(context))
+        assert isinstance(old.requests, Pool)
+        assert isinstance(old.watches, Pool)
+        old.is_retired = True
+        retired = _Retired(old.requests, old.watches, now + WATCH_LIST_PATIENCE)
+        self._retired = [*(each for each in self._retired if not each.is_empty), retired]
+        retired.requests.retire()
+        retired.watches.retire()
+        retired.watches.end_watches(spares_lists=True)
+        self._sweep_at = min(each.ends_at for each in self._retired)
+        if self._health is not None:
+            self._health.record_rotation()
+
+    def _sweep(self) -> None:
+        now = trio.current_time()
+        for retired in self._retired:
+            if retired.ends_at <= now:
+                retired.watches.end_watches(spares_lists=False)
+        self._retired = [each for each in self._retired if not each.is_empty]
+        self._sweep_at = min((each.ends_at for each in self._retired if each.ends_at > now), default=math.inf)
+
+    async def _look(self) -> None:
+        """Replace the connections if the files have changed, and end watch-lists in time; when no request does that."""
+        assert self._tls is not None
+        self._refresh(self._tls)
+
+    def close(self) -> None:
+        """Close all connections, including those of retired generations."""
+        for retired in self._retired:
+            retired.requests.close()
+            retired.watches.close()
+        self.present.requests.close()
+        self.present.watches.close()

@@ -74,13 +74,18 @@ class Bounded:
 
 
 class Liveness(Protocol):
-    """Verifies the server of a watch that is silent: :class:`~..policy._liveness.ServerHealth`."""
+    """What is known about the server, and verifies it when a watch is silent: `ServerHealth` of ``policy``."""
 
+    server_text: str
+    credential_text: str
     silence: float
     look: Callable[[], Awaitable[None]] | None
     look_at: float
+    is_closed: bool
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None: ...
+    def record_failure(self) -> None: ...
+    def record_rotation(self) -> None: ...
 
 
 class RawStream(Protocol):

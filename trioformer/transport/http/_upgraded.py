@@ -13,8 +13,7 @@ from typing import Final, final
 
 import trio
 
-from ._connection import Connection
-from ._sockets import RawStream
+from ._sockets import NetworkStream, RawStream
 
 RECEIVE_SIZE: Final = 64 * 1024
 """Bytes that one call returns at most, unless the caller says."""
@@ -34,10 +33,9 @@ class UpgradedStream(trio.abc.Stream):
         A cancelled send may have sent a part, so the stream can only be closed after it.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._stream = connection.stream
-        self._first = connection.take_rest()
+    def __init__(self, stream: NetworkStream, first: bytes) -> None:
+        self._stream = stream
+        self._first = first
         """What has arrived together with the head of the response."""
         self._stream.share()
         _be_patient_with_a_slow_reader(self._stream.raw)
@@ -45,7 +43,7 @@ class UpgradedStream(trio.abc.Stream):
     @property
     def is_readable(self) -> bool:
         """Whether something has arrived, perhaps the end of the connection."""
-        return bool(self._first or self._connection.is_closed or self._stream.is_readable)
+        return bool(self._first or self._stream.raw.is_closed or self._stream.is_readable)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes.
@@ -72,7 +70,7 @@ class UpgradedStream(trio.abc.Stream):
             trio.ClosedResourceError: It was closed on this side, here or with the client.
         """
         most = RECEIVE_SIZE if max_bytes is None else max_bytes
-        if self._first and not self._connection.is_closed:
+        if self._first and not self._stream.raw.is_closed:
             await trio.lowlevel.checkpoint()
             data, self._first = self._first[:most], self._first[most:]
             return data
@@ -80,7 +78,7 @@ class UpgradedStream(trio.abc.Stream):
 
     async def aclose(self) -> None:
         """Close the connection, without waiting for the peer."""
-        self._connection.close()
+        self._stream.close()
         await trio.lowlevel.checkpoint()
 
 

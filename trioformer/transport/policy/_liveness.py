@@ -28,14 +28,15 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 import attrs
 import trio
 
+from ..._secret import Secret
 from ..._util import NoPublicConstructor
-from .._errors import CONNECTION_ERRORS, SilentConnectionError, connection_failed
+from .._errors import CONNECTION_ERRORS, SilentConnectionError, clear_locals, connection_failed
 from ..auth._credentials import Credential, CredentialSource
 from ..auth._tls import TLS
 from ..http._connection import Connection
-from ..http._messages import CONNECT_PATIENCE, Head, Header, Headers, Request
+from ..http._messages import CONNECT_PATIENCE, Head, Headers, Request
 from ..http._network import Network
-from ..http._pool import Origin, clear_locals
+from ..http._pool import Origin
 from ._retries import RetryLine
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _prepared_at: float = attrs.field(default=-math.inf, init=False)
     _is_outdated: bool = attrs.field(default=False, init=False)
     """Whether the probe connection must be opened again, because the certificates have changed."""
+    responded_at: float = attrs.field(default=-math.inf, init=False)
+    """When a request of the client last had a response."""
+    must_record: bool = attrs.field(default=False, init=False)
+    """Whether a connection has failed, so that the next response must be recorded by :meth:`record_response`."""
     _has_failed: bool = attrs.field(default=False, init=False)
     """Whether a connection has failed since the last response."""
     _is_preparing: bool = attrs.field(default=False, init=False)
@@ -136,21 +141,22 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
     def record_response(self) -> None:
         """Record that a request has a response, whatever its status code."""
+        self.responded_at = trio.current_time()
         if self._has_failed:
             # All watches are about to be opened again, and the probe connection must be older than they are.
             self._has_failed = False
             self._prepared_at = -math.inf
-        self._line.record_response()
+        self.must_record = self._line.record_response()
 
     def record_failure(self) -> None:
         """Record that a connection failed."""
-        self._has_failed = True
-        self._line.record_failure()
+        self.must_record = self._has_failed = True
+        self._line.record_failure(self.responded_at)
 
     @property
     def has_responded(self) -> bool:
         """Whether any request of the client has had a response."""
-        return self._line.responded_at > -math.inf
+        return self.responded_at > -math.inf
 
     def record_rotation(self) -> None:
         """Record that all connections are opened again, the probe connection before those of the watches."""
@@ -205,7 +211,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             exchange = self._last
             if exchange is None or self._is_old(exchange):
                 exchange = await self._probe()
-        if not exchange.has_response and self._line.responded_at <= exchange.began_at:
+        if not exchange.has_response and self.responded_at <= exchange.began_at:
             return SilentConnectionError(self._why_dead(exchange), server_failed=True)
         # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
         # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.
@@ -325,23 +331,16 @@ class ProbeConnection:
             raise
 
     async def _send(self) -> None:
-        connection, origin, more = self._connection, self._origin, list[Header]()
+        connection = self._connection
         assert connection is not None
         self._head, self._body_size = None, 0
         self._sent_with = self._credentials.latest
-        if self._sent_with.authorization is not None:
-            more.append((b"Authorization", self._sent_with.authorization.reveal().encode("ascii")))
         request = Request(method="GET", path=PROBE_PATH, headers=self._headers, where="")
-        target = request.target(origin.prefix)
-        if self._forwarded is not None:
-            target = self._forwarded.target(origin.netloc, target)
-            more += self._forwarded.headers()
-        encoded = request.encode(origin.netloc, target, more)
-        more.clear()
+        encoded = Secret(self._origin.encode(request, self._sent_with.authorization, self._forwarded))
         self.sent_at, self.is_pending = trio.current_time(), True
         # Half a request would make the connection useless for those that come after.
         with trio.CancelScope(shield=True):
-            await connection.send(encoded, _WRITE_PATIENCE)
+            await connection.send(encoded.reveal(), _WRITE_PATIENCE)
 
     async def _open(self) -> None:
         if not self._is_shut_down:
@@ -373,7 +372,7 @@ class ProbeConnection:
         if self._head is None:
             self._head = await connection.receive_head(None)
         # A long error page is a response, too; its rest is not read.
-        while self._body_size <= _MAX_BODY and (data := await connection.receive(None)):
+        while self._body_size <= _MAX_BODY and (data := await connection.receive()):
             self._body_size += len(data)
         head, self.is_pending = self._head, False
         connection.release()

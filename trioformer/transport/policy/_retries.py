@@ -57,8 +57,6 @@ class RetryLine:
 
     _is_failing: bool = attrs.field(default=False, init=False)
     """Whether requests of the client fail, and none has had a response lately."""
-    responded_at: float = attrs.field(default=-math.inf, init=False)
-    """When a request of the client last had a response."""
     _must_wake: bool = attrs.field(default=False, init=False)
     """Whether a request has failed since the last wake-up."""
     _woken_at: float = attrs.field(default=-math.inf, init=False)
@@ -96,19 +94,19 @@ class RetryLine:
             del self._turns[turn]
             self._set_first()
 
-    def record_response(self) -> None:
-        """Record that a request has a response."""
-        self.responded_at = trio.current_time()
+    def record_response(self) -> bool:
+        """Record that a request has a response, after a failure; return whether the next response must be recorded."""
         if self._is_failing:
             self._is_failing = False
             self._set_first()
         if self._must_wake:
             self._wake()
+        return self._must_wake
 
-    def record_failure(self) -> None:
-        """Record that a connection failed."""
+    def record_failure(self, responded_at: float) -> None:
+        """Record that a connection failed; ``responded_at`` is when a request last had a response."""
         self._must_wake = True
-        if not self._is_failing and trio.current_time() >= self.responded_at + RECENT:
+        if not self._is_failing and trio.current_time() >= responded_at + RECENT:
             self._is_failing = True
             self._set_first()
 

@@ -11,13 +11,14 @@ from typing import Final, final
 import httpx
 import trio
 
-from .._util import NoPublicConstructor
-from ..errors import ConnectionFailedError, LimitExceededError
-from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
-from ._limits import Limits, limit_error
-from .http._connection import ResponseStream
-from .http._messages import Framing, Head
-from .policy._liveness import ServerHealth
+from ...errors import ConnectionFailedError, LimitExceededError
+from .._errors import CONNECTION_ERRORS, clear_locals, connection_failed, shows_failing_server
+from .._limits import Limits, limit_error
+from ..auth._credentials import Credential
+from ._connection import ResponseStream
+from ._messages import Framing, Head, Request
+from ._pool import Generation
+from ._sockets import Liveness
 
 SLICE: Final = 64 * 1024
 """Bytes of a slice; to decompress them takes a quarter of a millisecond."""
@@ -83,77 +84,87 @@ MAX_ERROR: Final = 256 * 1024
 """Bytes that are read of the body of an error; a Status is much shorter."""
 
 
+MIN_WATCH: Final = 1.1
+"""Seconds that a watch has at least before its end is reported: one of less than a second looks refused."""
+
+
 @final
-class ByteStream(metaclass=NoPublicConstructor):
+class ByteStream:
     """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
 
     Attributes:
         code: The HTTP status code.
         headers: The headers of the response, in lower case; if the body was decompressed, without that of its encoding.
-        warnings: The values of the headers ``Warning``.
+        content: The body, if the request has a limit for it.
+        sent_with: What the request was authenticated with.
         generation: The connections that it was received on.
         history: The attempts before it, for a note in errors; empty if the request was sent once.
         is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
+        on_close: Is called once, when it is closed.
     """
 
     __slots__ = (
+        "_ends_at",
         "_error",
         "_health",
         "_is_closed",
         "_is_over",
         "_is_receiving",
+        "_is_released",
         "_left",
-        "_limit",
         "_limits",
         "_receive",
+        "_request",
         "_response",
-        "_server",
-        "_where",
         "code",
+        "content",
         "generation",
         "headers",
         "history",
         "is_cut_off",
-        "warnings",
+        "on_close",
+        "sent_with",
     )
 
     def __init__(
         self,
         response: ResponseStream,
-        generation: object,
-        health: ServerHealth,
-        limits: Limits,
+        request: Request,
         *,
-        limit: str | None,
-        where: str = "",
-        accepts_gzip: bool = False,
+        generation: Generation,
+        sent_with: Credential,
+        health: Liveness,
+        limits: Limits,
     ) -> None:
         head = response.head
         self.code: int = head.code
         self.headers: Mapping[str, str] = head.headers
-        self.warnings: list[str] = head.warnings
-        self.generation: object = generation
+        self.content: bytes = b""
+        self.sent_with: Credential = sent_with
+        self.generation: Generation = generation
         self.history: str = ""
         self.is_cut_off: bool = False
+        self.on_close: Callable[[], None] | None = None
         self._response = response
+        self._request = request
         self._receive = response.receive
-        if accepts_gzip and is_gzip(head.headers):
+        if request.accepts_gzip and is_gzip(head.headers):
             self._receive = Gunzip(response.receive).receive
             own = ("content-encoding", "content-length")
             self.headers = {name: value for name, value in head.headers.items() if name not in own}
-        self._server = health.server_text
         self._health = health
-        self._where = where
         self._limits = limits
-        self._limit = limit
+        self._ends_at = trio.current_time() + MIN_WATCH if request.is_watch else 0.0
         # Of an error the beginning is read, whatever it is.
-        self._left: float = math.inf if limit is None or head.code >= 400 else getattr(limits, limit)
+        self._left: float = math.inf
+        if request.limit is not None and head.code < 400:
+            self._left = getattr(limits, request.limit)
         self._error: Exception | None = None
-        self._is_receiving = self._is_over = self._is_closed = False
+        self._is_receiving = self._is_over = self._is_closed = self._is_released = False
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "over" if self._is_over else "open"
-        return f"<{type(self).__name__} of {self._server}: HTTP {self.code}, {state}>"
+        return f"<{type(self).__name__} of {self.server}: HTTP {self.code}, {state}>"
 
     @property
     def head(self) -> Head:
@@ -163,7 +174,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     @property
     def server(self) -> str:
         """The server that sends it and where it is configured, for errors."""
-        return self._server
+        return self._health.server_text
 
     @property
     def credential(self) -> str:
@@ -207,35 +218,45 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._is_receiving = True
         try:
             data = await self._receive()
-        except RetiredConnectionError:
-            self._is_over = self.is_cut_off = True
-            return b""
         except CONNECTION_ERRORS as exc:
-            if self._is_closed:
-                raise trio.ClosedResourceError("this stream was closed while it was being read") from exc
-            if shows_failing_server(exc):
-                self._health.record_failure()
-            self._error = error = connection_failed(exc, self._server, self._where)
-            if isinstance(error, ConnectionFailedError):
-                error.partial = True
-            raise error from exc
-        except BaseException:
+            clear_locals(exc)
+            if not (self._request.is_watch and self.generation.is_retired and isinstance(exc, httpx.TransportError)):
+                raise self._failure(exc) from exc
+            data = b""
+            self.is_cut_off = True
+        except BaseException as exc:
+            clear_locals(exc)
             self._is_closed = True
             raise
         finally:
             self._is_receiving = False
+        if self.is_cut_off:
+            self._is_over = True
+            await trio.sleep_until(self._ends_at)
+            return b""
         self._is_over = not data
         self._left -= len(data)
         if self._left < 0:
-            assert self._limit is not None
-            data = b""  # as in _read_whole
-            longest = getattr(self._limits, self._limit)
-            self._error = limit_error(self._where or self._server, self._limit, longest, "the body is too long")
+            limit = self._request.limit
+            assert limit is not None
+            data = b""  # as in read_whole
+            longest = getattr(self._limits, limit)
+            self._error = limit_error(self._request.where or self.server, limit, longest, "the body is too long")
             raise self._error
         return data
 
-    async def _read_whole(self) -> bytes:
-        """Read the whole body, or the beginning of an error's body, and close the response."""
+    def _failure(self, cause: Exception) -> Exception:
+        if self._is_closed:
+            return trio.ClosedResourceError("this stream was closed while it was being read")
+        if shows_failing_server(cause):
+            self._health.record_failure()
+        self._error = error = connection_failed(cause, self.server, self._request.where)
+        if isinstance(error, ConnectionFailedError):
+            error.partial = True
+        return error
+
+    async def read_whole(self) -> None:
+        """Read the whole body, or the beginning of an error's body, into ``content``, and close the response."""
         pieces: list[bytes] = []
         head = self._response.head
         is_sized = head.framing is Framing.SIZED and self._receive == self._response.receive
@@ -249,17 +270,32 @@ class ByteStream(metaclass=NoPublicConstructor):
             data = b""
             raise
         finally:
-            await self._aclose()
+            await self.aclose()
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return body[:MAX_ERROR] if self.code >= 400 else body
+        self.content = body[:MAX_ERROR] if self.code >= 400 else body
 
-    async def _read_beginning(self) -> None:
-        """Read and drop the body of a rejection; if it is short, its connection can be used again."""
+    async def drop(self) -> None:
+        """Read and drop the body of a rejection, and close it; if it is short, its connection can be used again."""
         read = 0
-        with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
-            while read < _SHORT and (data := await self.receive_some()):
-                read += len(data)
+        try:
+            with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
+                while not self._is_closed and read < _SHORT and (data := await self.receive_some()):
+                    read += len(data)
+        finally:
+            await self.aclose()
 
-    async def _aclose(self) -> None:
+    async def aclose(self) -> None:
+        """Close the response, and its connection unless the body was received; not a checkpoint on a connection."""
         self._is_closed = True
-        await self._response.aclose()
+        if not self._is_released:  # another request may use the connection
+            self._is_released = True
+            try:
+                await self._response.aclose()
+            finally:
+                self.end_turn()
+
+    def end_turn(self) -> None:
+        """Let another request be sent, before this is closed."""
+        if self.on_close is not None:
+            self.on_close()
+            self.on_close = None
