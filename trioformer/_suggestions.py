@@ -6,8 +6,8 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -132,49 +132,6 @@ def _returns_nothing(function: types.FunctionType) -> bool:
         if step.opname.startswith("RETURN_") and step.opname != "RETURN_GENERATOR"
     ]
     return all(each is not None and each.opname.endswith("_CONST") and each.argval is None for each in returned)
-
-
-def suggest_arguments(owner: str = "", /, **hints: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a decorator for functions whose keyword arguments are often mistaken: the error says which was meant.
-
-    Args:
-        owner: The class that users know, for the methods of its bases.
-        hints: What to do instead, by the names of arguments that other functions have.
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        known = frozenset(inspect.signature(function).parameters)
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def call_async(*args: P.args, **given: P.kwargs) -> object:
-                if not given.keys() <= known:
-                    raise _unexpected_argument(function, given, hints, owner)
-                return await function(*args, **given)
-
-            return cast("Callable[P, R]", call_async)
-
-        @functools.wraps(function)
-        def call(*args: P.args, **given: P.kwargs) -> R:
-            if not given.keys() <= known:
-                raise _unexpected_argument(function, given, hints, owner)
-            return function(*args, **given)
-
-        return call
-
-    return decorate
-
-
-def _unexpected_argument(
-    function: Callable[..., Any], given: Mapping[str, object], hints: Mapping[str, str], owner: str
-) -> TypeError:
-    parameters = inspect.signature(function).parameters
-    known = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
-    name = next(each for each in given if each not in parameters)
-    meant = suggest(name, known)
-    hint = hints.get(name) or (f"did you mean {meant}?" if meant else f"the others are {', '.join(known)}")
-    called = f"{owner}.{function.__name__}" if owner else function.__qualname__.removesuffix(".__init__")
-    return TypeError(f"{called}() has no argument {name!r}; {hint}")
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:

@@ -13,7 +13,6 @@
 - ``bodies``: from the bytes of a response to objects: :class:`ObjectList`, :class:`Undecodable`
 - ``_patch.py``: the types of patch
 - ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
-- ``_paths.py``: URL paths, and the names of operations in errors
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_logs.py``: the log of a container, read as a whole or followed; ``_log_lines.py``: :class:`LogLine`, and which
   lines are new after a broken connection; ``_log_requests.py``: the query, and what has become of a container

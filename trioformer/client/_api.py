@@ -11,7 +11,6 @@ from .._util import opened_by
 from ..models import KubernetesObject
 from ..models._internal import scan_whole
 from ._api_changes import ApiChanges
-from ._api_requests import suggests_arguments
 from ._api_subresources import ApiSubresources
 from ._object_ref import ObjectRef
 
@@ -70,7 +69,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
 
     # --- processes in pods ---
 
-    @suggests_arguments
     @opened_by("process", "async with api.exec(name, command) as process:")
     async def exec(
         self: Api[Pod],
@@ -147,7 +145,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         ) as process:
             yield process
 
-    @suggests_arguments
     @opened_by("process", "async with api.attach(name) as process:")
     async def attach(
         self: Api[Pod],
@@ -208,7 +205,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
 
     # --- ports of pods ---
 
-    @suggests_arguments
     @opened_by("port", "async with api.port_forward(name, port) as forward:")
     async def port_forward(
         self,
@@ -277,7 +273,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         ) as forward:
             yield forward
 
-    @suggests_arguments
     @opened_by("connection", "async with api.connect_port(name, port) as stream:")
     async def connect_port(
         self, name: str | ObjectRef | T, port: int | str, *, namespace: str | None = None
@@ -317,7 +312,6 @@ class Api(ApiChanges[T], ApiSubresources[T]):
         finally:
             await stream.aclose()
 
-    @suggests_arguments
     def port_transport(
         self,
         name: str | ObjectRef | T,

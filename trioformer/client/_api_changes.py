@@ -11,7 +11,6 @@ import attrs
 from .._suggestions import check_sync, describe
 from ..models import KubernetesObject, key_of, merge_patch
 from ._api_reads import ApiReads
-from ._api_requests import suggests_arguments
 from ._api_writes import ApiWrites
 from ._object_ref import ObjectRef
 from ._options import FieldValidation
@@ -44,7 +43,6 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
 
     __slots__ = ()
 
-    @suggests_arguments
     @_of_two_states
     async def update(
         self,
@@ -97,7 +95,6 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             field_manager=field_manager,
         )
 
-    @suggests_arguments
     @_of_two_states
     async def update_status(
         self,
@@ -175,7 +172,6 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             field_manager=field_manager,
         )
 
-    @suggests_arguments
     async def update_with_retry(
         self,
         name: str | ObjectRef | T,

@@ -16,7 +16,7 @@ from ..errors import ConnectionFailedError, NotFoundError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, metadata_kind
 from ..models._internal import scan_whole
 from ..transport._internal import ByteStream
-from ._api_requests import ApiRequests, suggests_arguments, without_retries
+from ._api_requests import ApiRequests, without_retries
 from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, watch_params
 from ._subresources import OwnSubresource
@@ -53,7 +53,6 @@ class ApiReads(ApiRequests[T]):
         self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: str
     ) -> T | Scale | Unstructured: ...
 
-    @suggests_arguments
     async def get(
         self, name: str | ObjectRef | T, *, namespace: str | None = None, subresource: str | None = None
     ) -> T | Scale | Unstructured:
@@ -71,7 +70,6 @@ class ApiReads(ApiRequests[T]):
         where = self._paths.operation("get", name=name, namespace=namespace, subresource=subresource)
         return await self._request_any("GET", where, name, namespace, subresource)
 
-    @suggests_arguments
     async def get_or_none(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> T | None:
         """Read one object; None if there is no object of this name.
 
@@ -90,7 +88,6 @@ class ApiReads(ApiRequests[T]):
                 raise
             return None
 
-    @suggests_arguments
     async def exists(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> bool:
         """Return whether there is an object of this name; only its metadata is requested.
 
@@ -106,7 +103,6 @@ class ApiReads(ApiRequests[T]):
         metadata._retries = self._retries
         return await metadata.get_or_none(name, namespace=namespace) is not None
 
-    @suggests_arguments
     async def list(
         self,
         *,
@@ -236,7 +232,6 @@ class ApiReads(ApiRequests[T]):
 
         await self._read_list(options, read)
 
-    @suggests_arguments
     @opened_by("watch", "async with api.watch() as events:")
     async def watch(
         self,
@@ -302,7 +297,6 @@ class ApiReads(ApiRequests[T]):
 
     # --- logs ---
 
-    @suggests_arguments
     async def logs(
         self: ApiReads[Pod],
         name: str | ObjectRef | Pod,
@@ -360,7 +354,6 @@ class ApiReads(ApiRequests[T]):
             partial(self.get, name, namespace=namespace),
         )
 
-    @suggests_arguments
     @opened_by("log", "async with api.follow_logs(name) as lines:")
     async def follow_logs(
         self: ApiReads[Pod],

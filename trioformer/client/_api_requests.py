@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final, get_args
+from urllib.parse import quote
 
-from .._suggestions import attribute_hints, describe, suggest_arguments
+import attrs
+
+from .._suggestions import attribute_hints, describe
+from .._text import quoted
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
+from ..models._internal import is_path_segment
 from ..transport._internal import ByteStream, Response, Transport
 from ._object_ref import ObjectRef, reference_to
-from ._options import FieldValidation, ListOptions, list_params, write_params
-from ._paths import ResourcePaths
+from ._options import FieldValidation, ListOptions, list_params
 from ._subresources import has_own_kind, subresource_in
 from .bodies._responses import object_in, streamed_status_error
 from .bodies._wire_format import JSON, Scan, WireFormat
@@ -24,11 +28,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 T = TypeVar("T", bound=KubernetesObject)
 A = TypeVar("A", bound="ApiRequests[Any]")
-
-suggests_arguments = suggest_arguments(
-    "Api", namespace="pass it to client.api(), as in client.api(Pod, namespace='default')"
-)
-"""The decorator for methods of :class:`Api` whose requests are in the API's own namespace."""
 
 _METHODS_OF_OTHERS: Final = {
     "post": "write create(object)",
@@ -249,3 +248,110 @@ async def obtain_credential(api: ApiRequests[Any]) -> None:
 def plugin_of(api: ApiRequests[Any]) -> str:
     """Return the command of the credential plugin; empty without one."""
     return api._transport.plugin
+
+
+# --- the paths and the queries of requests ---
+
+
+@final
+@attrs.frozen
+class ResourcePaths:
+    """The paths of one resource, in one namespace or in all."""
+
+    resource: ResourceInfo
+    namespace: str | None
+    """The namespace; None for all namespaces."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.namespace is not None:
+            if not self.resource.namespaced:
+                raise ValueError(f"{self.resource} are not namespaced; omit the namespace {self.namespace!r}")
+            if self.namespace == "":
+                raise ValueError("a namespace must not be empty; pass None for all namespaces")
+            _quoted("namespace", self.namespace)
+
+    def __str__(self) -> str:
+        return _in_namespace(str(self.resource), self.namespace)
+
+    def collection(self, *, namespace: str | None = None) -> str:
+        """Return the URL path of the collection, in the given namespace or in that of these paths."""
+        namespace = self.namespace if namespace is None else namespace
+        return self.resource.path(namespace=None if namespace is None else _quoted("namespace", namespace))
+
+    def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
+        """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
+        namespace = self.namespace if namespace is None else namespace
+        if namespace is None and self.resource.namespaced:
+            hint = "pass namespace=, or one to Client.api()"
+            raise ValueError(f"{self.resource} are namespaced, and this API has no namespace; {hint}")
+        parts = [self.collection(namespace=namespace), _quoted("name", name)]
+        if subresource is not None:
+            parts.append(_quoted("subresource", subresource))
+        return "/".join(parts)
+
+    def operation(
+        self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None
+    ) -> str:
+        """Describe an operation for errors, such as "list pods in namespace default"."""
+        what = "/".join(f"{part}" for part in (self.resource, name, subresource) if part)
+        return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
+
+
+def _in_namespace(what: str, namespace: str | None) -> str:
+    return what if namespace is None else f"{what} in namespace {namespace}"
+
+
+def _quoted(what: str, segment: object) -> str:
+    """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
+    if not isinstance(segment, str):
+        hint = f"; pass its {what}, as in obj.{what}" if isinstance(segment, KubernetesObject) else ""
+        raise TypeError(f"a {what} must be a string, not {describe(segment)}{hint}")
+    if not segment:
+        raise ValueError(f"a {what} must not be empty")
+    if segment.isascii() and segment.replace("-", "").isalnum():
+        return segment
+    if not is_path_segment(segment):
+        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {quoted(segment)}")
+    try:
+        return quote(segment, safe="")
+    except UnicodeEncodeError:
+        raise ValueError(f"a {what} must be text that can be encoded as UTF-8, not {quoted(segment)}") from None
+
+
+def check_field_manager(name: str) -> None:
+    """Check the name of a field manager as the server does (apimachinery ``ValidateFieldManager``).
+
+    Raises:
+        ValueError: It is empty, longer than 128 characters, or has characters that cannot be printed.
+        TypeError: It is not a string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a field manager must be a string, not {describe(name)}")
+    if not (name and len(name) <= 128 and name.isprintable()):
+        raise ValueError(f"a field manager must be 1 to 128 printable characters, not {quoted(name)}")
+
+
+def write_params(
+    *,
+    field_manager: str | None = None,
+    dry_run: bool = False,
+    field_validation: FieldValidation | None = None,
+    force: bool | None = None,
+) -> dict[str, str]:
+    """Return the query parameters of a write, without those that are None or false.
+
+    Raises:
+        ValueError: The field manager or the field validation is not valid.
+    """
+    if field_manager is not None:
+        check_field_manager(field_manager)
+    if field_validation not in (None, *get_args(FieldValidation)):
+        known = ", ".join(map(repr, get_args(FieldValidation)))
+        raise ValueError(f"a field validation must be one of {known}, not {quoted(str(field_validation))}")
+    params = {
+        "fieldManager": field_manager,
+        "dryRun": "All" if dry_run else None,
+        "fieldValidation": field_validation,
+        "force": "true" if force else None,
+    }
+    return {name: value for name, value in params.items() if value is not None}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 from ..errors import UnsupportedMediaTypeError
 from ..models import KubernetesObject, Unstructured, from_dict
 from ..models._internal import dumps, encode_request
-from ._api_requests import ApiRequests, suggests_arguments
+from ._api_requests import ApiRequests
 from ._object_ref import ObjectRef
 from ._options import FieldValidation, PropagationPolicy
 from ._patch import APPLY, PatchType, patch_content, unsupported_strategic_patch
-from ._subresources import OwnSubresource, created_in, is_success
-from .bodies._responses import check, object_in
+from ._subresources import OwnSubresource, is_success
+from .bodies._responses import check, created_in, object_in
 from .bodies._wire_format import JSON
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ class ApiWrites(ApiRequests[T]):
 
     __slots__ = ()
 
-    @suggests_arguments
     async def create(
         self,
         obj: T,
@@ -59,7 +58,6 @@ class ApiWrites(ApiRequests[T]):
         response = await self._send("POST", path, where, encode_request(obj), params=params)
         return created_in(response, self._wire_format, obj, where=where)
 
-    @suggests_arguments
     async def replace(
         self,
         obj: T,
@@ -84,7 +82,6 @@ class ApiWrites(ApiRequests[T]):
         params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
         return await self._replace(obj, None, params)
 
-    @suggests_arguments
     async def replace_status(
         self,
         obj: T,
@@ -180,7 +177,6 @@ class ApiWrites(ApiRequests[T]):
         field_manager: str | None = None,
     ) -> T | Scale | Unstructured: ...
 
-    @suggests_arguments
     async def patch(
         self,
         name: str | ObjectRef | T,
@@ -239,7 +235,6 @@ class ApiWrites(ApiRequests[T]):
                 raise
             raise unsupported_strategic_patch(exc, where) from exc
 
-    @suggests_arguments
     async def apply(
         self,
         obj: T | Mapping[str, object],
@@ -310,7 +305,6 @@ class ApiWrites(ApiRequests[T]):
                 raise TypeError(f"this is the API of {self.kind.__name__}, and the mapping has another {name}")
         return from_dict(self.kind, {**expected, **mapping})
 
-    @suggests_arguments
     async def delete(
         self,
         name: str | ObjectRef | T,

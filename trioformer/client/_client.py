@@ -12,7 +12,7 @@ import attrs
 import httpx
 import trio
 
-from .._suggestions import attribute_hints, describe, suggest_arguments
+from .._suggestions import attribute_hints, describe
 from .._util import NoPublicConstructor, opened_by
 from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
@@ -29,9 +29,9 @@ from ..transport import (
 )
 from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
+from ._api_requests import check_field_manager
 from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
-from ._options import check_field_manager
 from .bodies._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ _NO_TRIO: Final = (
     "a client needs trio, which does not run here; start the program with trioformer.run(main), and a prompt with "
     "`python -m trio`"
 )
-_OVERRIDE: Final = "write overrides=ConfigOverrides({}=...), or config=ClusterConfig(...)"
 
 
 @final
@@ -290,17 +289,6 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         return VersionInfo(git_version=git_version, major=major, minor=minor, platform=platform)
 
 
-@suggest_arguments(
-    server=_OVERRIDE.format("server"),
-    token=_OVERRIDE.format("token"),
-    namespace="each API has its own: client.api(Pod, namespace=...)",
-    proxy=_OVERRIDE.format("proxy_url"),
-    proxy_url=_OVERRIDE.format("proxy_url"),
-    verify_ssl=_OVERRIDE.format("insecure_skip_tls_verify"),
-    impersonate=_OVERRIDE.format("impersonate"),
-    retry="did you mean retries?",
-    as_user=_OVERRIDE.format("impersonate"),
-)
 @opened_by("client", "async with open_client() as client:")
 async def open_client(
     config: ClusterConfig | None = None,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, final, get_args
+from typing import Literal, TypeAlias, final
 
 import attrs
 
-from .._suggestions import describe
-from .._text import quoted
 from ..models import FieldSelector, LabelSelector
 
 LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
@@ -51,7 +49,7 @@ def list_params(options: ListOptions) -> dict[str, str]:
     Raises:
         SelectorError: A selector does not parse.
     """
-    return _params(
+    return params_of(
         labelSelector=str(LabelSelector.of(options.label_selector)),
         fieldSelector=str(FieldSelector.of(options.field_selector)),
         resourceVersion=options.resource_version,
@@ -76,7 +74,7 @@ def watch_params(
     Raises:
         SelectorError: A selector does not parse.
     """
-    return _params(
+    return params_of(
         watch="true",
         labelSelector=str(LabelSelector.of(label_selector)),
         fieldSelector=str(FieldSelector.of(field_selector)),
@@ -89,43 +87,6 @@ def watch_params(
     )
 
 
-def check_field_manager(name: str) -> None:
-    """Check the name of a field manager as the server does (apimachinery ``ValidateFieldManager``).
-
-    Raises:
-        ValueError: It is empty, longer than 128 characters, or has characters that cannot be printed.
-        TypeError: It is not a string.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"a field manager must be a string, not {describe(name)}")
-    if not (name and len(name) <= 128 and name.isprintable()):
-        raise ValueError(f"a field manager must be 1 to 128 printable characters, not {quoted(name)}")
-
-
-def write_params(
-    *,
-    field_manager: str | None = None,
-    dry_run: bool = False,
-    field_validation: FieldValidation | None = None,
-    force: bool | None = None,
-) -> dict[str, str]:
-    """Return the query parameters of a write, without those that are None or false.
-
-    Raises:
-        ValueError: The field manager or the field validation is not valid.
-    """
-    if field_manager is not None:
-        check_field_manager(field_manager)
-    if field_validation not in (None, *get_args(FieldValidation)):
-        known = ", ".join(map(repr, get_args(FieldValidation)))
-        raise ValueError(f"a field validation must be one of {known}, not {quoted(str(field_validation))}")
-    return _params(
-        fieldManager=field_manager,
-        dryRun="All" if dry_run else None,
-        fieldValidation=field_validation,
-        force="true" if force else None,
-    )
-
-
-def _params(**params: str | int | None) -> dict[str, str]:
+def params_of(**params: str | int | None) -> dict[str, str]:
+    """Return query parameters, without those that are None or empty."""
     return {name: str(value) for name, value in params.items() if value not in (None, "")}

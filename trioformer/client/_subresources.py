@@ -7,7 +7,7 @@ Others have objects of their own: ``scale`` a Scale, ``token`` a TokenRequest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -19,12 +19,19 @@ from ..models import (
     Unstructured,
     from_json,
     resource_of,
-    unstructured_kind,
 )
-from ..models._internal import Head, decode, kind_problem, level_decoder, make_object, scan_head
+from ..models._internal import scan_head
 from ..transport._internal import Response
 from .bodies._contents import kind_in, shown_kind
-from .bodies._responses import check, object_in, raise_failure, undecodable, unexpected_response
+from .bodies._responses import (
+    check,
+    made_by,
+    object_in,
+    object_of_another_kind,
+    raise_failure,
+    undecodable,
+    unexpected_response,
+)
 from .bodies._wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -36,8 +43,6 @@ T = TypeVar("T", bound=KubernetesObject)
 OwnSubresource: TypeAlias = Literal["approval", "ephemeralcontainers", "finalize", "resize", "status"]
 """A subresource whose objects are of the kind itself."""
 
-_api_version_of: Final = level_decoder(("apiVersion",))
-_metadata_of: Final = level_decoder(("metadata",))
 _OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
 
 
@@ -76,88 +81,11 @@ def subresource_in(
         head = scan_head(response.body)
         if found == "Scale":
             return from_json(Scale, response.body)
-        return _of_another_kind(response.body, found, resource, head)
+        return object_of_another_kind(response.body, found, resource, head)
     except ValueError as exc:
         if found == "Scale":
             raise undecodable(exc, response, where, found, is_ours=True, method=method) from exc
         raise unexpected_response(response, where, "not an object of a valid kind", method=method) from exc
-
-
-def _of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
-    """Make an object of the kind that came.
-
-    Raises:
-        ValueError: It is no valid kind.
-    """
-    # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
-    plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
-    kind = unstructured_kind(_api_version_in(body), found, plural=plural, namespaced=resource.namespaced)
-    return make_object(kind, body, head)
-
-
-def _api_version_in(body: bytes) -> str:
-    (raw,) = _api_version_of(body)
-    version: object = decode(raw) if bytes(raw) else ""
-    return version if isinstance(version, str) else ""
-
-
-def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
-    """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
-
-    A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
-    is Unstructured, and otherwise the sent one is.
-
-    Raises:
-        StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither of this kind nor a Status.
-    """
-    check(response, wire_format, method="POST", where=where)
-    try:
-        found = wire_format.kind_of(response.body)
-    except (ValueError, RecursionError):
-        found = ""  # object_in() raises the error
-    if found == "Status":
-        raise_failure(response, response.body, where=where)
-        return sent
-    if found not in ("", *wire_format.names) and not wire_format.is_builtin:
-        return _made_by(response, sent, resource_of(wire_format.kind), found, where)
-    if found:  # nothing is stored of a review, which may be without metadata
-        response = _with_metadata(response)
-    return object_in(response, wire_format, method="POST", where=where)
-
-
-def _made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
-    """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
-
-    A kind with a class cannot show it, so the sent object is returned, as for a Status.
-
-    Raises:
-        UnexpectedResponseError: It is of another API group.
-    """
-    problem = f"{shown_kind(found)}, not a {resource.kind}"
-    try:
-        response = _with_metadata(response)
-        head = scan_head(response.body)
-        is_same_group = _api_version_in(response.body).rpartition("/")[0] == resource.group
-        if is_same_group and not kind_problem(found):
-            if not isinstance(sent, Unstructured):
-                return sent
-            return cast("M", _of_another_kind(response.body, found, resource, head))
-    except ValueError as exc:
-        raise unexpected_response(response, where, problem, method="POST") from exc
-    raise unexpected_response(response, where, problem, method="POST")
-
-
-def _with_metadata(response: Response) -> Response:
-    """Add metadata to a JSON object that has members, but no metadata."""
-    try:
-        (metadata,) = _metadata_of(response.body)
-    except (ValueError, RecursionError):
-        return response  # object_in() raises the error
-    if bytes(metadata):
-        return response
-    _, _, members = response.body.partition(b"{")
-    return attrs.evolve(response, body=b'{"metadata":{},' + members)
 
 
 def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
@@ -176,7 +104,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
     found = _kind_of(response)
     if found not in ("", expected):
         if isinstance(sent, Unstructured):
-            return _made_by(response, sent, resource_of(type(sent)), found, where)
+            return made_by(response, sent, resource_of(type(sent)), found, where)
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
     try:
         kind_in(response.body)  # raises what too many levels raise on this version of Python

@@ -17,7 +17,7 @@ import attrs
 import trio
 
 from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent, log_failure
-from .._suggestions import describe, suggest_arguments
+from .._suggestions import describe
 from .._text import MAX_NAME, one_line, quoted
 from .._util import NoPublicConstructor, Slices, first_leaf, open_serving_nursery, opened_by
 from ..cache import (
@@ -286,7 +286,6 @@ def has_begun(status: ContainerStatus) -> bool:
     return state.running is not None or state.terminated is not None or status.last_state.terminated is not None
 
 
-@suggest_arguments()
 @opened_by("log", "async with follow_logs_of(client.api(Pod, namespace=...)) as lines:")
 async def follow_logs_of(
     pods: Api[Pod],

@@ -43,7 +43,6 @@ from .._retry import (
     retry_after,
     watch_timeout,
 )
-from .._suggestions import suggest_arguments
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices, opened_by
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
@@ -389,7 +388,6 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         await self._disconnect()
 
 
-@suggest_arguments()
 @opened_by("watch", "async with resuming_watch(api, resource_version=...) as events:")
 async def resuming_watch(
     api: Api[T],

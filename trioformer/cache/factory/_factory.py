@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from ..._suggestions import attribute_hints, describe, suggest_arguments
+from ..._suggestions import attribute_hints, describe
 from ..._util import opened_by
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
@@ -104,7 +104,6 @@ class SharedInformerFactory:
     _has_run: bool
     _has_stopped: bool
 
-    @suggest_arguments()
     def __init__(
         self,
         client: Client,
@@ -149,7 +148,6 @@ class SharedInformerFactory:
 
     # --- requests ---
 
-    @suggest_arguments()
     def informer(
         self,
         kind: type[T],
@@ -198,7 +196,6 @@ class SharedInformerFactory:
         entry.is_pinned = True
         return entry.informer
 
-    @suggest_arguments()
     @opened_by("informer", "async with factory.open_informer(kind) as informer:")
     async def open_informer(
         self,

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar, final
 
 import attrs
 
-from ..._suggestions import suggest_arguments
 from ..._text import quoted
 from ..._util import NoPublicConstructor
 from ...client import FieldSelectorLike, LabelSelectorLike, ObjectRef
@@ -140,7 +139,6 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     def __len__(self) -> int:
         return len(self._synced_indexer())
 
-    @suggest_arguments()
     def list(
         self,
         *,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar, cast
 
+import attrs
 import trio
 
 from ..._text import one_line
@@ -18,12 +19,13 @@ from ...errors import (
     UnexpectedResponseError,
 )
 from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
-from ...models import KubernetesObject
-from ...models._internal import TOO_DEEP, decode, make_object
+from ...models import KubernetesObject, Model, ResourceInfo, Unstructured, resource_of, unstructured_kind
+from ...models._internal import TOO_DEEP, Head, decode, kind_problem, level_decoder, make_object, scan_head
 from ...transport._internal import ByteStream, Response, request_id_in
 from ._contents import describe, excerpt, failure_in, html_title, shown_kind
 from ._wire_format import WireFormat
 
+M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_STATUS: Final = 64 * 1024
@@ -36,6 +38,8 @@ _SEARCHED: Final = 1024
 _WRITTEN: Final = "the server reports success, so read the object before this is sent again"
 """What to do as well, after a write."""
 
+_api_version_of: Final = level_decoder(("apiVersion",))
+_metadata_of: Final = level_decoder(("metadata",))
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
 # apimachinery pkg/api/errors, NewGenericServerResponse.
@@ -122,6 +126,83 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
         problem = f"{shown_kind(found)}, not a {wire_format.name}"
         raise unexpected_response(response, where, problem, method=method)
     return make_object(wire_format.kind, data, head)
+
+
+def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
+    """Make an object of the kind that came.
+
+    Raises:
+        ValueError: It is no valid kind.
+    """
+    # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
+    plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
+    kind = unstructured_kind(_api_version_in(body), found, plural=plural, namespaced=resource.namespaced)
+    return make_object(kind, body, head)
+
+
+def _api_version_in(body: bytes) -> str:
+    (raw,) = _api_version_of(body)
+    version: object = decode(raw) if bytes(raw) else ""
+    return version if isinstance(version, str) else ""
+
+
+def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
+    """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
+
+    A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
+    is Unstructured, and otherwise the sent one is.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is neither of this kind nor a Status.
+    """
+    check(response, wire_format, method="POST", where=where)
+    try:
+        found = wire_format.kind_of(response.body)
+    except (ValueError, RecursionError):
+        found = ""  # object_in() raises the error
+    if found == "Status":
+        raise_failure(response, response.body, where=where)
+        return sent
+    if found not in ("", *wire_format.names) and not wire_format.is_builtin:
+        return made_by(response, sent, resource_of(wire_format.kind), found, where)
+    if found:  # nothing is stored of a review, which may be without metadata
+        response = _with_metadata(response)
+    return object_in(response, wire_format, method="POST", where=where)
+
+
+def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
+    """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
+
+    A kind with a class cannot show it, so the sent object is returned, as for a Status.
+
+    Raises:
+        UnexpectedResponseError: It is of another API group.
+    """
+    problem = f"{shown_kind(found)}, not a {resource.kind}"
+    try:
+        response = _with_metadata(response)
+        head = scan_head(response.body)
+        is_same_group = _api_version_in(response.body).rpartition("/")[0] == resource.group
+        if is_same_group and not kind_problem(found):
+            if not isinstance(sent, Unstructured):
+                return sent
+            return cast("M", object_of_another_kind(response.body, found, resource, head))
+    except ValueError as exc:
+        raise unexpected_response(response, where, problem, method="POST") from exc
+    raise unexpected_response(response, where, problem, method="POST")
+
+
+def _with_metadata(response: Response) -> Response:
+    """Add metadata to a JSON object that has members, but no metadata."""
+    try:
+        (metadata,) = _metadata_of(response.body)
+    except (ValueError, RecursionError):
+        return response  # object_in() raises the error
+    if bytes(metadata):
+        return response
+    _, _, members = response.body.partition(b"{")
+    return attrs.evolve(response, body=b'{"metadata":{},' + members)
 
 
 def undecodable(
