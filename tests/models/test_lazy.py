@@ -42,7 +42,6 @@ from trioformer.models import (
     resource_of,
     to_dict,
 )
-from trioformer.models._heads import scan_head
 from trioformer.models._internal import (
     Raw,
     decode,
@@ -53,6 +52,7 @@ from trioformer.models._internal import (
     make_object,
     scan_without_managed_fields,
 )
+from trioformer.models._meta import scan_head
 from trioformer.models._serde import loads
 from trioformer.models.core_v1 import (
     ConfigMap,

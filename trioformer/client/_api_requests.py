@@ -261,6 +261,11 @@ class ResourcePaths:
     resource: ResourceInfo
     namespace: str | None
     """The namespace; None for all namespaces."""
+    _name: str = attrs.field(init=False)
+    _cluster: str = attrs.field(init=False)
+    """The path of the collection in all namespaces."""
+    _collection: str = attrs.field(init=False)
+    """The path of the collection in the namespace."""
 
     def __attrs_post_init__(self) -> None:
         if self.namespace is not None:
@@ -269,14 +274,21 @@ class ResourcePaths:
             if self.namespace == "":
                 raise ValueError("a namespace must not be empty; pass None for all namespaces")
             _quoted("namespace", self.namespace)
+        object.__setattr__(self, "_name", str(self.resource))
+        object.__setattr__(self, "_cluster", self.resource.path())
+        object.__setattr__(self, "_collection", self._in(self.namespace))
 
     def __str__(self) -> str:
-        return _in_namespace(str(self.resource), self.namespace)
+        return _in_namespace(self._name, self.namespace)
+
+    def _in(self, namespace: str | None) -> str:
+        if namespace is None or not self.resource.namespaced:
+            return self._cluster
+        return self.resource.path(namespace=_quoted("namespace", namespace))
 
     def collection(self, *, namespace: str | None = None) -> str:
         """Return the URL path of the collection, in the given namespace or in that of these paths."""
-        namespace = self.namespace if namespace is None else namespace
-        return self.resource.path(namespace=None if namespace is None else _quoted("namespace", namespace))
+        return self._collection if namespace in (None, self.namespace) else self._in(namespace)
 
     def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
         """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
@@ -293,7 +305,7 @@ class ResourcePaths:
         self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None
     ) -> str:
         """Describe an operation for errors, such as "list pods in namespace default"."""
-        what = "/".join(f"{part}" for part in (self.resource, name, subresource) if part)
+        what = "/".join(f"{part}" for part in (self._name, name, subresource) if part)
         return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
 
 

@@ -12,7 +12,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_merge_changes.py``: writes a change into JSON of which a class knows only a part
 - ``_repr.py``: how a model is shown
-- ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
+- ``_meta.py``: :class:`KubernetesObject`, its metadata, and the head that the library reads of every object
+- ``_resources.py``: :class:`ResourceInfo`, where the server keeps a kind
 - ``_names.py``: the rules for the names that URL paths consist of
 - ``_parts.py``: checks that what a program gives for a field is of its type
 - ``_mistakes.py``: what a name that a model does not have probably means
@@ -45,20 +46,20 @@ from ._lazy import Model as Model
 from ._lazy import encode as encode
 from ._lazy import from_json as from_json
 from ._merge_patch import merge_patch as merge_patch
-from ._meta import GroupVersionKind as GroupVersionKind
 from ._meta import KubernetesObject as KubernetesObject
 from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
 from ._meta import ObjectMeta as ObjectMeta
 from ._meta import OwnerReference as OwnerReference
-from ._meta import ResourceInfo as ResourceInfo
 from ._meta import key_of as key_of
-from ._meta import resource_of as resource_of
 from ._partial import PartialObjectMetadata as PartialObjectMetadata
 from ._partial import metadata_kind as metadata_kind
 from ._plain import from_dict as from_dict
 from ._plain import json_equal as json_equal
 from ._plain import to_dict as to_dict
 from ._quantity import Quantity as Quantity
+from ._resources import GroupVersionKind as GroupVersionKind
+from ._resources import ResourceInfo as ResourceInfo
+from ._resources import resource_of as resource_of
 from ._selectors import FieldOperator as FieldOperator
 from ._selectors import FieldRequirement as FieldRequirement
 from ._selectors import FieldSelector as FieldSelector

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import DecodeError
 from . import _serde
-from ._heads import make_object
-from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, resource_of
+from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object
 from ._plain import to_dict
+from ._resources import resource_of
 
 __all__ = ["extract"]
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import cast
 
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
+from ._resources import ResourceInfo
 
 __all__ = ["builtin", "builtin_kind", "builtin_resources"]
 

@@ -9,108 +9,37 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, final
 
 import attrs
+import msgspec
 
 from .._text import one_line
 from ..errors import DecodeError
-from . import _lazy, _serde
+from . import _lazy
 from ._definitions import fields_for_subclasses
-from ._heads import Head, Headed, make_head, scan_head, set_head
-from ._lazy import Model
-from ._mistakes import not_a_kind
-from ._names import check_resource
-from ._serde import Raw
+from ._lazy import Model, set_once, set_origin
+from ._resources import ResourceInfo, resource_of
+from ._serde import ABSENT, FAULTS, INVALID_JSON, Raw, decode_error, dumps, map_items
 from ._values import EMPTY_MAP, JSON, Time
 
 __all__ = [
-    "GroupVersionKind",
+    "Head",
     "KubernetesObject",
     "ManagedFieldsEntry",
     "ObjectMeta",
     "OwnerReference",
-    "ResourceInfo",
     "encode_for_server",
     "encode_request",
     "key_of",
-    "resource_of",
+    "make_object",
+    "scan_head",
+    "scan_whole",
+    "scan_without_managed_fields",
 ]
 
 
-@attrs.frozen
-class GroupVersionKind:
-    """The name of a kind, such as ``apps/v1 Deployment``."""
-
-    group: str
-    """API group; empty for the core group."""
-    version: str
-    """Version, such as ``v1``."""
-    kind: str
-    """Kind, such as ``Deployment``."""
-
-    @property
-    def api_version(self) -> str:
-        """``group/version``, or only the version for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-
-@attrs.frozen(kw_only=True)
-class ResourceInfo:
-    """The resource of a kind: its name and properties on the server.
-
-    URL paths are made of the names, so they must be such as an API server accepts.
-
-    Raises:
-        ValueError: A name is not valid.
-        TypeError: A name is not a string.
-    """
-
-    group: str
-    """API group, a DNS subdomain such as ``apps`` or ``example.com``; empty for the core group."""
-    version: str
-    """Version, a DNS label such as ``v1``."""
-    kind: str
-    """Kind, such as ``Pod``."""
-    plural: str
-    """The resource's name in URLs, a DNS label such as ``pods``."""
-    namespaced: bool
-    """Whether each object belongs to a namespace."""
-    short_names: tuple[str, ...] = ()
-    """The names that kubectl accepts instead of the plural."""
-    subresources: tuple[str, ...] = ()
-    """Subresources, such as ``status`` and ``scale``."""
-    categories: tuple[str, ...] = ()
-    """Groups of resources such as ``all``."""
-    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-    """The verbs that the server supports for it."""
-    singular: str = attrs.field(default=attrs.Factory(lambda it: str(it.kind).lower(), takes_self=True))
-    """The name for one object, such as ``pod``."""
-
-    def __attrs_post_init__(self) -> None:
-        check_resource(self.group, self.version, self.kind, self.plural, self.subresources)
-
-    @property
-    def api_version(self) -> str:
-        """``group/version``, or only the version for the core group."""
-        return self.gvk.api_version
-
-    @property
-    def gvk(self) -> GroupVersionKind:
-        """Group, version and kind."""
-        return GroupVersionKind(self.group, self.version, self.kind)
-
-    def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of the collection, of one object, or of its subresource; names are not quoted."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = [root]
-        if namespace is not None and self.namespaced:
-            parts += ["namespaces", namespace]
-        parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join(parts)
-
-    def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+H = TypeVar("H", bound="Headed")
 
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
@@ -167,6 +96,164 @@ if attrs.evolve(OwnerReference(), name="")._origin.names != {"name"}:  # see _la
     raise ImportError("trioformer does not support this attrs: attrs.evolve() does not pass its changes first")
 
 
+# --- heads: the fields that the library itself reads of every object ---
+
+
+@final
+class MetadataHead(msgspec.Struct, gc=False):
+    """The metadata fields that caches and queues read."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""  # noqa: N815  # with the API's name msgspec needs no rename
+
+
+@final
+class Head(msgspec.Struct, gc=False):
+    """The result of the scan of an object; the slice of ``spec`` costs nothing extra.
+
+    ``gc=False``: a head refers to no container, and hundreds of thousands of heads would slow each garbage collection.
+    """
+
+    metadata: MetadataHead
+    spec: msgspec.Raw = ABSENT
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or ``name`` for an object without namespace."""
+        metadata = self.metadata
+        return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+
+
+_decode_head = msgspec.json.Decoder(Head).decode
+
+
+class _NullableMetadataHead(msgspec.Struct, gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815  # as in MetadataHead
+
+
+class _NullableHead(msgspec.Struct, gc=False):
+    metadata: _NullableMetadataHead
+    spec: msgspec.Raw = ABSENT
+
+
+_decode_nullable_head = msgspec.json.Decoder(_NullableHead).decode
+
+
+def scan_head(data: bytes) -> Head:
+    """Scan an object's bytes for its head; a null reads as empty, as in Go.
+
+    Raises:
+        DecodeError: The bytes are not a JSON object with ``metadata``.
+    """
+    try:
+        return _decode_head(data)
+    except INVALID_JSON:
+        pass  # not below, where it would be the context of the next error
+    try:
+        found = _decode_nullable_head(data)
+    except INVALID_JSON as error:
+        raise decode_error(error, "an object's metadata") from error
+    metadata = found.metadata
+    texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
+    return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
+
+
+def scan_whole(data: bytes) -> tuple[bytes, Head]:
+    """Scan an object's bytes, and return them unchanged with their head.
+
+    Raises:
+        DecodeError: The bytes are not a JSON object with ``metadata``.
+    """
+    return data, scan_head(data)
+
+
+class _ManagedMetadataHead(msgspec.Struct, gc=False):
+    managedFields: msgspec.Raw = ABSENT  # noqa: N815  # as in MetadataHead
+
+
+class _ManagedHead(msgspec.Struct, gc=False):
+    metadata: _ManagedMetadataHead
+
+
+_find_managed_fields = msgspec.json.Decoder(_ManagedHead).decode
+_MANAGED_FIELDS = b'"managedFields":'
+
+
+def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
+    """Remove ``metadata.managedFields`` from an object's bytes, which often halves them, and scan the rest.
+
+    The bytes before and after it are copied once, and nothing is decoded.
+
+    Raises:
+        DecodeError: The bytes are not a JSON object with ``metadata``.
+    """
+    try:
+        found = _find_managed_fields(data).metadata.managedFields
+    except INVALID_JSON as error:
+        raise decode_error(error, "an object's metadata") from error
+    value = memoryview(found)
+    if not value:
+        return scan_whole(data)
+    begin = data.find(_MANAGED_FIELDS)
+    end = begin + len(_MANAGED_FIELDS) + len(value)
+    # The key cannot be inside a string, which escapes quotes; but it may be in a nested object, or have white space.
+    if begin > 0 and data[end - len(value) : end] == value:
+        if data[begin - 1] == _COMMA:
+            begin -= 1
+        elif data[end] == _COMMA:
+            end += 1
+        rest = data[:begin] + data[end:]
+        if _has_no_managed_fields(rest):
+            return scan_whole(rest)
+    return scan_whole(_without_managed_fields(data))
+
+
+def _has_no_managed_fields(rest: bytes) -> bool:
+    try:
+        return not memoryview(_find_managed_fields(rest).metadata.managedFields)
+    except INVALID_JSON:  # white space before the key: the comma before it is left
+        return False
+
+
+_COMMA = ord(",")
+
+
+def _without_managed_fields(data: bytes) -> bytes:
+    """Remove them from an object in any JSON form, by its members."""
+    try:
+        members = map_items(data)
+        metadata = map_items(members["metadata"])
+    except ValueError as error:
+        raise decode_error(error, "an object's metadata") from error
+    del metadata["managedFields"]
+    members["metadata"] = Raw(_join(metadata))
+    return _join(members)
+
+
+def _join(members: dict[str, Raw]) -> bytes:
+    return b"{" + b",".join([dumps(key) + b":" + bytes(raw) for key, raw in members.items()]) + b"}"
+
+
+def make_head(name: str, namespace: str, uid: str, resource_version: str) -> Head:
+    """Make the head of an object that was not decoded from JSON."""
+    return Head(MetadataHead(name, namespace, uid, resource_version))
+
+
+class Headed(Model):
+    """Adds the slot for the head: the metadata fields that the library reads of every object."""
+
+    __slots__ = ("_head",)
+    _head: Head
+
+
+set_head: Callable[[Headed, Head], None] = Headed.__dict__["_head"].__set__
+
+
 def _own_api_version(it: object) -> str:
     return resource_of(it if isinstance(it, type) else type(it)).api_version
 
@@ -198,7 +285,7 @@ class KubernetesObject(Headed):
                 return _fill_head(self)
             # The scan for the head has found the spec.  Only the first field of the level is decoded from that slice:
             # a later read decodes all the others, and must not decode this one again.
-            if name == "spec" and self._once is None and self._head.spec != _NO_SPEC:
+            if name == "spec" and self._once is None and self._head.spec != ABSENT:
                 plan = _lazy._plan_of(type(self))
                 if name in plan.fields:
                     try:
@@ -291,7 +378,6 @@ def _make_type_meta(cls: type[object]) -> bytes:
 _type_meta_of = cast("Callable[[type[object]], bytes]", functools.cache(_make_type_meta))
 
 
-_NO_SPEC = Raw(b"")
 _MAX_REPR = 800
 """Characters of a repr; kind, namespace and name have 63, 63 and 253 at most."""
 
@@ -314,28 +400,30 @@ def _scanned(origin: object) -> Head | None:
         return None
 
 
+def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
+    """Make an object from its JSON, without decoding its fields.
+
+    Args:
+        cls: The kind.
+        raw: The object's JSON; a copy, because the object keeps these bytes alive.
+        head: The head of these bytes, if the caller has scanned them.
+
+    Raises:
+        DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
+    """
+    made: H = object.__new__(cls)  # as make() of _lazy.py, without a call: this runs once for each object that arrives
+    set_origin(made, raw)
+    set_once(made, None)
+    set_head(made, head if head is not None else scan_head(raw))
+    return made
+
+
 def key_of(obj: KubernetesObject) -> str:
     """Return the object's key in caches and queues: ``namespace/name``, or ``name`` if it has no namespace.
 
     Source: client-go ``MetaNamespaceKeyFunc``.
     """
     return obj._head.key
-
-
-def resource_of(cls: type[object]) -> ResourceInfo:
-    """Return the resource of a kind.
-
-    Raises:
-        TypeError: The class is not a kind: it has no ``__resource__``, or fields that attrs has not made.
-    """
-    if not isinstance(cls, type):
-        raise not_a_kind(cls)
-    if issubclass(cls, _lazy.Model):
-        _lazy.check_made(cls)
-    info = getattr(cls, "__resource__", None)
-    if not isinstance(info, ResourceInfo):
-        raise TypeError(f"{cls.__name__} is not a kind: it needs __resource__ = ResourceInfo(…)")
-    return info
 
 
 def encode_for_server(obj: KubernetesObject) -> bytes:
@@ -366,12 +454,12 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 def _with_type_meta(obj: KubernetesObject, data: bytes) -> bytes:
     try:
-        members = _serde.map_items(data)
-    except _serde.FAULTS as error:
-        raise _serde.decode_error(error, type(obj).__name__) from error
+        members = map_items(data)
+    except FAULTS as error:
+        raise decode_error(error, type(obj).__name__) from error
     if "kind" in members and "apiVersion" in members:
         return data
-    api_version = members.pop("apiVersion", None) or _serde.dumps(obj.api_version)
-    kind = members.pop("kind", None) or _serde.dumps(obj.kind)
+    api_version = members.pop("apiVersion", None) or dumps(obj.api_version)
+    kind = members.pop("kind", None) or dumps(obj.kind)
     head = b'{"apiVersion":' + bytes(api_version) + b',"kind":' + bytes(kind)
-    return b"".join((head, *(b"," + _serde.dumps(k) + b":" + bytes(v) for k, v in members.items()), b"}"))
+    return b"".join((head, *(b"," + dumps(k) + b":" + bytes(v) for k, v in members.items()), b"}"))

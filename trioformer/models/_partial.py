@@ -17,7 +17,8 @@ import attrs
 from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
-from ._meta import _MAX_REPR, KubernetesObject, ResourceInfo, key_of, resource_of
+from ._meta import _MAX_REPR, KubernetesObject, key_of
+from ._resources import ResourceInfo, resource_of
 
 __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 

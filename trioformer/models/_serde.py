@@ -1,6 +1,6 @@
 """JSON to Python and back: msgspec scans bytes, and decodes and encodes plain values.
 
-The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support, and ``_heads.py``
+The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support, and ``_meta.py``
 scans the heads of objects; only these modules import msgspec or cattrs.
 Nothing here knows a Kubernetes kind.
 """

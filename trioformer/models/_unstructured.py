@@ -16,7 +16,8 @@ import attrs
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._merge_patch import find_model
-from ._meta import KubernetesObject, ObjectMeta, ResourceInfo, resource_of
+from ._meta import KubernetesObject, ObjectMeta
+from ._resources import ResourceInfo, resource_of
 from ._serde import Raw
 
 __all__ = ["Unstructured", "unstructured_kind"]

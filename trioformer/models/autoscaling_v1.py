@@ -11,7 +11,8 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
+from ._meta import KubernetesObject, ObjectMeta
+from ._resources import ResourceInfo
 from ._values import Time
 
 __all__ = [

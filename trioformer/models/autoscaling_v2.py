@@ -8,8 +8,9 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
 from ._quantity import Quantity
+from ._resources import ResourceInfo
 from ._values import Time
 from .meta_v1 import LabelSelector
 

@@ -10,7 +10,8 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
+from ._meta import KubernetesObject, ObjectMeta
+from ._resources import ResourceInfo
 from ._values import Time
 from .core_v1 import ObjectReference, PodTemplateSpec
 from .meta_v1 import LabelSelector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ._meta import ResourceInfo
+from ._resources import ResourceInfo
 
 __all__ = ["BETA_RESOURCES", "KUBERNETES", "MODULES", "RESOURCES"]
 

@@ -9,7 +9,8 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
+from ._resources import ResourceInfo
 from ._values import EMPTY_MAP, Time
 
 __all__ = [

@@ -11,8 +11,9 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
+from ._meta import KubernetesObject, ObjectMeta
 from ._quantity import Quantity
+from ._resources import ResourceInfo
 from ._values import EMPTY_MAP, MicroTime, Time
 from .meta_v1 import Condition, LabelSelector
 

@@ -10,7 +10,8 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
+from ._resources import ResourceInfo
 from .core_v1 import TypedLocalObjectReference
 from .meta_v1 import Condition, LabelSelector
 

@@ -8,7 +8,8 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
+from ._resources import ResourceInfo
 from .meta_v1 import Condition
 
 __all__ = ["IPAddress", "IPAddressSpec", "ParentReference", "ServiceCIDR", "ServiceCIDRSpec", "ServiceCIDRStatus"]

@@ -11,8 +11,9 @@ import attrs
 
 from ._kinds import builtin
 from ._lazy import Model
-from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
+from ._meta import KubernetesObject, ObjectMeta
 from ._quantity import Quantity
+from ._resources import ResourceInfo
 from ._values import EMPTY_MAP, JSON, Time
 from .core_v1 import NodeSelector
 from .meta_v1 import Condition

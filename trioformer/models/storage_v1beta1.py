@@ -8,7 +8,8 @@ from typing import ClassVar
 import attrs
 
 from ._kinds import builtin
-from ._meta import KubernetesObject, ResourceInfo
+from ._meta import KubernetesObject
+from ._resources import ResourceInfo
 from ._values import EMPTY_MAP
 
 __all__ = ["VolumeAttributesClass"]

@@ -159,7 +159,8 @@ class _Module:
         members: dict[str, set[str]] = defaultdict(set)
         if "__resource__" in used:
             members["_kinds"].add("builtin")
-            members["_meta"] |= {"KubernetesObject", "ResourceInfo"}
+            members["_meta"].add("KubernetesObject")
+            members["_resources"].add("ResourceInfo")
         if "(Model)" in body:
             members["_lazy"].add("Model")
         if "Quantity" in used:
@@ -225,7 +226,7 @@ def _registry(schema: Schema) -> str:
             "",
             "from collections.abc import Mapping",
             "",
-            "from ._meta import ResourceInfo",
+            "from ._resources import ResourceInfo",
             "",
             '__all__ = ["BETA_RESOURCES", "KUBERNETES", "MODULES", "RESOURCES"]',
             "",

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias, final
 import attrs
 
 from ...errors import SelectorError
-from .._meta import KubernetesObject, ResourceInfo
+from .._meta import KubernetesObject
+from .._resources import ResourceInfo
 from ._errors import check_mapping, shown, syntax_error
 from ._selectable_fields import SelectableFields
 

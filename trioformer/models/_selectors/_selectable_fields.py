@@ -16,7 +16,8 @@ import attrs
 
 from ...errors import SelectorError
 from .._kinds import builtin_resources
-from .._meta import KubernetesObject, ResourceInfo, resource_of
+from .._meta import KubernetesObject
+from .._resources import ResourceInfo, resource_of
 
 
 class _Field(NamedTuple):
