@@ -7,23 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .engine import Fuzzer
-from .kubeconfigs import Kubeconfigs
 from .lists import Lists
-from .requests import Requests
-from .selectors import Selectors
 from .statuses import Statuses
 from .watches import Watches
 
-FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {
-    each.name: each for each in (Lists, Watches, Statuses, Kubeconfigs, Selectors, Requests)
-}
+FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {each.name: each for each in (Lists, Watches, Statuses)}
 INPUTS: Mapping[str, int] = {
-    "lists": 20_000,
-    "watches": 20_000,
-    "statuses": 18_000,
-    "kubeconfigs": 12_000,
-    "selectors": 14_000,
-    "requests": 16_000,
+    "lists": 35_000,
+    "watches": 35_000,
+    "statuses": 30_000,
 }
 """How many inputs of each a long run has."""
 LONG_SEED = 1

@@ -39,8 +39,6 @@ class Fuzzer(ABC, Generic[I]):
     """Makes inputs, and checks what the library does with them."""
 
     name: str
-    is_virtual = True
-    """Whether time is virtual; not for real sockets."""
 
     @asynccontextmanager
     async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
@@ -102,7 +100,7 @@ def generated(fuzzer: Fuzzer[I], count: int, *, seed: int = 0, start: int = 0) -
 def run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]]) -> Report:
     """Check inputs, and report."""
     report, oracle = Report(fuzzer.name), Oracle()
-    clock = trio.testing.MockClock(autojump_threshold=0) if fuzzer.is_virtual else None
+    clock = trio.testing.MockClock(autojump_threshold=0)
     began = time.perf_counter()
     with _logging_to(oracle):
         trio.run(_run, fuzzer, inputs, report, oracle, clock=clock)
@@ -132,7 +130,7 @@ async def _run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]], report: Repor
 
 
 async def _check(fuzzer: Fuzzer[I], given: I, oracle: Oracle) -> None:
-    with trio.move_on_after(PATIENCE if fuzzer.is_virtual else math.inf) as scope, _watchdog(scope):
+    with trio.move_on_after(PATIENCE) as scope, _watchdog(scope):
         try:
             await fuzzer.check(given, oracle)
         except Finding:

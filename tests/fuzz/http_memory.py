@@ -63,12 +63,10 @@ class MemoryServer(httpx.AsyncBaseTransport):
 
     respond: Callable[[httpx.Request], Reply | None] = lambda request: None
     is_silent_at_end: Callable[[httpx.Request], bool] = lambda request: False
-    content: bytes = b""
-    """The body of the last request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await trio.lowlevel.checkpoint()
-        self.content = await request.aread()
+        await request.aread()
         reply = self.respond(request) or Reply(404)
         body = _Body(reply.pieces, ends=not self.is_silent_at_end(request))
         return httpx.Response(reply.code, headers=list(reply.headers), stream=body)

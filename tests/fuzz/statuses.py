@@ -19,7 +19,6 @@ from trioformer.models import KubernetesObject, encode, from_dict
 from .engine import Fuzzer
 from .http_memory import Headers, MemoryServer, Reply, cut
 from .json_text import NotJSONError, depth, mutate, mutate_text, read, write
-from .loops import lead, new_lease, record
 from .objects import CONFIGS, KINDS, NAMESPACE, new_object, new_status
 from .oracle import Oracle
 from .secrets import CONTENT
@@ -88,8 +87,6 @@ OPERATIONS = (
     "resources",
     "scale",
     "delete",
-    "lead",
-    "record",
 )
 
 
@@ -126,20 +123,12 @@ class Statuses(Fuzzer[Exchange]):
             kind = "Pod"
         reason = rng.choice(list(REASONS))
         code = REASONS[reason] if rng.random() < 0.6 else rng.choice(CODES)
-        if operation == "lead" and rng.random() < 0.6:
-            return Exchange(operation, kind, Reply(200, pieces=(new_lease(rng),)))
         body = _body(rng, code, reason, operation, kind)
         return Exchange(operation, kind, Reply(code, *_headers_and_pieces(rng, body)))
 
     async def check(self, given: Exchange, oracle: Oracle) -> None:
         self._server.respond = lambda request: given.reply
         client = self._clients[len(given.reply.body) % 2]
-        if given.operation == "lead":
-            await lead(client, oracle)
-            return
-        if given.operation == "record":
-            await record(client, self._server, given.reply, oracle)
-            return
         result = await oracle.call(lambda: _send(client, given))
         oracle.raise_problem()
         is_encoded = given.reply.header(b"content-encoding") not in (None, b"identity")

@@ -1,4 +1,4 @@
-"""Random inputs of servers, tenants, files and clients: nothing foreign, nothing that hangs, nothing wrong, no secret.
+"""Random inputs of servers and tenants: nothing foreign, nothing that hangs, nothing wrong, no secret.
 
 An ordinary run has a few hundred inputs of each fuzzer, the same ones in every run, and those of ``corpus/``, which have
 found something once.  ``--long`` has 100,000.
@@ -17,7 +17,7 @@ from .oracle import Finding, Oracle
 from .secrets import CONTENT, PASSWORD, TOKEN
 
 NAMES = list(FUZZERS)
-SHARE = 50
+SHARE = 100
 """An ordinary run has one of so many inputs of a long one."""
 
 

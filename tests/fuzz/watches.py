@@ -31,7 +31,6 @@ from .items import (
     new_item,
 )
 from .json_text import NotJSONError, Raw, Twice, mutate, mutate_text, read, write
-from .loops import check_metrics
 from .objects import CONFIGS, KINDS, NAMESPACE, new_status
 from .oracle import Oracle
 
@@ -192,6 +191,13 @@ class Watches(Fuzzer[Watching]):
             oracle.text(repr(each), "repr of a Quarantined")
             error = oracle.call_sync(lambda key=key: lister[key])
             oracle.expect(isinstance(error, QuarantinedError), "a quarantined object is returned", key)
+
+
+def check_metrics(metrics: Metrics, oracle: Oracle) -> None:
+    """Check that no secret is in the text of metrics."""
+    text = metrics.render()[0].decode()
+    oracle.secrets(text, "the metrics")
+    oracle.expect(all(len(line) < 2_000 for line in text.splitlines()), "a line of the metrics is not bounded")
 
 
 def _frame(rng: random.Random, kind: str, number: int, chance: float) -> Frame:
