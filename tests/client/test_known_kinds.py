@@ -35,9 +35,8 @@ def discoveries(api_server: APIServer) -> int:
 # --- api(), which sends no request ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
+async def test_api_knows_the_names_of_built_in_kinds(api_server: APIServer, client: Client) -> None:
+    for name, kind in [
         ("deploy", Deployment),
         ("deployments", Deployment),
         ("Deployment", Deployment),
@@ -47,14 +46,10 @@ def discoveries(api_server: APIServer) -> int:
         ("nodes.v1.", Node),
         ("hpa", HorizontalPodAutoscaler),
         ("servicecidrs.v1beta1.networking.k8s.io", ServiceCIDR),
-    ],
-)
-async def test_api_knows_the_names_of_built_in_kinds(
-    api_server: APIServer, client: Client, name: str, kind: type[KubernetesObject]
-) -> None:
-    api_server.requests.clear()
-    assert client.api(name).kind is kind
-    assert not api_server.requests
+    ]:
+        api_server.requests.clear()
+        assert client.api(name).kind is kind
+        assert not api_server.requests
 
 
 async def test_the_api_of_a_name_has_a_namespace_and_typed_objects(api_server: APIServer, client: Client) -> None:

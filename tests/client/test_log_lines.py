@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +15,8 @@ SECOND = 1_000_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_the_time_is_split_off_a_line() -> None:
+    for line, expected in [
         (b"1970-01-01T00:00:01.000000002Z text", (1_000_000_002, "1970-01-01T00:00:01.000000002Z", b"text")),
         (b"1970-01-01T01:00:01.5+01:00  two", (1_500_000_000, "1970-01-01T01:00:01.5+01:00", b" two")),
         (b"1970-01-01T00:00:01Z ", (1_000_000_000, "1970-01-01T00:00:01Z", b"")),
@@ -27,10 +25,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
         (b"1970-13-01T00:00:01Z text", (-1, "", b"1970-13-01T00:00:01Z text")),
         (b"no time", (-1, "", b"no time")),
         (b"", (-1, "", b"")),
-    ],
-)
-def test_the_time_is_split_off_a_line(line: bytes, expected: tuple[int, str, bytes]) -> None:
-    assert split_stamp(line) == expected
+    ]:
+        assert split_stamp(line) == expected
 
 
 def test_a_line_has_a_text_and_a_time() -> None:
@@ -100,15 +96,15 @@ def test_lines_that_are_not_remembered_any_more_are_known_by_their_time() -> Non
     assert received.since == "1970-01-01T00:01:40Z"
 
 
-@pytest.mark.parametrize("contents", [1, 7])
-def test_lines_of_one_time_and_content_are_counted(contents: int) -> None:
-    log = [(100 * SECOND, b"%d" % (number % contents)) for number in range(3 * REMEMBERED)]
-    received = ReceivedLines()
-    assert all(received.is_new(instant, (data, 0)) for instant, data in log)
-    for _ in range(2):
-        received.begin_repetition()
-        assert not any(received.is_new(instant, (data, 0)) for instant, data in log)
-    assert received.is_new(*(100 * SECOND, (b"0", 0)))
+def test_lines_of_one_time_and_content_are_counted() -> None:
+    for contents in [1, 7]:
+        log = [(100 * SECOND, b"%d" % (number % contents)) for number in range(3 * REMEMBERED)]
+        received = ReceivedLines()
+        assert all(received.is_new(instant, (data, 0)) for instant, data in log)
+        for _ in range(2):
+            received.begin_repetition()
+            assert not any(received.is_new(instant, (data, 0)) for instant, data in log)
+        assert received.is_new(*(100 * SECOND, (b"0", 0)))
 
 
 def test_the_log_is_sent_again_from_the_last_line_if_the_clock_was_set_back() -> None:

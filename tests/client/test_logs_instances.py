@@ -30,8 +30,8 @@ def pods(client: Client) -> Api[Pod]:
 # --- restarts ---
 
 
-@pytest.mark.parametrize("lasted", [8, 60])
-@pytest.mark.parametrize("gap", [0.01, 0.5, 0.79, 1.0, 1.5])
+@pytest.mark.parametrize("lasted", [8])
+@pytest.mark.parametrize("gap", [0.01, 0.79, 1.5])
 async def test_the_lines_of_a_container_that_restarts_after_the_response_are_its_own(
     web: ScriptedPod, pods: Api[Pod], nursery: trio.Nursery, autojump_clock: MockClock, gap: float, lasted: float
 ) -> None:
@@ -192,22 +192,6 @@ async def test_the_end_of_the_block_ends_a_read_in_another_task_whatever_it_does
         await check(seconds)
     for steps in range(40):
         await check(0, steps)
-
-
-async def test_reads_with_short_deadlines_go_on_after_a_broken_connection(
-    web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock
-) -> None:
-    found: list[str] = []
-    async with pods.follow_logs("web-0") as lines:
-        for number in range(40):
-            web.write_log(str(number))
-            with trio.move_on_after(0.3):
-                while True:
-                    found.append(str(await anext(lines)))
-        with trio.move_on_after(10):
-            while True:
-                found.append(str(await anext(lines)))
-    assert found == [str(number) for number in range(40)]
 
 
 # --- the clock of the node ---

@@ -329,12 +329,6 @@ async def test_the_local_port_may_be_the_same_as_in_the_pod(web: ScriptedPod, po
         assert (forward.port, forward.pod_port) == (free, free)
 
 
-async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:
-    with pytest.raises(KeyError):
-        async with pods.port_forward("web-0", 7):
-            raise KeyError
-
-
 async def test_the_end_of_the_block_ends_connections(web: ScriptedPod, pods: Api[Pod]) -> None:
     web.on_connect(7, echo)
     async with pods.port_forward("web-0", 7) as forward:

@@ -205,13 +205,6 @@ async def test_what_cannot_be_connected_to_is_an_error(web: ScriptedPod, client:
             pass
 
 
-async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:
-    web.on_connect(7, echo)
-    with pytest.raises(KeyError):
-        async with pods.connect_port("web-0", 7):
-            raise KeyError
-
-
 @both
 async def test_the_end_of_the_block_ends_the_connection_of_the_pod(
     is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
@@ -397,15 +390,6 @@ async def test_a_reset_without_a_reason_is_an_error() -> None:
     async with scripted() as (connection, peer, frames):
         await peer.send(0, frames.reset(3) + frames.reset(1))
         with pytest.raises(trio.BrokenResourceError, match="the node has reset the connection"):
-            await connection.receive_some()
-
-
-async def test_what_the_node_says_at_once_is_an_error_of_the_stream() -> None:
-    async with unaccepted() as (connection, peer, frames):
-        said = frames.data(1, b"refused") + frames.reset(3) + frames.reset(1)
-        await peer.send(0, frames.accept(1) + frames.accept(3) + said)
-        await connection.open()
-        with pytest.raises(trio.BrokenResourceError, match=r"^forward: refused$"):
             await connection.receive_some()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -61,27 +61,23 @@ async def test_a_request_has_method_path_query_and_body() -> None:
     assert (answer.code, answer.headers["x-one"], answer.json(), answer.text) == (201, "1", {"a": [1]}, '{"a": [1]}')
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "sent"),
-    [
+async def test_a_body_is_bytes_text_or_what_is_sent_as_json() -> None:
+    for body, content_type, sent in [
         (b"\x00\xff", "application/octet-stream", b"\x00\xff"),
         ("a: b", "application/yaml", b"a: b"),
         (ConfigMap(metadata=ObjectMeta(name="a")), None, CONFIG_MAP),
         ([{"op": "remove"}], None, b'[{"op":"remove"}]'),
-    ],
-)
-async def test_a_body_is_bytes_text_or_what_is_sent_as_json(body: Any, content_type: str | None, sent: bytes) -> None:
-    async with client_of(response(200, "{}")) as (client, http):
-        await client.request("PUT", "/x", body=body, content_type=content_type, accept="text/plain")
-    (request,) = http.requests
-    assert request.content == sent
-    assert request.headers["content-type"] == (content_type or "application/json")
-    assert request.headers["accept"] == "text/plain"
+    ]:
+        async with client_of(response(200, "{}")) as (client, http):
+            await client.request("PUT", "/x", body=body, content_type=content_type, accept="text/plain")
+        (request,) = http.requests
+        assert request.content == sent
+        assert request.headers["content-type"] == (content_type or "application/json")
+        assert request.headers["accept"] == "text/plain"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "error", "text"),
-    [
+async def test_a_mistake_is_not_sent() -> None:
+    for method, path, body, error, text in [
         ("get", "/version", None, ValueError, "a method must be upper-case letters, such as GET"),
         ("GET /x", "/version", None, ValueError, "a method must be upper-case letters"),
         ("GET", "version", None, ValueError, "a path must begin with a slash"),
@@ -100,21 +96,18 @@ async def test_a_body_is_bytes_text_or_what_is_sent_as_json(body: Any, content_t
         ("GET", 7, None, TypeError, "a path must be a string"),
         (7, "/version", None, TypeError, "a method must be a string"),
         ("POST", "/version", 7, TypeError, "a body must be bytes, text, a model, a mapping or a sequence"),
-    ],
-)
-async def test_a_mistake_is_not_sent(method: Any, path: Any, body: Any, error: type[Exception], text: str) -> None:
-    async with client_of() as (client, http):
-        with pytest.raises(error, match=text):
-            await client.request(method, path, body=body)
-        with pytest.raises(error, match=text):
-            async with client.stream(method, path, body=body):
-                raise AssertionError
-    assert http.requests == []
+    ]:
+        async with client_of() as (client, http):
+            with pytest.raises(error, match=text):
+                await client.request(method, path, body=body)
+            with pytest.raises(error, match=text):
+                async with client.stream(method, path, body=body):
+                    raise AssertionError
+        assert http.requests == []
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
+async def test_options_that_cannot_be_sent_are_a_mistake() -> None:
+    for options, error, text in [
         ({"params": "a=b"}, TypeError, "params must be a mapping of names to values, not"),
         ({"params": {7: "x"}}, TypeError, "the name of a parameter must be a string, not"),
         ({"params": {"a": 1.5}}, TypeError, "the parameter 'a' must be a string, an integer, a boolean"),
@@ -126,16 +119,14 @@ async def test_a_mistake_is_not_sent(method: Any, path: Any, body: Any, error: t
         ({"accept": 7}, TypeError, "accept must be a media type such as application/json, not"),
         ({"content_type": "a\r\nX: y"}, ValueError, "content_type must be a media type"),
         ({"content_type": " a", "body": b"x"}, ValueError, "content_type must be a media type"),
-    ],
-)
-async def test_options_that_cannot_be_sent_are_a_mistake(options: Any, error: type[Exception], text: str) -> None:
-    async with client_of() as (client, http):
-        with pytest.raises(error, match=text):
-            await client.request("POST", "/x", **options)
-        with pytest.raises(error, match=text):
-            async with client.stream("POST", "/x", **options):
-                raise AssertionError
-    assert http.requests == []
+    ]:
+        async with client_of() as (client, http):
+            with pytest.raises(error, match=text):
+                await client.request("POST", "/x", **options)
+            with pytest.raises(error, match=text):
+                async with client.stream("POST", "/x", **options):
+                    raise AssertionError
+        assert http.requests == []
 
 
 async def test_dots_inside_a_segment_are_sent() -> None:
@@ -213,17 +204,15 @@ async def test_lines_are_cut_wherever_chunks_end() -> None:
             assert [line async for line in body.lines()] == []
 
 
-@pytest.mark.parametrize(
-    "steps", [[b"x" * 11], [b"ok\n" + b"x" * 6, b"x" * 5], [b"x" * 11 + b"\n"], [b"ok\nok\n" + b"x" * 11 + b"\n"]]
-)
-async def test_a_line_that_is_too_long_is_an_error(steps: list[bytes]) -> None:
-    async with (
-        client_of(streamed(*steps), limits=Limits(object_bytes=10)) as (client, _),
-        client.stream("GET", "/log", endless=True) as body,
-    ):
-        with pytest.raises(LimitExceededError, match=r"^GET /log: a line is too long.*object_bytes"):
-            async for _ in body.lines():
-                pass
+async def test_a_line_that_is_too_long_is_an_error() -> None:
+    for steps in [[b"x" * 11], [b"ok\n" + b"x" * 6, b"x" * 5], [b"x" * 11 + b"\n"], [b"ok\nok\n" + b"x" * 11 + b"\n"]]:
+        async with (
+            client_of(streamed(*steps), limits=Limits(object_bytes=10)) as (client, _),
+            client.stream("GET", "/log", endless=True) as body,
+        ):
+            with pytest.raises(LimitExceededError, match=r"^GET /log: a line is too long.*object_bytes"):
+                async for _ in body.lines():
+                    pass
 
 
 async def test_the_end_of_the_block_closes_the_stream() -> None:
@@ -284,32 +273,29 @@ async def test_a_server_that_lists_no_checks_has_a_health() -> None:
         assert await client.health("livez") == Health(endpoint="livez", is_ok=False)
 
 
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
+async def test_what_no_health_endpoint_sends_is_an_error() -> None:
+    for reply, error in [
         (lambda: response(503, "<html><title>maintenance</title>"), ServiceUnavailableError),
         (lambda: response(500, "internal server error"), InternalServerError),
         (lambda: response(404, "404 page not found"), NotFoundError),
         (lambda: response(401, "Unauthorized"), UnauthorizedError),
         (lambda: response(200, "<html><title>welcome</title>"), UnexpectedResponseError),
         (lambda: response(200, NOT_FOUND), NotFoundError),
-    ],
-)
-async def test_what_no_health_endpoint_sends_is_an_error(
-    reply: Callable[[], httpx.Response], error: type[Exception]
-) -> None:
-    async with client_of(reply()) as (client, _):
-        with pytest.raises(error):
-            await client.health("readyz")
+    ]:
+        async with client_of(reply()) as (client, _):
+            with pytest.raises(error):
+                await client.health("readyz")
 
 
-@pytest.mark.parametrize("endpoint", ["", "/readyz", "ready", "readyz/", "metrics"])
-async def test_what_is_no_health_endpoint_is_a_mistake(endpoint: str) -> None:
-    async with client_of() as (client, _):
-        with pytest.raises(ValueError, match="must be one of healthz, livez, readyz, or a check such as readyz/etcd"):
-            await client.health(endpoint)
-        with pytest.raises(TypeError, match=r"write exclude=\['etcd'\]"):
-            await client.health(exclude="etcd")
+async def test_what_is_no_health_endpoint_is_a_mistake() -> None:
+    for endpoint in ["", "/readyz", "ready", "readyz/", "metrics"]:
+        async with client_of() as (client, _):
+            with pytest.raises(
+                ValueError, match="must be one of healthz, livez, readyz, or a check such as readyz/etcd"
+            ):
+                await client.health(endpoint)
+            with pytest.raises(TypeError, match=r"write exclude=\['etcd'\]"):
+                await client.health(exclude="etcd")
 
 
 async def test_the_embedded_server_reports_its_health(api_server: APIServer, client: Client) -> None:

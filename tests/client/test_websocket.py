@@ -14,11 +14,7 @@ from wsproto.events import BytesMessage, CloseConnection
 from trioformer._channels import V4, V5, accept_token
 from trioformer.client import Api, open_client, run_in_pod
 from trioformer.errors import (
-    BadRequestError,
-    ConnectionFailedError,
-    ForbiddenError,
     TrioformerError,
-    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
@@ -75,34 +71,6 @@ def messages(*contents: bytes) -> bytes:
     return b"".join([*sent, frames.send(CloseConnection(code=1000))])
 
 
-FORBIDDEN = b'{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}'
-NO_UPGRADE = (
-    b'{"kind":"Status","status":"Failure","message":"Upgrade request required","reason":"BadRequest","code":400}'
-)
-
-
-@pytest.mark.parametrize(
-    ("response", "kind", "text"),
-    [
-        (refusal("403 Forbidden", FORBIDDEN), ForbiddenError, "exec in pods/web-0 in namespace default: no"),
-        (refusal("400 Bad Request", NO_UPGRADE), UnexpectedResponseError, r"WebSockets are refused.*\(HTTP 400\)"),
-        (refusal("200 OK", b"<html>", "text/html"), UnexpectedResponseError, r"WebSockets are refused.*\(HTTP 200\)"),
-        (refusal("400 Bad Request", b"no", "text/plain"), BadRequestError, "no"),
-        (switch(accept="x"), UnexpectedResponseError, "not that of a WebSocket"),
-        (switch(upgrade="SPDY/3.1"), UnexpectedResponseError, "not that of a WebSocket"),
-        (switch(""), UnexpectedResponseError, "speaks no known protocol, and not v4.channel"),
-        (switch("channel.k8s.io"), UnexpectedResponseError, "speaks only channel.k8s.io, and not v4"),
-        (b"", ConnectionFailedError, "exec in pods/web-0 in namespace default"),
-    ],
-)
-async def test_a_server_without_websockets_is_an_error(response: bytes, kind: type[TrioformerError], text: str) -> None:
-    async with responding(response) as (pods, heads):
-        with pytest.raises(kind, match=text) as raised:
-            await run_in_pod(pods, "web-0", ["true"])
-        assert "\n" not in str(raised.value)
-        assert len(heads) == 1
-
-
 async def test_the_request_names_the_command_and_the_protocols() -> None:
     async with responding(switch(), messages(b"\x01hello", b"\x03" + SUCCESS)) as (pods, heads):
         done = await run_in_pod(pods, "web-0", ["echo", "a b", "&=%ü", "\udcff"], container="main")
@@ -136,27 +104,6 @@ async def test_version_4_does_all_but_ending_the_input() -> None:
             await process.stdin.send_all(b"x")
             await process.stdin.aclose()
             assert await process.wait() == 0
-
-
-@pytest.mark.parametrize(
-    ("frames", "problem"),
-    [
-        (messages(b"\x01hello"), "the connection has ended"),
-        (messages(b"\x01hello", b"\x07x"), "data on channel 7, which was not requested"),
-        (messages(b"\x01hello", b"\x00x"), "data on channel 0, which was not requested"),
-        (messages(b"\x03not json"), "instead of a Status there is 'not json'"),
-        (messages(b"\x03[]"), "the node has not sent a valid Status"),
-        (messages(b"\x03" + bytes(100_000)), "the Status of the process is too long"),
-        (messages(*[b"\x03{", b"\x01x"] * 100), "the Status of the process is too long"),
-        (messages(b"\x01" + bytes(100))[:50], "the connection has ended inside of a message"),
-        (b"\x82", "the connection has ended"),
-        (b"\xff\xff", "the WebSocket has failed"),
-    ],
-)
-async def test_what_no_node_sends_is_an_error(frames: bytes, problem: str) -> None:
-    async with responding(switch(), frames) as (pods, _):
-        with pytest.raises(ConnectionFailedError, match=problem):
-            await run_in_pod(pods, "web-0", ["true"])
 
 
 async def test_a_status_in_pieces_is_put_together_and_the_output_after_it_is_kept() -> None:

@@ -29,24 +29,22 @@ async def error_of(config: ClusterConfig, reply: httpx.Response, call: str = "ge
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
+async def test_a_rejected_credential_is_named_without_its_secret() -> None:
+    certificate = {"client_certificate_file": "/pki/c.crt", "client_key_file": "/pki/c.key"}
+    for given, text in (
         ({}, "none, so the user is anonymous"),
         ({"token": SECRET}, "token"),
         ({"username": "jane", "password": SECRET}, "user name 'jane' and password"),
-        ({"client_certificate_file": "/pki/c.crt", "client_key_file": "/pki/c.key"}, "client certificate /pki/c.crt"),
-        ({"client_certificate_data": b"x", "client_key_data": b"x"}, "client certificate"),
+        (certificate, "client certificate /pki/c.crt"),
         ({"client_certificate_data": b"x", "client_key_data": b"x", "token": SECRET}, "token and client certificate"),
         # A plugin is not used beside a token, so the error must not send its reader there.
         ({"token": SECRET, "exec": ExecConfig(api_version=V1, command="aws")}, "token"),
-    ],
-)
-@pytest.mark.parametrize("code", [401, 403])
-async def test_a_rejected_credential_is_named_without_its_secret(code: int, given: dict[str, Any], text: str) -> None:
-    error = await error_of(ClusterConfig(server=SERVER, **given), response(code, "no"))
-    assert error.__notes__ == [f"server: {SERVER}; credential: {text}"]
-    assert SECRET not in str(error)
+    ):
+        for code in (401, 403):
+            options: dict[str, Any] = dict(given)
+            error = await error_of(ClusterConfig(server=SERVER, **options), response(code, "no"))
+            assert error.__notes__ == [f"server: {SERVER}; credential: {text}"]
+            assert SECRET not in str(error)
 
 
 async def test_the_token_file_that_was_used_is_named(tmp_path: Path) -> None:
@@ -56,18 +54,11 @@ async def test_the_token_file_that_was_used_is_named(tmp_path: Path) -> None:
     assert error.__notes__ == [f"server: {SERVER}; credential: token file {file}"]
 
 
-@pytest.mark.parametrize("call", CALLS)
-async def test_the_error_of_every_call_names_server_context_and_file(call: str, tmp_path: Path) -> None:
-    file = tmp_path / "config"
-    file.write_text(json.dumps(kubeconfig()))
-    file.chmod(0o600)
-    config = load_config(kubeconfig=file, environ={})
-    error = await error_of(config, response(503, "<html><title>down</title></html>"), call)
-    assert error.__notes__ == [f"server: {config.server} (context {config.context} of {file})"]
-
-
-async def test_the_error_event_of_a_watch_names_the_server() -> None:
-    status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
-    reply = response(200, json.dumps({"type": "ERROR", "object": status}) + "\n")
-    error = await error_of(ClusterConfig(server=SERVER), reply, "watch")
-    assert error.__notes__ == [f"server: {SERVER}"]
+async def test_the_error_of_every_call_names_server_context_and_file(tmp_path: Path) -> None:
+    for call in ("get", "list", "watch", "create"):
+        file = tmp_path / "config"
+        file.write_text(json.dumps(kubeconfig()))
+        file.chmod(0o600)
+        config = load_config(kubeconfig=file, environ={})
+        error = await error_of(config, response(503, "<html><title>down</title></html>"), call)
+        assert error.__notes__ == [f"server: {config.server} (context {config.context} of {file})"]
