@@ -390,25 +390,6 @@ async def test_lines_are_for_one_task_and_for_their_block(
         await anext(lines)
 
 
-async def test_cancellation_at_any_step_leaves_nothing(web: ScriptedPod, pods: Api[Pod], api_server: APIServer) -> None:
-    web.write_log("one", "two")
-    for steps in range(60):
-        with trio.CancelScope() as scope:
-            async with trio.open_nursery() as inner:
-
-                async def cancel_after(steps: int = steps, scope: trio.CancelScope = scope) -> None:
-                    for _ in range(steps):
-                        await trio.lowlevel.checkpoint()
-                    scope.cancel()
-
-                inner.start_soon(cancel_after)
-                async with pods.follow_logs("web-0") as lines:
-                    async for _ in lines:
-                        pass
-        await wait_all_tasks_blocked()
-        assert api_server.statistics().followed_logs == 0
-
-
 # --- a server with scripted bytes ---
 
 STAMP = b"2026-01-01T00:00:00.000000001Z "

@@ -15,7 +15,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.client.test_port_streams import POD, both, echo, either
+from tests.client.test_port_streams import POD, echo, either
 from trioformer.client import Api, Client, PortForwardStatistics
 from trioformer.client._port_forward import check_addresses
 from trioformer.errors import ListenError, NotFoundError, PortForwardError
@@ -57,12 +57,9 @@ def sockets() -> int:
     return found
 
 
-@both
-async def test_a_local_port_is_one_of_the_pod(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
-) -> None:
+async def test_a_local_port_is_one_of_the_pod(web: ScriptedPod, api_server: APIServer, pods: Api[Pod]) -> None:
     web.on_connect(7, echo)
-    async with either(is_socket, api_server, pods) as api, api.port_forward("web-0", 7) as forward:
+    async with either(True, api_server, pods) as api, api.port_forward("web-0", 7) as forward:
         assert forward.addresses == (("127.0.0.1", forward.port),)
         assert forward.url == f"http://127.0.0.1:{forward.port}"
         assert repr(forward) == f"<PortForward of {forward.url} to port 7 of web-0>"
@@ -76,9 +73,8 @@ async def test_a_local_port_is_one_of_the_pod(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc")
-@both
 async def test_200_connections_at_random_are_not_mixed_up_and_leave_nothing(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+    web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
 ) -> None:
     generator = random.Random(17)
     playing = done = 0
@@ -121,7 +117,7 @@ async def test_200_connections_at_random_are_not_mixed_up_and_leave_nothing(
             await connect(numbers.pop(), port)
 
     web.on_connect(7, play)
-    async with either(is_socket, api_server, pods) as api:
+    async with either(True, api_server, pods) as api:
         await api.get("web-0")
         await wait_all_tasks_blocked()
         before, tasks = sockets(), trio.lowlevel.current_statistics().tasks_living
@@ -337,62 +333,3 @@ async def test_the_end_of_the_block_ends_connections(web: ScriptedPod, pods: Api
         assert await stream.receive_some() == b"x"
     async with stream:
         assert await stream.receive_some() == b""
-
-
-class CancelAtStep(trio.abc.Instrument):
-    """Cancels a scope before the n-th step of any task."""
-
-    def __init__(self, scope: trio.CancelScope, steps: int) -> None:
-        self._scope = scope
-        self._left = steps
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self._scope.cancel()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc")
-@both
-async def test_a_cancellation_at_any_moment_leaves_nothing(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
-) -> None:
-    playing = 0
-
-    async def play(connection: ScriptedConnection) -> None:
-        nonlocal playing
-        playing += 1
-        try:
-            await echo(connection)
-        finally:
-            playing -= 1
-
-    web.on_connect(7, play)
-    errors: list[Exception] = []
-    async with either(is_socket, api_server, pods) as api:
-        await api.get("web-0")
-        await wait_all_tasks_blocked(0.01)
-        tasks, before = trio.lowlevel.current_statistics().tasks_living, sockets()
-        steps = 0
-        while True:
-            steps += 1
-            with trio.CancelScope() as scope:
-                instrument = CancelAtStep(scope, steps)
-                trio.lowlevel.add_instrument(instrument)
-                try:
-                    async with (
-                        api.port_forward("web-0", 7, on_error=errors.append) as forward,
-                        await open_local(forward.port) as stream,
-                    ):
-                        await stream.send_all(bytes(50_000))
-                        await stream.send_eof()
-                        assert len(b"".join([data async for data in stream])) == 50_003
-                finally:
-                    trio.lowlevel.remove_instrument(instrument)
-            while playing or trio.lowlevel.current_statistics().tasks_living > tasks:
-                await wait_all_tasks_blocked(0.001)
-            if not scope.cancelled_caught:
-                break
-        assert sockets() <= before
-    assert errors == []
-    assert steps > 30

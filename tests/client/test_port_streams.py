@@ -9,7 +9,6 @@ import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
-from tests.client.test_processes import CancelAt
 from trioformer._channels import ChannelSocket
 from trioformer._spdy import TUNNEL, SpdyFrames
 from trioformer.client import Api, Client, PodConnection, open_client
@@ -140,9 +139,8 @@ async def test_a_pod_that_does_not_read_blocks_who_sends(
     assert len(received) == 8 * MIB
 
 
-@both
 async def test_the_error_of_the_node_is_that_of_the_stream(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+    web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
 ) -> None:
     async def fail(connection: ScriptedConnection) -> None:
         await connection.send_all(b"half")
@@ -151,7 +149,7 @@ async def test_the_error_of_the_node_is_that_of_the_stream(
     web.on_connect(7, fail)
     uid = api_server.get(Pod, "web-0").uid
     where = "forward port {} of pods/web-0 in namespace default: error forwarding port {} to pod web-0, uid " + uid
-    async with either(is_socket, api_server, pods) as api:
+    async with either(True, api_server, pods) as api:
         async with api.connect_port("web-0", 7) as stream:
             assert await stream.receive_some() == b"half"
             with pytest.raises(trio.BrokenResourceError) as raised:
@@ -167,16 +165,13 @@ async def test_the_error_of_the_node_is_that_of_the_stream(
                 await stream.receive_some()
 
 
-@both
-async def test_a_connection_that_breaks_is_no_end(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
-) -> None:
+async def test_a_connection_that_breaks_is_no_end(web: ScriptedPod, api_server: APIServer, pods: Api[Pod]) -> None:
     async def break_off(connection: ScriptedConnection) -> None:
         await connection.send_all(b"half")
         await connection.disconnect()
 
     web.on_connect(7, break_off)
-    async with either(is_socket, api_server, pods) as api, api.connect_port("web-0", 7) as stream:
+    async with either(True, api_server, pods) as api, api.connect_port("web-0", 7) as stream:
         assert await stream.receive_some() == b"half"
         with pytest.raises(trio.BrokenResourceError, match="the connection to the node has ended") as raised:
             await stream.receive_some()
@@ -205,9 +200,8 @@ async def test_what_cannot_be_connected_to_is_an_error(web: ScriptedPod, client:
             pass
 
 
-@both
 async def test_the_end_of_the_block_ends_the_connection_of_the_pod(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+    web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
 ) -> None:
     ended = trio.Event()
 
@@ -218,45 +212,10 @@ async def test_the_end_of_the_block_ends_the_connection_of_the_pod(
             ended.set()
 
     web.on_connect(7, wait)
-    async with either(is_socket, api_server, pods) as api:
+    async with either(True, api_server, pods) as api:
         async with api.connect_port("web-0", 7):
             pass
         await ended.wait()
-
-
-async def test_a_cancellation_at_any_moment_leaves_nothing(
-    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
-) -> None:
-    playing = 0
-
-    async def play(connection: ScriptedConnection) -> None:
-        nonlocal playing
-        playing += 1
-        try:
-            await echo(connection)
-        finally:
-            playing -= 1
-
-    web.on_connect(7, play)
-    tasks = trio.lowlevel.current_statistics().tasks_living
-    ticks = 0
-    while True:
-        ticks += 1
-        with trio.CancelScope() as scope:
-            instrument = CancelAt(scope, ticks)
-            trio.lowlevel.add_instrument(instrument)
-            try:
-                async with pods.connect_port("web-0", 7) as stream:
-                    await stream.send_all(bytes(100_000))
-                    await stream.send_eof()
-                    assert len(b"".join([data async for data in stream])) == 100_003
-            finally:
-                trio.lowlevel.remove_instrument(instrument)
-        await wait_all_tasks_blocked()
-        assert (playing, trio.lowlevel.current_statistics().tasks_living) == (0, tasks)
-        if not scope.cancelled_caught:
-            break
-    assert ticks > 10
 
 
 # --- what no node sends ---

@@ -87,15 +87,14 @@ async def test_a_command_has_its_output_and_its_exit_code(
         assert (await process.wait(), process.exit_code) == (3, 3)
 
 
-@both
 async def test_a_process_reads_its_input_until_that_is_closed(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+    web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
 ) -> None:
     web.on_exec(cat)
     sent = bytes(range(256)) * 4096 * 4
     received = b""
     async with (
-        either(is_socket, api_server, pods) as api,
+        either(True, api_server, pods) as api,
         api.exec("web-0", ["cat"], stdin=True) as process,
     ):
         stdin = process.stdin
@@ -111,17 +110,14 @@ async def test_a_process_reads_its_input_until_that_is_closed(
     assert received == sent
 
 
-@both
-async def test_outputs_are_read_in_any_order(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
-) -> None:
+async def test_outputs_are_read_in_any_order(web: ScriptedPod, api_server: APIServer, pods: Api[Pod]) -> None:
     async def write(process: ScriptedProcess) -> None:
         for _ in range(3):
             await process.stderr.send_all(b"e" * 100_000)
             await process.stdout.send_all(b"o" * 100_000)
 
     web.on_exec(write)
-    async with either(is_socket, api_server, pods) as api:
+    async with either(True, api_server, pods) as api:
         async with api.exec("web-0", ["x"]) as process:
             assert await process.wait() == 0
             assert await receive_all(process.stdout) == b"o" * 300_000
@@ -239,15 +235,12 @@ async def test_a_function_plays_the_process_that_is_attached_to(web: ScriptedPod
 # --- errors ---
 
 
-@both
-async def test_what_cannot_be_executed_is_an_error(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
-) -> None:
+async def test_what_cannot_be_executed_is_an_error(web: ScriptedPod, api_server: APIServer, pods: Api[Pod]) -> None:
     api_server.create(pod("two", "a", "b"))
     api_server.create(pod("ended"))
     api_server.script_pod("ended").end()
     api_server.create(pod("unscheduled", node=""))
-    async with either(is_socket, api_server, pods) as api:
+    async with either(True, api_server, pods) as api:
         for name, container, kind, text in [
             ("none", None, NotFoundError, 'exec in pods/none in namespace default: pods "none" not found'),
             ("two", None, BadRequestError, r"a container name must be specified for pod two, choose one of: \[a b\]"),
@@ -280,15 +273,6 @@ async def test_the_container_is_that_of_the_annotation(api_server: APIServer, po
         assert await receive_all(process.stdout) == b"b"
     async with pods.exec("annotated", ["where"], container="a") as process:
         assert await receive_all(process.stdout) == b"a"
-
-
-async def test_an_error_of_the_block_is_raised_as_it_is(web: ScriptedPod, pods: Api[Pod]) -> None:
-    web.on_exec(cat)
-    error = BadRequestError("a container name must be specified", code=400)
-    with pytest.raises(BadRequestError) as raised:
-        async with pods.exec("web-0", ["cat"], stdin=True):
-            raise error
-    assert raised.value is error
 
 
 async def test_wrong_arguments_are_refused_before_a_request(
@@ -333,76 +317,21 @@ async def test_the_end_of_the_block_ends_the_process_of_the_server(web: Scripted
     await ended.wait()
 
 
-@both
 async def test_a_connection_that_ends_before_the_process_is_an_error(
-    is_socket: bool, web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
+    web: ScriptedPod, api_server: APIServer, pods: Api[Pod]
 ) -> None:
     async def break_off(process: ScriptedProcess) -> None:
         await process.stdout.send_all(b"half")
         await process.disconnect()
 
     web.on_exec(break_off)
-    async with either(is_socket, api_server, pods) as api, api.exec("web-0", ["x"]) as process:
+    async with either(True, api_server, pods) as api, api.exec("web-0", ["x"]) as process:
         assert await process.stdout.receive_some() == b"half"
         with pytest.raises(trio.BrokenResourceError) as raised:
             await process.stdout.receive_some()
         assert isinstance(raised.value.__cause__, ConnectionFailedError)
         with pytest.raises(ConnectionFailedError, match="ended before the process did, so its exit code is not known"):
             await process.wait()
-
-
-async def test_a_cancellation_at_any_moment_leaves_nothing(
-    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
-) -> None:
-    playing = 0
-
-    async def play(process: ScriptedProcess) -> int:
-        nonlocal playing
-        playing += 1
-        try:
-            async for data in process.stdin:
-                await process.stdout.send_all(data)
-                await process.stderr.send_all(data)
-            return 3
-        finally:
-            playing -= 1
-
-    web.on_exec(play)
-    tasks = trio.lowlevel.current_statistics().tasks_living
-    ticks = 0
-    while True:
-        ticks += 1
-        with trio.CancelScope() as scope:
-            instrument = CancelAt(scope, ticks)
-            trio.lowlevel.add_instrument(instrument)
-            try:
-                async with pods.exec("web-0", ["cat"], stdin=True) as process:
-                    await process.stdin.send_all(bytes(100_000))
-                    await process.stdin.aclose()
-                    await receive_all(process.stderr)
-                    await process.wait()
-            finally:
-                trio.lowlevel.remove_instrument(instrument)
-        await wait_all_tasks_blocked()
-        assert (playing, trio.lowlevel.current_statistics().tasks_living) == (0, tasks)
-        if not scope.cancelled_caught:
-            break
-    assert ticks > 20
-
-
-class CancelAt(trio.abc.Instrument):
-    """Cancels a scope before its task's n-th step."""
-
-    def __init__(self, scope: trio.CancelScope, steps: int) -> None:
-        self._scope = scope
-        self._left = steps
-        self._task = trio.lowlevel.current_task()
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        if task is self._task:
-            self._left -= 1
-            if self._left == 0:
-                self._scope.cancel()
 
 
 async def test_a_wrong_use_of_a_process_says_what_is_wrong(web: ScriptedPod, pods: Api[Pod]) -> None:

@@ -1,15 +1,12 @@
-"""Processes, logs, ports and copies, cancelled at every step: nothing is left on either side."""
+"""Processes, logs and ports, cancelled at every step: nothing is left on either side."""
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
-import tarfile
 import termios
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import trio
@@ -23,7 +20,7 @@ from tests.support.remains import (
     wait_for_tasks_to_end,
 )
 from tests.support.scripted_http import AtStep
-from trioformer.client import Api, Client, PodProcess, TerminalSize, copy_from_pod, copy_to_pod, interact, run_in_pod
+from trioformer.client import Api, Client, PodProcess, TerminalSize, interact, run_in_pod
 from trioformer.errors import ConnectionFailedError
 from trioformer.logs import follow_logs_of
 from trioformer.models import from_dict
@@ -33,25 +30,7 @@ from trioformer.testing import APIServer, ScriptedConnection, ScriptedProcess
 pytestmark = pytest.mark.skipif(not OPEN_FILES.exists(), reason="counts the file descriptors that Linux knows")
 
 CLOSED = (trio.ClosedResourceError, trio.BrokenResourceError, ConnectionFailedError)
-CONTENT = bytes(200_000)
 SPEC = {"nodeName": "node-1", "containers": [{"name": "main"}]}
-
-
-def archive_of(name: str, content: bytes) -> bytes:
-    found = io.BytesIO()
-    with tarfile.open(fileobj=found, mode="w") as archive:
-        member = tarfile.TarInfo(name)
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
-    return found.getvalue()
-
-
-ARCHIVE = archive_of("copy", CONTENT)
-
-
-@pytest.fixture(params=["memory", "socket"])
-def where(request: pytest.FixtureRequest) -> Where:
-    return request.param  # type: ignore[no-any-return]  # pytest does not know
 
 
 class Played:
@@ -62,15 +41,9 @@ class Played:
         self._ended = trio.Event()
 
     async def play(self, process: ScriptedProcess) -> int:
-        """Return what is read on both outputs, and end with the input or at a full stop; or play tar."""
+        """Return what is read on both outputs, and end with the input or at a full stop."""
         self.running += 1
         try:
-            if process.command[:1] == ("tar",):
-                await process.stdout.send_all(ARCHIVE)
-                return 0
-            if process.command[:2] == ("sh", "-c"):
-                await process.stdin.receive_all()
-                return 0
             async for data in process.stdin:
                 await process.stdout.send_all(data)
                 await process.stderr.send_all(data)
@@ -188,6 +161,7 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda ope
 
 
 @each_operation
+@pytest.mark.parametrize("where", ["memory", "socket"])
 async def test_a_cancelled_process_leaves_nothing_on_either_side(
     operation: Callable[[Api[Pod]], Awaitable[object]], where: Where, played: Played, api_server: APIServer
 ) -> None:
@@ -205,9 +179,9 @@ async def test_a_cancelled_process_leaves_nothing_on_either_side(
 
 @each_operation
 async def test_a_client_is_as_good_as_before_after_each_cancellation(
-    operation: Callable[[Api[Pod]], Awaitable[object]], where: Where, played: Played, api_server: APIServer
+    operation: Callable[[Api[Pod]], Awaitable[object]], played: Played, api_server: APIServer
 ) -> None:
-    async with serving(where, api_server) as open_client, open_client() as client:
+    async with serving("socket", api_server) as open_client, open_client() as client:
         pods = client.api(Pod, namespace="default")
         for step in itertools.count(1):
             with trio.CancelScope() as scope, AtStep(step, scope.cancel):
@@ -218,12 +192,12 @@ async def test_a_client_is_as_good_as_before_after_each_cancellation(
                 break
         assert len(pool_of(client)) <= 2
         async with pods.exec("web-0", ["cat"], stdin=True):
-            assert len([each for each in pool_of(client) if "idle" not in each]) == (where == "socket")
+            assert len([each for each in pool_of(client) if "idle" not in each]) == 1
 
 
 @pytest.mark.parametrize("operation", [execute, execute_on_a_terminal], ids=lambda operation: operation.__name__)
 async def test_a_client_that_is_closed_at_any_step_ends_what_uses_it(
-    operation: Callable[[Api[Pod]], Awaitable[object]], where: Where, played: Played, api_server: APIServer
+    operation: Callable[[Api[Pod]], Awaitable[object]], played: Played, api_server: APIServer
 ) -> None:
     async def operate(client: Client, done: trio.Event) -> None:
         # What had begun has lost its connection; everything else is refused.
@@ -234,7 +208,7 @@ async def test_a_client_that_is_closed_at_any_step_ends_what_uses_it(
                 assert group.split(CLOSED)[1] is None  # noqa: PT017  # both are right
         done.set()
 
-    async with serving(where, api_server) as open_client:
+    async with serving("socket", api_server) as open_client:
         tasks, files = trio.lowlevel.current_statistics().tasks_living, open_files()
         for step in itertools.count(1):
             done, closed = trio.Event(), trio.Event()
@@ -261,32 +235,6 @@ async def first_of(*events: trio.Event) -> None:
             nursery.start_soon(wait, each)
 
 
-@pytest.mark.parametrize("is_upload", [False, True], ids=["download", "upload"])
-async def test_a_cancelled_copy_leaves_no_part_of_a_file(
-    is_upload: bool, where: Where, played: Played, api_server: APIServer, tmp_path: Path
-) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.write_bytes(CONTENT)
-    async with serving(where, api_server) as open_client:
-
-        async def once() -> None:
-            async with open_client() as client:
-                pods = client.api(Pod, namespace="default")
-                if is_upload:
-                    await copy_to_pod(pods, "web-0", source, "/srv/copy")
-                else:
-                    await copy_from_pod(pods, "web-0", "/srv/copy", target)
-
-        def check() -> None:
-            assert played.running == 0
-            # Either there is nothing, or all of it.
-            assert {path.name for path in tmp_path.iterdir()} <= {"source", "target"}
-            assert not target.exists() or target.read_bytes() == CONTENT
-            target.unlink(missing_ok=True)
-
-        assert await cancel_at_each_step(once, after_each=check) > 15
-
-
 def pool_of(client: Client) -> list[str]:
     """Return the connections of a client, each with its state."""
     present = client._transport._generations.present
@@ -294,9 +242,7 @@ def pool_of(client: Client) -> list[str]:
     return [repr(connection) for each in found for connection in each]
 
 
-async def test_the_terminal_is_as_before_after_each_cancellation(
-    where: Where, played: Played, api_server: APIServer
-) -> None:
+async def test_the_terminal_is_as_before_after_each_cancellation(played: Played, api_server: APIServer) -> None:
     user, program = os.openpty()
     os.set_blocking(user, False)
     before = termios.tcgetattr(program)
@@ -307,7 +253,7 @@ async def test_the_terminal_is_as_before_after_each_cancellation(
         termios.tcflush(program, termios.TCIOFLUSH)
         os.write(user, b"ls\r.")
 
-    async with serving(where, api_server) as open_client:
+    async with serving("socket", api_server) as open_client:
 
         async def once() -> None:
             async with open_client() as client:

@@ -109,30 +109,20 @@ CASES: dict[str, list[Command | Bytes]] = {
     "the API server cannot reach the node": [Bytes(refusal("500 Internal Server Error", NO_NODE))],
     "the server, or a proxy before it, does not speak WebSockets": [
         Bytes(refusal("400 Bad Request", NO_UPGRADE)),
-        Bytes(refusal("426 Upgrade Required", b"no", "text/plain")),
-        Bytes(refusal("200 OK", b"<html>", "text/html")),
         Bytes(b"HTTP/1.1 302 Found\r\nLocation: https://login.example/\r\nContent-Length: 0\r\n\r\n"),
-        Bytes(b"HTTP/1.1 204 No Content\r\n\r\n"),
     ],
     "a proxy responds with a page of its own": [Bytes(refusal("502 Bad Gateway", PROXY_PAGE, "text/html"))],
     "it switches to another protocol": [
         Bytes(switch(accept="x")),
-        Bytes(switch(accept="")),
         Bytes(switch(upgrade="SPDY/3.1")),
     ],
     "it speaks WebSockets, and not those of Kubernetes": [Bytes(switch("")), Bytes(switch("channel.k8s.io"))],
     "what responds does not speak HTTP": [
-        Bytes(b"HTTP/1.1 101 Swi"),
         Bytes(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        Bytes(b"\x15\x03\x01\x00\x02\x02\x16"),
     ],
     "the connection ends before the process": [
-        after_switch(),
         after_switch(OUTPUT),
-        after_switch(OUTPUT, close(1000)),
-        after_switch(OUTPUT, frame(CLOSE)),
         after_switch(close(1000), END),
-        after_switch(b"\x82"),
         after_switch(b"\x82\x7e\x01"),
     ],
     "it ends inside of a message": [
@@ -140,37 +130,26 @@ CASES: dict[str, list[Command | Bytes]] = {
         after_switch(frame(BINARY, b"\x01" + bytes(1000), length=2**62)),
     ],
     "the server closes it with a reason": [
-        after_switch(OUTPUT, close(code, b"the node is gone")) for code in (1001, 1003, 1008, 1011, 3000, 4999)
+        after_switch(OUTPUT, close(code, b"the node is gone")) for code in (1001, 4999)
     ],
     "a frame is not valid, or it is closed because of ours": [
-        *(after_switch(close(code, b"why")) for code in (0, 999, 1002, 1005, 1006, 1007, 1009, 1015, 5000)),
+        *(after_switch(close(code, b"why")) for code in (0, 1002, 1015)),
         after_switch(OUTPUT, b"HTTP/1.1 500 Internal Server Error\r\n\r\n"),
-        after_switch(b"<html>no</html>"),
         after_switch(frame(BINARY, b"\x01x", bits=12)),
         after_switch(frame(BINARY, b"\x01x", mask=bytes(4))),
         after_switch(frame(3, b"x")),
-        after_switch(frame(11, b"x")),
-        after_switch(frame(0, b"x")),
         after_switch(frame(BINARY, b"\x01a", bits=0), OUTPUT),
-        after_switch(frame(PING, b"x", bits=0)),
         after_switch(frame(PING, bytes(126))),
         after_switch(frame(BINARY, b"\x01x", length=2**63)),
-        after_switch(b"\x82\x7e\x00\x02\x01x"),
-        after_switch(frame(CLOSE, b"\x03")),
-        after_switch(close(1000, b"\xff")),
         after_switch(close(1011, bytes(200))),
     ],
     "there is data on a channel that was not requested": [
-        after_switch(OUTPUT, frame(BINARY, bytes((channel,)) + b"x"), END) for channel in (0, 4, 5, 7, 255)
+        after_switch(OUTPUT, frame(BINARY, bytes((channel,)) + b"x"), END) for channel in (0, 255)
     ],
     "a message is text": [after_switch(OUTPUT, frame(TEXT, b"\x01hello"), END)],
     "a message is empty": [after_switch(OUTPUT, frame(BINARY), END)],
     "what should be the Status is something else": [
         after_switch(status(b"not json")),
-        after_switch(status(b"[]")),
-        after_switch(status(b"null")),
-        after_switch(status(SUCCESS[:-1])),
-        after_switch(status(b"[" * 60_000)),
         after_switch(status(bytes(100_000))),
         after_switch(status(SUCCESS[:-1]), close(1000)),
     ],
@@ -236,20 +215,18 @@ async def test_what_goes_wrong_is_the_error_of_the_table(
     assert len(message) < 1200
 
 
-FRAMES = [
-    (what, case)
+FRAMES = {
+    what: case
     for what, case in ALL
     if isinstance(case, Bytes) and case.response == switch() and EXPECTED[what][0] is ConnectionFailedError
-]
+}
 
 
-@pytest.mark.parametrize(("what", "case"), FRAMES, ids=[f"{n}-{what[:40]}" for n, (what, _) in enumerate(FRAMES)])
-async def test_the_streams_end_with_the_same_error_as_the_process(what: str, case: Bytes) -> None:
-    _, text = EXPECTED[what]
-    with trio.fail_after(30):
+async def test_the_streams_end_with_the_same_error_as_the_process() -> None:
+    for what, case in FRAMES.items():
+        _, text = EXPECTED[what]
         async with scripted(case) as pods, pods.exec("web-0", ["true"]) as process:
             for stream in (process.stdout, process.stderr):
-                assert stream is not None
                 with pytest.raises(trio.BrokenResourceError, match=re.escape(text)) as raised:
                     await receive_all(stream)
                 assert isinstance(raised.value.__cause__, ConnectionFailedError)

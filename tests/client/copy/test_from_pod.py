@@ -13,7 +13,7 @@ import trio
 from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree, make_tree
 from trioformer.client import Api, CopyProgress, CopyResult, SkippedFile, copy_from_pod
-from trioformer.errors import BadRequestError, ConnectionFailedError, CopyFailedError, NotFoundError
+from trioformer.errors import ConnectionFailedError, CopyFailedError
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import ScriptedPod, ScriptedProcess
 
@@ -48,12 +48,12 @@ async def test_a_directory_is_copied_with_all_that_is_in_it(
     assert (here / "copy").stat().st_mode & 0o7777 == 0o700
 
 
-@pytest.mark.parametrize("source", ["data", "./data/", "data/.", "data/a/..", "{directory}/data"])
-async def test_a_directory_has_many_names(source: str, pods: Api[Pod], container: LocalContainer, here: Path) -> None:
+async def test_a_directory_has_many_names(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
     (container.directory / "data" / "a").mkdir(parents=True)
     (container.directory / "data" / "file").write_text("x")
-    await copy_from_pod(pods, "web-0", source.format(directory=container.directory), here / "copy")
-    assert sorted(describe_tree(here / "copy")) == ["a", "file"]
+    for number, source in enumerate(("data/.", "data/a/..", f"{container.directory}/data")):
+        await copy_from_pod(pods, "web-0", source, here / str(number))
+        assert sorted(describe_tree(here / str(number))) == ["a", "file"]
 
 
 async def test_a_target_with_a_slash_is_the_directory_to_copy_into(
@@ -183,13 +183,10 @@ async def test_what_tar_cannot_read_is_an_error_after_all_the_rest(
     assert sorted(describe_tree(here / "copy")) == ["file"]
 
 
-@pytest.mark.parametrize("source", ["none", "/none/file", "none/"])
-async def test_a_source_that_does_not_exist_is_an_error(
-    source: str, pods: Api[Pod], container: LocalContainer, here: Path
-) -> None:
-    begin = f"^copy from pods/web-0 in namespace default: {source} to {here}/copy: tar has failed with exit code 2: "
+async def test_a_source_that_does_not_exist_is_an_error(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
+    begin = f"^copy from pods/web-0 in namespace default: /none/file to {here}/copy: tar has failed with exit code 2: "
     with pytest.raises(CopyFailedError, match=f"{begin}tar: .*No such file or directory"):
-        await copy_from_pod(pods, "web-0", source, here / "copy")
+        await copy_from_pod(pods, "web-0", "/none/file", here / "copy")
     assert describe_tree(here) == {}
 
 
@@ -199,13 +196,6 @@ async def test_a_container_without_tar_is_an_error(pods: Api[Pod], web: Scripted
     web.script_command(["tar", "-cf", "-", "-C", ".", "file"], stderr="exec: tar: not found\n", exit_code=127)
     with pytest.raises(CopyFailedError, match="exit code 127: exec: tar: not found; copying needs tar in the contain"):
         await copy_from_pod(pods, "web-0", "file", here / "copy")
-
-
-async def test_what_the_server_rejects_is_its_error(pods: Api[Pod], web: ScriptedPod, here: Path) -> None:
-    with pytest.raises(NotFoundError, match='pods "none" not found'):
-        await copy_from_pod(pods, "none", "file", here / "copy")
-    with pytest.raises(BadRequestError, match="container other is not valid for pod web-0"):
-        await copy_from_pod(pods, "web-0", "file", here / "copy", container="other")
 
 
 async def test_a_target_that_cannot_be_written_is_an_error(
@@ -236,12 +226,12 @@ async def test_a_target_that_cannot_be_written_is_an_error(
         await copy_from_pod(pods, "web-0", "data", here)
 
 
-@pytest.mark.parametrize("source", ["", "a\0b"])
-async def test_a_path_must_be_one(source: str, pods: Api[Pod], here: Path) -> None:
-    with pytest.raises(ValueError, match="the source in the container must be a path"):
-        await copy_from_pod(pods, "web-0", source, here / "copy")
-    with pytest.raises(TypeError, match="the source in the container must be text, not PosixPath"):
-        await copy_from_pod(pods, "web-0", here, here / "copy")  # type: ignore[arg-type]  # a mistake
+async def test_a_path_must_be_one(pods: Api[Pod], here: Path) -> None:
+    for source in ["", "a\0b"]:
+        with pytest.raises(ValueError, match="the source in the container must be a path"):
+            await copy_from_pod(pods, "web-0", source, here / "copy")
+        with pytest.raises(TypeError, match="the source in the container must be text, not PosixPath"):
+            await copy_from_pod(pods, "web-0", here, here / "copy")  # type: ignore[arg-type]  # a mistake
 
 
 async def test_a_connection_that_breaks_leaves_no_part_of_a_file(
@@ -260,28 +250,3 @@ async def test_a_connection_that_breaks_leaves_no_part_of_a_file(
     with pytest.raises(ConnectionFailedError, match="the connection ended before the process did"):
         await copy_from_pod(pods, "web-0", "file", here / "copy")
     assert describe_tree(here) == {"copy": ("0o644", b"old")}
-
-
-async def test_a_copy_that_is_cancelled_leaves_no_part_of_a_file(
-    pods: Api[Pod], web: ScriptedPod, container: LocalContainer, here: Path
-) -> None:
-    (container.directory / "file").write_bytes(bytes(20_000_000))
-    (here / "copy").write_text("old")
-    with trio.CancelScope() as scope:
-
-        def on_progress(progress: CopyProgress) -> None:
-            if progress.bytes > 1_000_000:
-                scope.cancel()
-
-        await copy_from_pod(pods, "web-0", "file", here / "copy", on_progress=on_progress)
-    assert scope.cancelled_caught
-    assert describe_tree(here) == {"copy": ("0o644", b"old")}
-
-
-async def test_many_copies_run_at_once(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
-    (container.directory / "file").write_bytes(os.urandom(300_000))
-    async with trio.open_nursery() as nursery:
-        for index in range(10):
-            nursery.start_soon(copy_from_pod, pods, "web-0", "file", here / str(index))
-    found = describe_tree(here)
-    assert (len(found), set(found.values())) == (10, {("0o644", (container.directory / "file").read_bytes())})

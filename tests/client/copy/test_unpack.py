@@ -78,22 +78,13 @@ def copy(web: ScriptedPod, pods: Api[Pod], here: Path) -> Callable[..., Awaitabl
 
 OUTSIDE = {
     "above": [file("../evil")],
-    "above the directory": [directory("data"), file("data/../evil")],
-    "far above": [directory("data"), file("data/a/../../../../../../evil")],
     "the directory above": [directory("data"), directory("data/..")],
-    "absolute": [directory("data"), file("/etc/evil")],
     "absolute directory": [directory("/data")],
     "not requested": [directory("data"), file("other/evil")],
-    "not requested at first": [file("evil")],
-    "nearly requested": [directory("data"), file("database")],
     "a second file": [file("data"), file("data")],
-    "below a file": [file("data"), file("data/evil")],
     "a file instead of the directory": [directory("data"), file("data")],
-    "a link instead of the directory": [directory("data"), link("data", "a")],
     "another name of what is above": [directory("data"), same("data/evil", "../outside")],
-    "another name of what is absolute": [directory("data"), same("data/evil", "/etc/passwd")],
     "another name of the directory": [directory("data"), same("data/evil", "data")],
-    "long name": [directory("data"), file("data/" + "../" * 50 + "evil")],
     "posix name": [
         directory("data"),
         tarfile.TarInfo.create_pax_global_header({"path": "../evil"}),
@@ -115,16 +106,8 @@ async def test_a_path_that_leaves_the_target_is_an_error(
 
 THROUGH = {
     "a link": [link("data/l", "."), file("data/l/evil")],
-    "a link to a directory": [directory("data/a"), link("data/l", "a"), file("data/l/evil")],
-    "a link as a directory": [directory("data/a"), link("data/l", "a"), directory("data/l")],
     "a directory in a link": [directory("data/a"), link("data/l", "a"), directory("data/l/evil")],
     "a link in a link": [directory("data/a"), link("data/l", "a"), link("data/l/evil", "x")],
-    "another name in a link": [
-        directory("data/a"),
-        file("data/file"),
-        link("data/l", "a"),
-        same("data/l/evil", "data/file"),
-    ],
     "another name through a link": [
         directory("data/a"),
         file("data/a/file"),
@@ -154,20 +137,13 @@ async def test_another_name_of_a_link_is_an_error(copy: Callable[..., Awaitable[
     ("place", "target", "is_inside"),
     [
         ("l", "a", True),
-        ("l", "./a//b/.", True),
-        ("l", ".", True),
         ("a/l", "..", True),
         ("a/b/l", "../../c", True),
-        ("a/b/l", "./.././../c", True),
         ("a/b/l", "../../../c", False),
         ("l", "..", False),
-        ("l", "/", False),
         ("l", "//a", False),
-        ("l", "a/..", False),
         ("l", "a/../../x", False),
         ("a/l", "b/../../x", False),
-        ("l", "...", True),
-        ("a/l", "..a/..b", True),
     ],
 )
 async def test_a_link_is_copied_if_it_leads_inside(
@@ -188,17 +164,12 @@ async def test_a_later_file_of_the_same_name_replaces_the_link_and_not_its_targe
 DAMAGED = {
     "nothing": [],
     "no archive": [b"tar: command not found\n"],
-    "a block that is no header": [b"x" * 512, END],
     "no end": [directory("data"), file("data/a")],
-    "half a header": [directory("data"), file("data/a")[:300]],
     "half a file": [directory("data"), file("data/a", bytes(5_000))[:2_000]],
     "a wrong checksum": [directory("data"), file("data/a").replace(b"data/a", b"data/b"), END],
-    "no header after a file": [directory("data"), file("data/a"), b"x" * 512, END],
     "a long name of 8 GiB": [directory("data"), member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=8 << 30)],
-    "attributes of 100 MB": [directory("data"), member("data/a", tarfile.XHDTYPE, size=100_000_000)],
     "a name of less than no bytes": [directory("data"), member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=-512)],
     "a file of less than no bytes": [directory("data"), member("data/a", size=-5_000), END],
-    "nothing but the end": [END],
     "a path of 20,000 characters": [directory("data"), file("data/" + "x/" * 10_000), END],
     "attributes in attributes": [directory("data"), *[attributes({"a": "b"})] * 900, file("data/a"), END],
     "too many global attributes": [
@@ -214,26 +185,15 @@ DAMAGED = {
         file("data/a", b"x\n"),
         END,
     ],
-    **{
-        f"a sparse file of {size} bytes with a part at {place}": [
-            directory("data"),
-            attributes({"GNU.sparse.map": place, "GNU.sparse.size": size}),
-            file("data/a"),
-            END,
-        ]
-        for size, place in (("9" * 20, "0,1"), ("-4", "0,1"), ("5", "9" * 20 + ",1"), ("5", "-5,1"))
-    },
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-@pytest.mark.parametrize("step", [1_000_000, 100])
-async def test_a_damaged_archive_is_an_error(
-    name: str, step: int, copy: Callable[..., Awaitable[CopyResult]], here: Path
-) -> None:
-    with pytest.raises(CopyFailedError, match=r"the archive is (damaged: .*|empty)$"):
-        await copy(*DAMAGED[name], step=step)
-    assert [each for each in describe_tree(here) if each.endswith("part")] == []
+async def test_a_damaged_archive_is_an_error(name: str, copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
+    for step in [100]:
+        with pytest.raises(CopyFailedError, match=r"the archive is (damaged: .*|empty)$"):
+            await copy(*DAMAGED[name], step=step)
+        assert [each for each in describe_tree(here) if each.endswith("part")] == []
 
 
 def test_random_damage_never_leaves_the_target(here: Path) -> None:
@@ -294,9 +254,8 @@ async def test_only_some_of_many_skipped_files_are_named(copy: Callable[..., Awa
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-@pytest.mark.parametrize("step", [1_000_000, 511])
 async def test_all_formats_are_read_however_they_arrive(
-    form: int, step: int, copy: Callable[..., Awaitable[CopyResult]], here: Path
+    form: int, copy: Callable[..., Awaitable[CopyResult]], here: Path
 ) -> None:
     names = ["data/" + "long" * 30 + "/file", "data/ü", "data/big"]
     with io.BytesIO() as buffer:
@@ -306,7 +265,7 @@ async def test_all_formats_are_read_however_they_arrive(
                 info.size = 300_001 if name.endswith("big") else 10
                 archive.addfile(info, io.BytesIO(b"y" * info.size))
         data = buffer.getvalue()
-    result = await copy(data + b"rubbish after the end", step=step)
+    result = await copy(data + b"rubbish after the end", step=511)
     assert result.bytes == 300_021
     assert (here / "inside" / "copy" / ("long" * 30) / "file").read_bytes() == b"y" * 10
     assert (here / "inside" / "copy" / "big").read_bytes() == b"y" * 300_001
