@@ -13,7 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.support.scripted_http import InMemory, response, serving
+from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, VersionInfo, open_client
 from trioformer.client._internal import without_retries
 from trioformer.errors import (
@@ -33,7 +33,6 @@ from trioformer.models.core_v1 import Namespace, Node, Pod
 from trioformer.transport import Limits
 
 CONFIG = ClusterConfig(server="https://api.test", token="s3cret")
-POD_LIST = '{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"5"},"items":[]}'
 POD = '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"shop","uid":"u","resourceVersion":"7"}}'
 SUCCESS = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web-0"}}'
 
@@ -255,25 +254,6 @@ async def test_an_exceeded_limit_names_the_operation() -> None:
         assert caught.value.limit == "object_bytes"
 
 
-async def test_a_limit_of_the_headers_names_the_operation() -> None:
-    async with (
-        serving(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000 + b"\r\n") as server,
-        open_client(ClusterConfig(server=server.url)) as client,
-    ):
-        with pytest.raises(LimitExceededError, match=r"^get pods/web in .*: the head .* Limits\.header_bytes"):
-            await client.api(Pod, "shop").get("web")
-        with pytest.raises(LimitExceededError, match=r"^watch pods in .*: the head .* Limits\.header_bytes"):
-            async with client.api(Pod, "shop").watch():
-                pass
-
-
-async def test_an_object_without_a_kind_is_accepted() -> None:
-    async with client_of('{"metadata":{"name":"web-0"}}', '{"kind":null,"metadata":{"name":"web-0"}}') as (client, _):
-        pods = client.api(Pod, "shop")
-        assert (await pods.get("web-0")).name == "web-0"
-        assert (await pods.get("web-0")).name == "web-0"
-
-
 async def test_a_failed_read_is_sent_again_and_a_failed_write_is_not(autojump_clock: MockClock) -> None:
     async with client_of(httpx.ReadError("reset"), POD, httpx.ReadError("reset"), POD) as (client, transport):
         await client.api(Pod, "shop").get("web-0")
@@ -302,17 +282,6 @@ async def test_nothing_is_sent_again_without_retries(autojump_clock: MockClock) 
             await pods.check_resource_version("5")
         assert len(transport.requests) == 5
     assert trio.current_time() == 0
-
-
-async def test_a_list_and_a_watch_are_sent_again_until_they_begin(autojump_clock: MockClock) -> None:
-    busy = response(429, "", retry_after="1")
-    lost = httpx.ReadError("reset")
-    async with client_of(lost, POD_LIST, busy, lost, "") as (client, transport):
-        assert len(await client.api(Pod, "shop").list()) == 0
-        async with client.api(Pod, "shop").watch() as events:
-            with pytest.raises(trio.EndOfChannel):
-                await events.receive_batch()
-        assert len(transport.requests) == 5
 
 
 # --- the client itself ---

@@ -126,22 +126,6 @@ async def test_concurrent_updates_with_retry_lose_nothing(
     assert api_server.get(ConfigMap, "counter").data == {"n": "4", "x": "y"}
 
 
-async def test_a_conflict_in_the_last_try_is_raised(
-    api_server: APIServer, client: Client, autojump_clock: MockClock
-) -> None:
-    api_server.create(counter(0))
-    tries: list[int] = []
-
-    def change(old: ConfigMap) -> ConfigMap:
-        tries.append(1)
-        api_server.patch(ConfigMap, "counter", {"data": {"n": str(len(tries))}})
-        return add_one(old)
-
-    with pytest.raises(ConflictError):
-        await client.api(ConfigMap, "default").update_with_retry("counter", change, tries=2)
-    assert len(tries) == 2
-
-
 async def test_an_unchanged_object_is_not_written(api_server: APIServer, client: Client) -> None:
     old = api_server.create(counter(0))
     found = await client.api(ConfigMap, "default").update_with_retry(
@@ -296,11 +280,6 @@ async def test_a_mapping_of_a_custom_kind_is_applied_and_looked_up_once(api_serv
         applied = await client.apply({**widget, "spec": {"size": size}}, field_manager="me")
         assert to_dict(applied)["spec"] == {"size": size}
     assert [record.verb for record in api_server.requests][1:] == ["get", "patch", "patch"]
-
-
-async def test_an_object_without_a_namespace_is_not_written_by_a_client_alone(client: Client) -> None:
-    with pytest.raises(ValueError, match=r"^neither <ConfigMap a> nor this API has a namespace; set one of them$"):
-        await client.create(ConfigMap(metadata=ObjectMeta(name="a")))
 
 
 async def test_an_invalid_change_is_not_repeated(api_server: APIServer, client: Client) -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import attrs
-import httpx
 import pytest
 import trio
 import trio.testing
@@ -226,18 +225,6 @@ async def test_each_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
         (logging.WARNING, "http://memory: get pods/web in namespace default: from an error"),
         (logging.WARNING, "http://memory: watch pods in namespace default: from a watch"),
         (logging.WARNING, "http://memory: GET /version: from another user"),
-    ]
-
-
-async def test_warnings_in_several_headers_are_found() -> None:
-    found: list[ServerWarning] = []
-    headers = [("Warning", '299 - "one'), ("Warning", '299 a "two"'), ("Warning", '299 - "three"')]
-    http = InMemory([httpx.Response(200, content=VERSION.encode(), headers=headers)])
-    async with open_client(MEMORY, http_transport=http, warning_handler=found.append) as client:
-        await client.version()
-    assert found == [
-        ServerWarning(text="two", agent="a", where="GET /version", server="http://memory"),
-        ServerWarning(text="three", agent="-", where="GET /version", server="http://memory"),
     ]
 
 

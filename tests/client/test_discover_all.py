@@ -219,14 +219,6 @@ async def test_entries_and_versions_with_invalid_names_are_ignored() -> None:
         assert shown(await client.api_resources()) == ["v1 pods", "a.io/v1 good", "v1 cs"]
 
 
-async def test_more_resources_than_any_server_has_are_refused() -> None:
-    entries = ",".join([json.dumps(entry("as", "A"))] * 50_001)
-    body = f'{{"kind":"{AGGREGATED}","items":[{{"versions":[{{"version":"v1","resources":[{entries}]}}]}}]}}'
-    async with client_of(response(200, body)) as (client, _):
-        with pytest.raises(UnexpectedResponseError, match="a list of more than 50000 resources"):
-            await client.api_resources()
-
-
 async def test_a_long_list_of_resources_does_not_hold_up_other_tasks() -> None:
     turns: dict[int, int] = {}
 

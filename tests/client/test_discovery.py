@@ -13,10 +13,9 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.raw_requests import PODS, WIDGET, failure_of, pod, running, watching
+from tests.support.raw_requests import PODS, WIDGET, pod, watching
 from tests.support.scripted_http import InMemory, response
-from trioformer import Added, SharedInformerFactory
-from trioformer.client import Client, Undecodable, open_client
+from trioformer.client import Client, open_client
 from trioformer.errors import (
     DecodeError,
     ForbiddenError,
@@ -222,16 +221,6 @@ def test_a_patch_whose_result_is_not_an_object_of_the_kind_raises() -> None:
             from_dict(Widget, widget()).merge(patch)
 
 
-def test_metadata_is_changed_with_evolve() -> None:
-    old = from_dict(Widget, widget(size=3))
-    new = attrs.evolve(old, metadata=attrs.evolve(old.metadata, labels={"a": "b"}))
-    assert to_dict(new)["metadata"] == {"name": "w", "labels": {"a": "b"}}
-    assert new["spec"] == {"size": 3}
-    assert new["metadata"]["labels"] == {"a": "b"}
-    assert new != old
-    assert Widget(metadata=ObjectMeta(name="x"))["kind"] == "Widget"
-
-
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
@@ -300,25 +289,6 @@ async def test_unstructured_objects_are_written_read_and_watched(api_server: API
         await widgets.delete("w")
         event = await anext(events)
     assert (event.type, event.object["status"], type(event.object)) == ("DELETED", {"on": True}, Widget)
-
-
-async def test_an_informer_of_unstructured_objects_follows_their_kind(
-    api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    api_server.register(WIDGET)
-    api_server.create(widget("a", size=1))
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Widget, indexers={"size": lambda one: [str(one["spec"]["size"])]})
-    await nursery.start(factory.run)
-    with informer.subscribe() as notifications:
-        api_server.create(widget("b", size=2))
-        async for notification in notifications:
-            if isinstance(notification, Added) and notification.object.name == "b":
-                break
-    assert [one.name for one in informer.lister.by_index("size", "2")] == ["b"]
-    first = informer.lister.get("a", namespace="default")
-    assert first is not None
-    assert first["spec"] == {"size": 1}
 
 
 # --- discovery --------------------------------------------------------------------------------------------------------
@@ -505,19 +475,6 @@ async def test_complete_objects_are_reduced_to_their_metadata() -> None:
             assert bool(found.metadata.managed_fields) == (managed_fields and not drop_managed_fields)
 
 
-async def test_undecodable_metadata_is_reported_and_the_watch_continues() -> None:
-    reported: list[Undecodable] = []
-    good = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
-    table = {"kind": "Table", "metadata": {"name": "b"}}
-    frames = [json.dumps({"type": "ADDED", "object": obj}) + "\n" for obj in (good, table, {}, good)]
-    async with (
-        client_of(response(200, "".join(frames))) as (client, _),
-        client.api(PodMetadata, "shop").watch(on_undecodable=reported.append) as events,
-    ):
-        assert [event.object.name async for event in events] == ["a", "a"]
-    assert [(one.kind, one.key) for one in reported] == [("Pod", "b"), ("Pod", "")]
-
-
 async def test_a_server_without_partial_object_metadata_raises_an_explanation() -> None:
     def status() -> httpx.Response:
         return response(406, '{"kind":"Status","code":406,"reason":"NotAcceptable","message":"only protobuf here"}')
@@ -554,25 +511,6 @@ async def test_the_embedded_server_sends_metadata_in_a_watch_and_its_bookmarks(
     for _, obj in events:
         assert (obj["kind"], obj["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
         assert obj.keys() == {"kind", "apiVersion", "metadata"}
-
-
-async def test_the_embedded_server_rejects_the_wrong_metadata_media_type() -> None:
-    server = APIServer()
-    server.create(pod("a"))
-    async with running(server) as http:
-        for path, accept, text in (
-            (PODS, AS_METADATA, "PartialObjectMetadata, but the requested object is a list"),
-            (f"{PODS}/a", AS_METADATA_LIST, "PartialObjectMetadataList, but the requested object is not a list"),
-            (f"{PODS}?watch=1", AS_METADATA_LIST, "PartialObjectMetadataList, but the requested object is not a list"),
-        ):
-            response = await http.get(path, headers={"accept": f"{accept},application/json"})
-            code, reason, message = failure_of(response)
-            assert (code, reason) == (406, "NotAcceptable")
-            assert message == f"you requested {text}"
-        listed = (await http.get(PODS, headers={"accept": AS_METADATA_LIST})).json()
-        assert listed["kind"] == "PartialObjectMetadataList"
-        deleted = (await http.delete(f"{PODS}/a", headers={"accept": AS_METADATA})).json()
-        assert deleted["kind"] == "PartialObjectMetadata"
 
 
 def resource_list(count: int, **members: object) -> httpx.Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import attrs
 import pytest
 
 from examples.custom_resource import CronTab
@@ -77,13 +76,6 @@ async def test_merge_replaces_lists_and_strategic_merge_merges_them_by_name(
         "side": "envoy:1",
     }
     assert images(await deployments.patch("web", patch)) == {"main": "nginx:2"}
-
-
-async def test_a_strategic_merge_can_delete_an_item(api_server: APIServer, client: Client) -> None:
-    api_server.create(deployment())
-    patch = {"spec": {"template": {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}}}
-    patched = await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
-    assert images(patched) == {"main": "nginx:1"}
 
 
 async def test_a_json_patch_is_applied_completely_or_not_at_all(api_server: APIServer, client: Client) -> None:
@@ -208,13 +200,6 @@ async def test_what_replaces_a_whole_value_may_be_typed(api_server: APIServer, c
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "b", "resources": {"limits": limits}}]}}}}
     patched = await deployments.patch("web", patch, patch_type="strategic")
     assert patched.spec.template.spec.containers[1].resources.limits == limits
-
-
-async def test_none_in_a_mapping_clears_a_field_of_the_status(api_server: APIServer, client: Client) -> None:
-    api_server.create(attrs.evolve(deployment(), status=DeploymentStatus(replicas=2, collision_count=1)))
-    status = {"status": {"collisionCount": None}}
-    patched = await client.api(Deployment, "default").patch("web", status, subresource="status")
-    assert patched.status == DeploymentStatus(replicas=2)
 
 
 async def test_an_unknown_patch_type_raises_with_the_known_ones(api_server: APIServer, client: Client) -> None:

@@ -318,13 +318,6 @@ async def test_one_address_of_localhost_is_enough(web: ScriptedPod, pods: Api[Po
             assert forward.url == f"http://[::1]:{port}"
 
 
-async def test_the_local_port_may_be_the_same_as_in_the_pod(web: ScriptedPod, pods: Api[Pod]) -> None:
-    async with pods.port_forward("web-0", 7) as forward:
-        free = forward.port
-    async with pods.port_forward("web-0", free, local_port=None) as forward:
-        assert (forward.port, forward.pod_port) == (free, free)
-
-
 async def test_the_end_of_the_block_ends_connections(web: ScriptedPod, pods: Api[Pod]) -> None:
     web.on_connect(7, echo)
     async with pods.port_forward("web-0", 7) as forward:

@@ -345,13 +345,6 @@ async def test_the_reason_may_follow_after_a_send_that_fails() -> None:
             await connection.send_all(b"x")
 
 
-async def test_a_reset_without_a_reason_is_an_error() -> None:
-    async with scripted() as (connection, peer, frames):
-        await peer.send(0, frames.reset(3) + frames.reset(1))
-        with pytest.raises(trio.BrokenResourceError, match="the node has reset the connection"):
-            await connection.receive_some()
-
-
 async def test_a_node_may_refuse_the_streams() -> None:
     async with unaccepted() as (connection, peer, frames):
         await peer.send(0, frames.reset(1) + frames.reset(3))

@@ -68,34 +68,11 @@ async def test_the_scale_can_be_read_and_is_a_precondition(api_server: APIServer
         await client.api(ConfigMap, "default").get("web", subresource="scale")
 
 
-async def test_the_scale_of_a_kind_of_which_only_metadata_is_read_is_a_scale(
-    api_server: APIServer, client: Client
-) -> None:
-    api_server.create(deployment())
-    headers = client.api(metadata_kind(Deployment), "default")
-    assert (await headers.get("web", subresource="scale")).spec.replicas == 2
-    assert (await headers.patch("web", {}, subresource="status")).name == "web"
-
-
 async def test_a_scale_is_requested_as_such_and_not_as_metadata() -> None:
     scale = '{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":2}}'
     async with client_of(scale) as (client, transport):
         await client.api(metadata_kind(Deployment), "shop").get("web", subresource="scale")
     assert transport.requests[0].headers["accept"] == "application/json"
-
-
-async def test_the_scale_of_a_custom_kind_is_a_scale(api_server: APIServer, client: Client) -> None:
-    names = {"plural": "crontabs", "kind": "CronTab"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"scale": paths}}
-    definition = {"group": "stable.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    metadata = {"name": "crontabs.stable.example.com"}
-    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    api_server.create({**kind, "metadata": metadata, "spec": definition})
-    api_server.create(from_dict(CronTab, {"metadata": {"name": "a", "namespace": "default"}, "spec": {"replicas": 1}}))
-    scale = await client.api(CronTab, "default").patch("a", {"spec": {"replicas": 4}}, subresource="scale")
-    assert scale.spec.replicas == 4
 
 
 async def test_another_kind_than_a_scale_is_an_unexpected_response() -> None:
@@ -130,15 +107,6 @@ async def test_a_response_that_is_no_object_is_unexpected() -> None:
 
 
 # --- what acts and is not stored ---
-
-
-async def test_creating_a_binding_binds_the_pod_and_returns_the_binding(api_server: APIServer, client: Client) -> None:
-    api_server.create(pod())
-    bindings = client.api(Binding, "default")
-    assert await bindings.create(BOUND) is BOUND
-    assert api_server.get(Pod, "web-0").spec.node_name == "node-1"
-    with pytest.raises(ConflictError, match="already assigned"):
-        await bindings.create(BOUND)
 
 
 async def test_a_pod_is_bound_and_evicted_through_its_subresources(api_server: APIServer, client: Client) -> None:

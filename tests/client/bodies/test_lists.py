@@ -15,7 +15,6 @@ from trioformer.client import Client, ListOptions, ObjectList, open_client
 from trioformer.client._internal import without_retries
 from trioformer.errors import (
     ConnectionFailedError,
-    ExpiredError,
     ForbiddenError,
     SelectorError,
     ServerTimeoutError,
@@ -123,12 +122,6 @@ async def test_an_expired_token_leads_to_one_list_without_limit() -> None:
     assert queries(transport)[3] == {"resourceVersion": "5"}
 
 
-async def test_a_list_without_limit_that_expires_too_raises() -> None:
-    async with client_of(page("a", token="x"), gone(), gone()) as (client, _):
-        with pytest.raises(ExpiredError):
-            await client.api(Pod, "shop").list()
-
-
 async def test_two_pages_with_one_continue_token_raise() -> None:
     async with client_of(page("a", token="x"), page("a", token="x")) as (client, _):
         with pytest.raises(UnexpectedResponseError, match="the continue token of two pages is equal"):
@@ -224,17 +217,6 @@ async def test_a_success_that_is_not_a_list_is_an_unexpected_response() -> None:
             assert caught.value.code == 200
 
 
-async def test_rejected_lists_and_watches_raise_the_status() -> None:
-    status = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no pods for you"}'
-    async with client_of(response(403, status[:9], status[9:]), response(403, status)) as (client, _):
-        pods = client.api(Pod, "shop")
-        with pytest.raises(ForbiddenError, match=r"^list pods in namespace shop: no pods for you"):
-            await pods.list()
-        with pytest.raises(ForbiddenError, match=r"^watch pods in namespace shop: no pods for you"):
-            async with pods.watch():
-                pass
-
-
 async def test_a_check_of_a_version_uses_only_the_status_code() -> None:
     for body in ["", "<html>", '{"items":[{"metadata":', '{"items":[{"metadata":7}]}']:
         replies = [response(200, body), response(200, "{", httpx.ReadError("reset")), response(200, body)]
@@ -315,14 +297,6 @@ async def test_a_long_list_lets_other_tasks_run() -> None:
             nursery.cancel_scope.cancel()
         assert len(listing) == 5_000
         assert turns > 4
-
-
-async def test_a_cancelled_list_ends_immediately(autojump_clock) -> None:
-    async with client_of(response(200, '{"items":[', None)) as (client, _):
-        with trio.move_on_after(1) as scope:
-            await client.api(Pod, "shop").list()
-        assert scope.cancelled_caught
-        assert trio.current_time() == pytest.approx(1.0)
 
 
 def pod(name: str, size: int) -> bytes:

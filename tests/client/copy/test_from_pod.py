@@ -154,18 +154,6 @@ async def test_progress_is_reported_in_the_task_of_the_caller(
     assert len(reported) > 3
 
 
-async def test_an_error_of_the_callback_ends_the_copy(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
-    (container.directory / "file").write_bytes(bytes(3_000_000))
-
-    def on_progress(progress: CopyProgress) -> None:
-        if progress.bytes > 1_000_000:
-            raise BrokenPipeError("nobody reads the progress")
-
-    with pytest.raises(BrokenPipeError, match=r"^nobody reads the progress$"):
-        await copy_from_pod(pods, "web-0", "file", here / "copy", on_progress=on_progress)
-    assert describe_tree(here) == {}
-
-
 async def test_what_tar_cannot_read_is_an_error_after_all_the_rest(
     pods: Api[Pod], web: ScriptedPod, container: LocalContainer, here: Path
 ) -> None:
