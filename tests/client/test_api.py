@@ -94,6 +94,8 @@ async def test_an_invalid_namespace_raises() -> None:
             client.api(Pod, "a/b")
         with pytest.raises(ValueError, match="nodes are not namespaced; omit the namespace 'shop'"):
             client.api(Node, "shop")
+        with pytest.raises(ValueError, match="nodes are not namespaced"):
+            await client.api(Node).get("worker-1", namespace="shop")
         with pytest.raises(TypeError, match="is not a kind"):
             client.api(ObjectMeta)  # type: ignore[type-var]  # the mistake that the test makes
         with pytest.raises(ValueError, match="pods are namespaced, and this API has no namespace"):

@@ -75,6 +75,8 @@ def test_what_can_be_no_name_is_refused_with_a_hint() -> None:
             ValueError, match=r"^a kind is named as for kubectl, such as deploy or .*, not .*; for an apiV"
         ):
             ResourceName.parse(name)
+    with pytest.raises(TypeError):
+        SERVED.find(3)  # type: ignore[arg-type]  # the mistake
 
 
 def test_resources_are_iterated_once_each_in_their_preferred_version() -> None:

@@ -14,7 +14,7 @@ from trioformer.errors import ExpiredError, NotFoundError, UnexpectedResponseErr
 from trioformer.models import ObjectMeta, PartialObjectMetadata, from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale, ScaleSpec
-from trioformer.models.core_v1 import ConfigMap, Pod, ServiceAccount
+from trioformer.models.core_v1 import ConfigMap, Pod, Secret, ServiceAccount
 from trioformer.testing import APIServer
 
 SCALE = '{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":2},"status":{}}'
@@ -96,6 +96,15 @@ async def test_a_shorthand_of_another_kind_is_a_mistake(client: Client) -> None:
         await accounts.create_token("robot", audiences="vault")
     with pytest.raises(NotFoundError, match="scale configmaps/a in namespace default"):
         await client.api(ConfigMap, "default").scale("a", 1)
+
+
+async def test_the_embedded_server_grants_different_tokens(api_server: APIServer, client: Client) -> None:
+    api_server.create(ServiceAccount(metadata=ObjectMeta(name="robot")))
+    secret = api_server.create(Secret(metadata=ObjectMeta(name="s")))
+    accounts = client.api(ServiceAccount, "default")
+    first = await accounts.create_token("robot")
+    second = await accounts.create_token("robot", bound_to=secret)
+    assert first.status.token != second.status.token
 
 
 # --- collections ---

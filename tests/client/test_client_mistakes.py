@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trioformer.cache import SharedInformerFactory
-from trioformer.client import open_client
+from trioformer.client import open_client, run_in_pod
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import DeploymentSpec
@@ -82,6 +82,10 @@ async def test_an_argument_of_another_type_says_what_to_pass() -> None:
             lambda client: client.api(DeploymentSpec).list(),
             "DeploymentSpec is not a kind: it needs __resource__ = ResourceInfo(…)",
         ),
+        (
+            lambda client: run_in_pod(client, "web-0", ["ls"]),
+            "api must be an Api, such as client.api(Pod, namespace=...), not a Client",
+        ),
     ]:
         async with APIServer().open_client() as client:
             with pytest.raises(TypeError) as caught:
@@ -112,6 +116,14 @@ def test_an_argument_that_open_client_has_not_says_where_it_belongs() -> None:
         with pytest.raises(TypeError) as caught:
             open_client(**arguments)
         assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"
+
+
+async def test_an_option_of_open_client_of_another_type_is_refused() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [({"rate_limiter": 5}, "async def wait"), ({"retries": "3"}, "retries")]
+    for given, text in wrong:
+        with pytest.raises(TypeError, match=text):
+            async with open_client(ClusterConfig(server="https://api.test"), **given):
+                pytest.fail("the client is open")
 
 
 async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:

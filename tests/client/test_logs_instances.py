@@ -11,6 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.client.test_logs import STAMP, body, ended, in_state, lines_of, log_requests, pod, running
 from trioformer.client import Api, Client
+from trioformer.errors import NotFoundError
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, ScriptedPod
 
@@ -62,6 +63,16 @@ async def test_the_rest_is_that_of_the_instance_if_it_is_restarted_before_the_re
     crashed = in_state(0, terminated={"exitCode": 1}, phase="Running")
     found = await lines_of(running(), body(one), crashed, body(other), restarted(), body(one, two), restarted())
     assert [line.text for line in found] == ["one", "two"]
+
+
+async def test_a_log_is_lost_if_the_container_is_restarted_again_before_the_response(
+    autojump_clock: MockClock,
+) -> None:
+    one, other, failures = STAMP + b"one\n", STAMP + b"of the next instance\n", list[Exception]()
+    replies = (running(), body(one), restarted(), body(other), restarted(2), restarted(2))
+    found = await lines_of(*replies, on_retry=failures.append)
+    assert [line.text for line in found] == ["one"]
+    assert [type(each) for each in failures] == [NotFoundError]
 
 
 async def test_two_restarts_in_an_outage_end_the_lines_and_say_that_the_rest_is_lost(

@@ -17,6 +17,7 @@ from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
 
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 MIB = 1024 * 1024
 
 
@@ -261,6 +262,17 @@ async def test_what_cannot_be_executed_is_an_error(web: ScriptedPod, api_server:
                 assert isinstance(raised.value.__cause__, InternalServerError)
                 with pytest.raises(trio.BrokenResourceError):
                     await process.stdin.send_all(b"x")
+
+
+async def test_the_container_is_that_of_the_annotation(api_server: APIServer, pods: Api[Pod]) -> None:
+    api_server.create(pod("annotated", "a", "b", annotations={DEFAULT_CONTAINER: "b"}))
+    scripted = api_server.script_pod("annotated")
+    scripted.script_command(["where"], stdout="a", container="a")
+    scripted.script_command(["where"], stdout="b", container="b")
+    async with pods.exec("annotated", ["where"]) as process:
+        assert await receive_all(process.stdout) == b"b"
+    async with pods.exec("annotated", ["where"], container="a") as process:
+        assert await receive_all(process.stdout) == b"a"
 
 
 async def test_wrong_arguments_are_refused_before_a_request(

@@ -86,6 +86,7 @@ async def test_a_mistake_is_not_sent() -> None:
         ("DELETE", "/api/v1/namespaces/prod/configmaps/%2E./x", None, ValueError, "segments that are '.' or '..'"),
         ("DELETE", "/api/v1/namespaces/prod%2f..%2fx", None, ValueError, "segments that are '.' or '..'"),
         ("GET", 7, None, TypeError, "a path must be a string"),
+        (7, "/version", None, TypeError, "a method must be a string"),
         ("POST", "/version", 7, TypeError, "a body must be bytes, text, a model, a mapping or a sequence"),
     ]:
         async with client_of() as (client, http):
@@ -105,6 +106,9 @@ async def test_options_that_cannot_be_sent_are_a_mistake() -> None:
         ({"params": {"a": "\udc80"}}, ValueError, "not valid Unicode"),
         ({"accept": "a\r\nX: y"}, ValueError, "accept must be a media type such as application/json, without"),
         ({"content_type": "a\r\nX: y"}, ValueError, "content_type must be a media type"),
+        ({"params": {7: "x"}}, TypeError, "the name of a parameter"),
+        ({"params": {"a": ("x", None)}}, TypeError, "the parameter 'a'"),
+        ({"accept": 7}, TypeError, "accept must be a media type"),
     ]:
         async with client_of() as (client, http):
             with pytest.raises(error, match=text):

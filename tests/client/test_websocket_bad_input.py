@@ -150,6 +150,7 @@ CASES: dict[str, list[Command | Bytes]] = {
     "a message is empty": [after_switch(OUTPUT, frame(BINARY), END)],
     "what should be the Status is something else": [
         after_switch(status(b"not json")),
+        after_switch(status(b"[]")),
         after_switch(status(bytes(100_000))),
         after_switch(status(SUCCESS[:-1]), close(1000)),
     ],

@@ -137,7 +137,7 @@ SPEC = b'"data":' + b'{"k":' * 100_000 + b"1" + b"}" * 100_000
 DEEP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"x"},' + SPEC + b"}"
 
 
-@pytest.mark.parametrize("call", ["get", "create"])
+@pytest.mark.parametrize("call", ["get", "get scale", "create"])
 async def test_an_object_with_too_many_levels_is_named_and_not_the_address(call: str) -> None:
     async with client_of(response(200, DEEP), response(200, DEEP)) as client:
         with pytest.raises(errors.DecodeError) as caught:

@@ -13,7 +13,7 @@ import trio
 from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree, make_tree
 from trioformer.client import Api, CopyProgress, CopyResult, SkippedFile, copy_from_pod
-from trioformer.errors import ConnectionFailedError, CopyFailedError
+from trioformer.errors import BadRequestError, ConnectionFailedError, CopyFailedError, NotFoundError
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import ScriptedPod, ScriptedProcess
 
@@ -184,6 +184,13 @@ async def test_a_container_without_tar_is_an_error(pods: Api[Pod], web: Scripted
     web.script_command(["tar", "-cf", "-", "-C", ".", "file"], stderr="exec: tar: not found\n", exit_code=127)
     with pytest.raises(CopyFailedError, match="exit code 127: exec: tar: not found; copying needs tar in the contain"):
         await copy_from_pod(pods, "web-0", "file", here / "copy")
+
+
+async def test_what_the_server_rejects_is_its_error(pods: Api[Pod], web: ScriptedPod, here: Path) -> None:
+    with pytest.raises(NotFoundError, match='pods "none" not found'):
+        await copy_from_pod(pods, "none", "file", here / "copy")
+    with pytest.raises(BadRequestError, match="container other is not valid for pod web-0"):
+        await copy_from_pod(pods, "web-0", "file", here / "copy", container="other")
 
 
 async def test_a_target_that_cannot_be_written_is_an_error(

@@ -170,6 +170,7 @@ DAMAGED = {
     "a long name of 8 GiB": [directory("data"), member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=8 << 30)],
     "a name of less than no bytes": [directory("data"), member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=-512)],
     "a file of less than no bytes": [directory("data"), member("data/a", size=-5_000), END],
+    "nothing but the end": [END],
     "a path of 20,000 characters": [directory("data"), file("data/" + "x/" * 10_000), END],
     "attributes in attributes": [directory("data"), *[attributes({"a": "b"})] * 900, file("data/a"), END],
     "too many global attributes": [
@@ -179,6 +180,12 @@ DAMAGED = {
         END,
     ],
     "a sparse file of no numbers": [directory("data"), attributes({"GNU.sparse.map": "x,y"}), file("data/a"), END],
+    "a sparse file of less than no bytes": [
+        directory("data"),
+        attributes({"GNU.sparse.map": "0,1", "GNU.sparse.size": "-4"}),
+        file("data/a"),
+        END,
+    ],
     "a sparse file without a map": [
         directory("data"),
         attributes({"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}),
