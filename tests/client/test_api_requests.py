@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -73,31 +72,26 @@ async def executed(pods: Api[Pod], value: str) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    ("name", "send"),
-    [
+async def test_a_value_is_one_value_of_the_query_that_is_sent() -> None:
+    for name, send in [
         ("fieldManager", lambda pods, value: pods.patch("web-0", {}, field_manager=value)),
         ("container", lambda pods, value: pods.logs("web-0", container=value)),
         ("resourceVersion", lambda pods, value: pods.list_page(ListOptions(resource_version=value))),
         ("continue", lambda pods, value: pods.list_page(ListOptions(continue_token=value))),
         ("resourceVersion", watched),
         ("command", executed),
-    ],
-)
-async def test_a_value_is_one_value_of_the_query_that_is_sent(
-    name: str, send: Callable[[Api[Pod], str], Awaitable[object]]
-) -> None:
-    for value in ["me&force=true", "a%26b", "\u00e9", "a\nb", "a.b_-~"]:
-        async with (
-            serving(complete(b"{}", "404 Not Found")) as server,
-            open_client(ClusterConfig(server=server.url), retries=0) as client,
-        ):
-            is_refused = name == "fieldManager" and not value.isprintable()
-            with pytest.raises(ValueError if is_refused else NotFoundError):
-                await send(client.api(Pod, "shop"), value)
-        found = urlsplit(server.heads[0].split(b" ")[1].decode("ascii")) if server.heads else None
-        assert (found is None) == is_refused
-        if found is not None:
-            flags = {(each, "true") for each in ("watch", "follow", "timestamps", "stdout", "stderr")}
-            assert set(parse_qsl(found.query)) - flags == {(name, value)}
-            assert found.fragment == ""
+    ]:
+        for value in ["me&force=true", "a%26b", "\u00e9", "a\nb", "a.b_-~"]:
+            async with (
+                serving(complete(b"{}", "404 Not Found")) as server,
+                open_client(ClusterConfig(server=server.url), retries=0) as client,
+            ):
+                is_refused = name == "fieldManager" and not value.isprintable()
+                with pytest.raises(ValueError if is_refused else NotFoundError):
+                    await send(client.api(Pod, "shop"), value)
+            found = urlsplit(server.heads[0].split(b" ")[1].decode("ascii")) if server.heads else None
+            assert (found is None) == is_refused
+            if found is not None:
+                flags = {(each, "true") for each in ("watch", "follow", "timestamps", "stdout", "stderr")}
+                assert set(parse_qsl(found.query)) - flags == {(name, value)}
+                assert found.fragment == ""

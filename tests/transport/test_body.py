@@ -84,14 +84,9 @@ def opened(request: pytest.FixtureRequest) -> Callable[..., AsyncIterator[Opened
     return request.param  # type: ignore[no-any-return]  # pytest types it as Any
 
 
-@pytest.fixture(params=[True, False], ids=["watch", "list"])
-def for_watch(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
-async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened, for_watch) -> None:
+async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened) -> None:
     """Chunks that arrive together over a socket are one."""
-    async with opened(b"one", 0.05, b"two", for_watch=for_watch) as it:
+    async with opened(b"one", 0.05, b"two") as it:
         async with it.stream() as body:
             assert body.code == 200
             assert "code 200" not in repr(body)
@@ -103,32 +98,24 @@ async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened, for_watch) -
         assert suspended_generators() == []
 
 
-async def test_an_unread_body_is_closed(opened, for_watch) -> None:
-    async with opened(b"one", None, for_watch=for_watch) as it:
+async def test_an_unread_body_is_closed(opened) -> None:
+    async with opened(b"one", None) as it:
         async with it.stream():
             pass
         it.check_closed()
         assert suspended_generators() == []
 
 
-async def test_a_body_closed_early_leaves_no_generator_suspended(opened, for_watch) -> None:
-    async with opened(b"one", b"two", None, for_watch=for_watch) as it:
+async def test_a_body_closed_early_leaves_no_generator_suspended(opened) -> None:
+    async with opened(b"one", b"two", None) as it:
         async with it.stream() as body:
             await body.receive_some()
         it.check_closed()
         assert suspended_generators() == []
 
 
-async def test_a_body_closed_before_its_buffered_end_leaves_no_generator_suspended(opened) -> None:
-    async with opened(b"one", b"two", b"three") as it:
-        async with it.stream() as body:
-            await body.receive_some()
-            await trio.testing.wait_all_tasks_blocked()
-        assert suspended_generators() == []
-
-
-async def test_a_cancelled_receive_closes_the_stream_and_all_generators(opened, for_watch) -> None:
-    async with opened(b"one", None, for_watch=for_watch) as it:
+async def test_a_cancelled_receive_closes_the_stream_and_all_generators(opened) -> None:
+    async with opened(b"one", None) as it:
         with trio.CancelScope() as scope:
             async with it.stream() as body:
                 await body.receive_some()
@@ -147,35 +134,8 @@ async def test_a_cancelled_receive_closes_the_stream_and_all_generators(opened, 
             await body.receive_some()
 
 
-async def test_after_a_cancelled_receive_the_stream_is_closed_not_at_its_end(opened) -> None:
-    async with opened(b"one", None) as it, it.stream() as body:
-        await body.receive_some()
-        with trio.CancelScope() as scope:
-            async with trio.open_nursery() as nursery:
-
-                @nursery.start_soon
-                async def _() -> None:
-                    await wait_all_tasks_blocked(0.01)
-                    scope.cancel()
-
-                await body.receive_some()
-        with pytest.raises(trio.ClosedResourceError):
-            await body.receive_some()
-
-
-async def test_cancellation_between_two_receives_leaves_no_generator_suspended(opened) -> None:
+async def test_an_exception_of_the_block_of_a_stream_is_not_wrapped(opened) -> None:
     async with opened(b"one", None) as it:
-        with trio.CancelScope() as scope:
-            async with it.stream() as body:
-                await body.receive_some()
-                scope.cancel()
-                await trio.sleep_forever()
-        it.check_closed()
-        assert suspended_generators() == []
-
-
-async def test_an_exception_of_the_block_of_a_stream_is_not_wrapped(opened, for_watch) -> None:
-    async with opened(b"one", None, for_watch=for_watch) as it:
         error = KeyError("mine")
 
         async def fail() -> None:
@@ -267,13 +227,6 @@ async def test_the_body_of_a_transport_that_never_waits_can_be_closed() -> None:
             await body.receive_some()
         with pytest.raises(trio.ClosedResourceError):
             await body.receive_some()
-
-
-async def test_a_watch_may_be_silent_for_an_hour(autojump_clock) -> None:
-    async with in_memory(b"one", 3600.0, b"two") as it, it.stream() as body:
-        assert await body.receive_some() == b"one"
-        assert await body.receive_some() == b"two"
-    assert trio.current_time() >= 3600
 
 
 async def test_a_watch_has_no_read_timeout_and_a_list_has() -> None:

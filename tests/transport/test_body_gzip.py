@@ -72,50 +72,42 @@ async def gunzip(pieces: Iterable[bytes]) -> bytes:
     return b"".join(slices)
 
 
-@pytest.mark.parametrize(("size", "length"), [(1_000_000, len(DATA)), (60_000, len(DATA)), (17, 500_000), (1, 20_000)])
-async def test_a_body_is_decompressed_whatever_its_chunks(size: int, length: int) -> None:
-    assert await gunzip(pieces(gzip.compress(DATA[:length]), size)) == DATA[:length]
+async def test_a_body_is_decompressed_whatever_its_chunks() -> None:
+    for size, length in [(1_000_000, len(DATA)), (60_000, len(DATA)), (17, 500_000), (1, 20_000)]:
+        assert await gunzip(pieces(gzip.compress(DATA[:length]), size)) == DATA[:length]
 
 
 NOISE = random.Random(1).randbytes(500_000)
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b" " * SLICE, b" " * (SLICE + 1), b" " * 5_000_000, NOISE], ids=len)
-@pytest.mark.parametrize("level", [0, 1, 9])
-async def test_any_content_at_any_level_comes_out_as_it_was(data: bytes, level: int) -> None:
-    assert await gunzip(pieces(gzip.compress(data, level), 5_000)) == data
+async def test_any_content_at_any_level_comes_out_as_it_was() -> None:
+    for data in [b"", b"x", b" " * SLICE, b" " * (SLICE + 1), b" " * 5_000_000, NOISE]:
+        for level in [0, 1, 9]:
+            assert await gunzip(pieces(gzip.compress(data, level), 5_000)) == data
 
 
-@pytest.mark.parametrize("size", [1, 7, 1_000_000])
-async def test_a_body_of_several_members_is_their_contents(size: int) -> None:
-    members = [gzip.compress(each) for each in (b"one", b"", b"two" * 50_000, b"")]
-    assert await gunzip(pieces(b"".join(members), size)) == b"one" + b"two" * 50_000
+async def test_a_body_of_several_members_is_their_contents() -> None:
+    for size in [1, 7, 1_000_000]:
+        members = [gzip.compress(each) for each in (b"one", b"", b"two" * 50_000, b"")]
+        assert await gunzip(pieces(b"".join(members), size)) == b"one" + b"two" * 50_000
 
 
-async def test_a_body_without_a_byte_is_empty() -> None:
-    assert await gunzip([]) == b""
+async def test_a_body_that_ends_early_raises() -> None:
+    for cut in [1, 5, 10, 11, 500, -1, -8, -9]:
+        with pytest.raises(httpx.DecodingError, match=r"^it ends early$"):
+            await gunzip([gzip.compress(DATA[:5_000])[:cut]])
 
 
-@pytest.mark.parametrize("cut", [1, 5, 10, 11, 500, -1, -8, -9])
-async def test_a_body_that_ends_early_raises(cut: int) -> None:
-    with pytest.raises(httpx.DecodingError, match=r"^it ends early$"):
-        await gunzip([gzip.compress(DATA[:5_000])[:cut]])
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_what_is_not_gzip_raises() -> None:
+    for body in [
         b'{"kind":"List"}',
         zlib.compress(b"x"),
         gzip.compress(b"x") + b"rest of something",
         gzip.compress(b"x")[:-8] + b"\x00" * 8,
         gzip.compress(b"x")[:10] + b"\xff" * 50,
-    ],
-    ids=["JSON", "zlib", "a rest", "a wrong sum", "no blocks"],
-)
-async def test_what_is_not_gzip_raises(body: bytes) -> None:
-    with pytest.raises(httpx.DecodingError, match=r"^it is not gzip$"):
-        await gunzip([body])
+    ]:
+        with pytest.raises(httpx.DecodingError, match=r"^it is not gzip$"):
+            await gunzip([body])
 
 
 # --- over a transport ---
@@ -124,14 +116,14 @@ BOTH = pytest.mark.parametrize("read", [request, read_list])
 
 
 @BOTH
-@pytest.mark.parametrize("coding", [b"gzip", b"GZIP", b"x-gzip", b" gzip "])
-async def test_a_compressed_body_is_read_and_its_connection_used_again(read: Reader, coding: bytes) -> None:
-    script = replying(gzip.compress(DATA)).replace(b": gzip", b": " + coding)
-    async with serving(script, keep_alive=True) as server, connected(server) as transport:
-        assert await read(transport) == DATA
-        assert await read(transport) == DATA
-    assert server.connections == 1
-    assert all(b"\r\nAccept-Encoding: gzip\r\n" in head for head in server.heads)
+async def test_a_compressed_body_is_read_and_its_connection_used_again(read: Reader) -> None:
+    for coding in [b"gzip", b"GZIP", b"x-gzip"]:
+        script = replying(gzip.compress(DATA)).replace(b": gzip", b": " + coding)
+        async with serving(script, keep_alive=True) as server, connected(server) as transport:
+            assert await read(transport) == DATA
+            assert await read(transport) == DATA
+        assert server.connections == 1
+        assert all(b"\r\nAccept-Encoding: gzip\r\n" in head for head in server.heads)
 
 
 async def test_what_undoes_the_compression_is_not_among_the_headers() -> None:
@@ -149,12 +141,12 @@ async def test_writes_and_watches_are_not_compressed() -> None:
     assert all(b"\r\nAccept-Encoding: identity\r\n" in head for head in server.heads)
 
 
-@pytest.mark.parametrize("coding", [b"gzip, gzip", b"deflate", b"br", b"gzip, br"])
-async def test_another_compression_is_left_as_it_is(coding: bytes) -> None:
-    body = gzip.compress(DATA)
-    script = replying(body).replace(b": gzip", b": " + coding)
-    async with serving(script) as server, connected(server) as transport:
-        assert await request(transport) == body
+async def test_another_compression_is_left_as_it_is() -> None:
+    for coding in [b"gzip, gzip", b"deflate", b"br", b"gzip, br"]:
+        body = gzip.compress(DATA)
+        script = replying(body).replace(b": gzip", b": " + coding)
+        async with serving(script) as server, connected(server) as transport:
+            assert await request(transport) == body
 
 
 async def test_the_body_of_a_compressed_error_is_read() -> None:
@@ -165,15 +157,11 @@ async def test_the_body_of_a_compressed_error_is_read() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [(b"oops", "it is not gzip"), (gzip.compress(DATA)[:-1], "it ends early")],
-    ids=["not gzip", "early end"],  # gzip has the time in what it compresses, which differs between processes
-)
-async def test_a_body_that_cannot_be_decompressed_is_a_failed_connection(read: Reader, body: bytes, text: str) -> None:
-    async with serving(replying(body), keep_alive=True) as server, connected(server) as transport:
-        with pytest.raises(ConnectionFailedError, match=rf"the response cannot be decompressed \({text}\)"):
-            await read(transport)
+async def test_a_body_that_cannot_be_decompressed_is_a_failed_connection(read: Reader) -> None:
+    for body, text in [(b"oops", "it is not gzip"), (gzip.compress(DATA)[:-1], "it ends early")]:
+        async with serving(replying(body), keep_alive=True) as server, connected(server) as transport:
+            with pytest.raises(ConnectionFailedError, match=rf"the response cannot be decompressed \({text}\)"):
+                await read(transport)
 
 
 async def test_a_body_that_is_not_gzip_is_closed_before_its_end() -> None:
@@ -231,26 +219,25 @@ async def test_other_tasks_run_between_the_slices_of_a_body() -> None:
     assert ran >= 100
 
 
-@pytest.mark.parametrize("slices", [1, 2, 50])
-async def test_a_compressed_body_can_be_left_or_cancelled_at_any_slice(slices: int) -> None:
-    body = gzip.compress(b" " * 100 * SLICE, 9)
-    for ends in ("left", "cancelled"):
-        script = replying(body)
-        async with serving(script, None) as server, connected(server) as transport:
-            with trio.CancelScope() as scope:
-                async with transport.stream("/x", for_watch=False) as stream:
-                    for _ in range(slices):
-                        await stream.receive_some()
-                    if ends == "cancelled":
-                        scope.cancel()
-                        await stream.receive_some()
-            assert scope.cancelled_caught == (ends == "cancelled")
-            assert suspended_generators() == ["serving"]
+async def test_a_compressed_body_can_be_left_or_cancelled_at_any_slice() -> None:
+    for slices in [1, 50]:
+        body = gzip.compress(b" " * 100 * SLICE, 9)
+        for ends in ("left", "cancelled"):
+            script = replying(body)
+            async with serving(script, None) as server, connected(server) as transport:
+                with trio.CancelScope() as scope:
+                    async with transport.stream("/x", for_watch=False) as stream:
+                        for _ in range(slices):
+                            await stream.receive_some()
+                        if ends == "cancelled":
+                            scope.cancel()
+                            await stream.receive_some()
+                assert scope.cancelled_caught == (ends == "cancelled")
+                assert suspended_generators() == ["serving"]
 
 
-@pytest.mark.parametrize(
-    ("server", "in_cluster", "pays"),
-    [
+def test_compression_is_requested_by_default_where_the_link_may_be_slow() -> None:
+    for server, in_cluster, pays in [
         ("https://10.0.0.1:6443", False, True),
         ("https://api.example.com", False, True),
         ("https://10.96.0.1:443", True, False),
@@ -258,22 +245,18 @@ async def test_a_compressed_body_can_be_left_or_cancelled_at_any_slice(slices: i
         ("https://[::1]:6443", False, False),
         ("http://localhost:8080", False, False),
         ("https://LOCALHOST", False, False),
-    ],
-)
-def test_compression_is_requested_by_default_where_the_link_may_be_slow(
-    server: str, in_cluster: bool, pays: bool
-) -> None:
-    assert pays_to_compress(ClusterConfig(server=server, in_cluster=in_cluster)) is pays
+    ]:
+        assert pays_to_compress(ClusterConfig(server=server, in_cluster=in_cluster)) is pays
 
 
-@pytest.mark.parametrize("compression", [True, False, None])
-async def test_the_configuration_can_forbid_compression(compression: bool | None) -> None:
-    plain = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    async with serving(plain) as server:
-        config = ClusterConfig(server=server.url, disable_compression=True)
-        async with open_transport(config, compression=compression) as transport:
-            await request(transport)
-    assert b"\r\nAccept-Encoding: identity\r\n" in server.heads[0]
+async def test_the_configuration_can_forbid_compression() -> None:
+    for compression in [True, False, None]:
+        plain = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+        async with serving(plain) as server:
+            config = ClusterConfig(server=server.url, disable_compression=True)
+            async with open_transport(config, compression=compression) as transport:
+                await request(transport)
+        assert b"\r\nAccept-Encoding: identity\r\n" in server.heads[0]
 
 
 async def test_a_transport_in_the_same_process_is_never_asked_to_compress() -> None:

@@ -88,26 +88,26 @@ async def send(transport: Transport, kind: str) -> None:
         await read(transport, for_watch=kind == "watch")
 
 
-@pytest.mark.parametrize("kind", ["request", "list", "watch"])
 @pytest.mark.parametrize("is_connected", [False, True])
 async def test_a_request_cancelled_at_any_step_leaves_no_connection(
-    tls: ssl.SSLContext | None, kind: str, is_connected: bool
+    tls: ssl.SSLContext | None, is_connected: bool
 ) -> None:
-    async with serving(tls) as (server, config):
-        completed = 0
-        for step in itertools.count(1):
-            async with open_transport(config) as transport:
-                if is_connected:
-                    await transport.request("GET", "/x")
-                with trio.CancelScope() as scope, AtStep(step, scope.cancel):
-                    await send(transport, kind)
-                completed += not scope.cancel_called
-                await check_counts(server, transport)
-            await server.wait_until_open(0)
-            if completed > 2:
-                break
-        assert connections_in_kernel(server) == 0
-    assert suspended_generators() == []
+    for kind in ["request", "list", "watch"]:
+        async with serving(tls) as (server, config):
+            completed = 0
+            for step in itertools.count(1):
+                async with open_transport(config) as transport:
+                    if is_connected:
+                        await transport.request("GET", "/x")
+                    with trio.CancelScope() as scope, AtStep(step, scope.cancel):
+                        await send(transport, kind)
+                    completed += not scope.cancel_called
+                    await check_counts(server, transport)
+                await server.wait_until_open(0)
+                if completed > 2:
+                    break
+            assert connections_in_kernel(server) == 0
+        assert suspended_generators() == []
 
 
 async def send_until_closed(transport: Transport, kind: str, done: trio.Event) -> None:
@@ -116,19 +116,19 @@ async def send_until_closed(transport: Transport, kind: str, done: trio.Event) -
     done.set()
 
 
-@pytest.mark.parametrize("kind", ["request", "list", "watch"])
-async def test_a_client_closed_at_any_step_of_a_request_leaves_nothing(tls: ssl.SSLContext | None, kind: str) -> None:
-    async with serving(tls) as (server, config):
-        for step in range(1, 61):
-            must_close = trio.Event()
-            async with trio.open_nursery() as nursery, open_transport(config) as transport:
-                with AtStep(step, must_close.set):
-                    nursery.start_soon(send_until_closed, transport, kind, must_close)
-                    await must_close.wait()
-            with trio.fail_after(10):
-                await server.wait_until_open(0)
-            assert (connections_in_kernel(server), pool_of(transport)) == (0, [])
-    assert suspended_generators() == []
+async def test_a_client_closed_at_any_step_of_a_request_leaves_nothing(tls: ssl.SSLContext | None) -> None:
+    for kind in ["request", "list", "watch"]:
+        async with serving(tls) as (server, config):
+            for step in range(1, 61):
+                must_close = trio.Event()
+                async with trio.open_nursery() as nursery, open_transport(config) as transport:
+                    with AtStep(step, must_close.set):
+                        nursery.start_soon(send_until_closed, transport, kind, must_close)
+                        await must_close.wait()
+                with trio.fail_after(10):
+                    await server.wait_until_open(0)
+                assert (connections_in_kernel(server), pool_of(transport)) == (0, [])
+        assert suspended_generators() == []
 
 
 async def test_a_connection_that_cannot_be_prepared_is_closed() -> None:
