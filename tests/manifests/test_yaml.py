@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
+from trioformer import _yaml
 from trioformer._secret import Secret
-from trioformer._yaml import MAX_LEVELS, _events
+from trioformer._yaml import MAX_LEVELS
 from trioformer.manifests._yaml import Parsed, parse_documents, position_of
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML has a loader in C only with libyaml."""
-    monkeypatch.setattr(_events, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
 def parsed(text: str) -> Parsed:

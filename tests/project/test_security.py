@@ -7,10 +7,9 @@ from pathlib import Path
 
 import attrs
 
-from trioformer import _text
+from trioformer import _text, _yaml
 from trioformer._retry import _outcomes
 from trioformer._serving import _server
-from trioformer._yaml import _composer
 from trioformer.cache.store import _resource_versions
 from trioformer.errors import _status
 from trioformer.manager import _token_checks
@@ -52,8 +51,8 @@ def test_the_table_of_limits_has_every_limit_with_its_default() -> None:
 def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
     manager, embedded = _server.DEFAULT_LIMITS, _serve_http.LIMITS
     assert [limit for _, limit, _ in table("Fixed limits")] == [
-        f"{_composer.MAX_LEVELS}",
-        f"{_composer.MAX_NODES:,}",
+        f"{_yaml.MAX_LEVELS}",
+        f"{_yaml.MAX_SIZE:,}",
         f"{_values.MAX_LEVELS}",
         f"{_text.LONGEST:,} characters",
         f"{_status.MAX_CAUSES:,}",

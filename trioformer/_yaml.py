@@ -1,13 +1,20 @@
-"""Makes plain values of YAML, and knows the line and column of each mapping.
+"""YAML as kubectl reads it, without recursion, for kubeconfigs and manifests.
 
-PyYAML's parser yields one event at a time, and each event is checked against the limits before its value is made.
-Aliases and merge keys work as in kubectl.
+PyYAML's composer and constructor recurse, so that a few kilobytes of brackets end the interpreter; they take the last
+of two equal keys, and quote values in errors.
+So only its parser is used, whose events come one by one; each is checked against the limits before its value is made.
+
+Scalars, aliases and merge keys are what they are for kubectl (``sigs.k8s.io/yaml``): ``yes`` is a boolean and ``0x1F``
+an integer, but dates, sexagesimal numbers such as ``60:00``, and numbers that fit into no number of Go's are strings.
 Unlike kubectl, it reports duplicate keys, keys that are not strings, and tags that JSON has no type for: YAML parsers
 read them differently.
+
+Imported when the first file is read: PyYAML is a fifth of this library's import time.
 """
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Callable
@@ -16,23 +23,24 @@ from typing import Any, Final, NoReturn, TypeAlias, cast, final
 import attrs
 import yaml
 
-from .._secret import Secret
-from ._events import YamlError, parse_events, resolve_scalar
+from ._secret import Secret
 
+Scalar: TypeAlias = "str | bool | int | float | None"
 Marks: TypeAlias = dict[tuple[int, "str | int"], tuple[int, int]]
 """Where values begin, by the identity of their collection and their key or index: lines and columns, from 1."""
 
 MAX_LEVELS: Final = 120
 """Mappings and lists inside each other; objects of the API have at most 128."""
-MAX_NODES: Final = 4_000_000
-"""The number of keys, scalars and collections in one file.  The content of an alias counts each time it is used."""
-MAX_EXPANDED: Final = 1 << 26
-"""The number of characters in all scalars of one file.  The content of an alias counts each time it is used."""
+MAX_SIZE: Final = 64_000_000
+"""The number of characters in all scalars of one file, which each have 16 more, as have lists and mappings.
+
+The content of an alias counts each time it is used."""
 MAX_PROBLEMS: Final = 100
 """The number of problems in one file after which parsing stops."""
 
+_NODE: Final = 16
 _MERGE: Final = "<<"
-_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
+_PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES_OF_TAGS: Final[dict[str, tuple[type, ...]]] = {
     f"{_TAG}null": (type(None),),
@@ -45,6 +53,37 @@ _ALIAS: Final = "begins with * but is not an alias of a value before it: put a s
 _COMPLEX: Final = "a key must be a string, not a list, a mapping or an alias"
 _FLOW: Final = f"{_COMPLEX}; render a template with {{{{ … }}}} first, as by `helm template`"
 _HALF: Final = re.compile("[\ud800-\udfff]")
+
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_QUOTE = "put a value with special characters in quotes"
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL")),
+    **{spelling: True for word in ("true", "yes", "on", "y") for spelling in (word, word.title(), word.upper())},
+    **{spelling: False for word in ("false", "no", "off", "n") for spelling in (word, word.title(), word.upper())},
+}
+_BASES: Final = {"0x": 16, "0o": 8, "0b": 2}
+_OCTAL: Final = frozenset("01234567")
+_FIRST_OF_NUMBER: Final = frozenset("+-.0123456789")
+_INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++|[0-9]++)")
+_DECIMAL = re.compile(
+    r"[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class YamlError(Exception):
+    """What is wrong, and where; the text quotes nothing."""
+
+    def __init__(self, what: str, mark: Any = None, hint: str = "") -> None:
+        self.what = what
+        self.hint = hint
+        self.mark = mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        super().__init__(f"{what}{where}{hint}")
 
 
 @final
@@ -94,6 +133,17 @@ class Composed:
     """Why the rest is not YAML; None if everything is."""
 
 
+def decode_text(content: Secret[bytes]) -> Secret[str]:
+    """Decode UTF-8, or UTF-16 with a byte order mark, which PowerShell writes."""
+    is_utf_16 = content.reveal().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if is_utf_16 else "utf-8-sig"
+    try:
+        return Secret(content.reveal().decode(encoding))
+    except UnicodeDecodeError as exc:
+        line = content.reveal().count(b"\n", 0, exc.start) + 1
+    raise YamlError(f"is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it in UTF-8")
+
+
 class _TooMuchError(Exception):
     """Ends the parsing of a text that exceeds a limit."""
 
@@ -106,27 +156,43 @@ def compose(text: Secret[str], marks: Marks | None = None) -> Composed:
         marks: Is filled with where values begin.
     """
     composer = _Composer(marks)
-    error: YamlError | None = None
+    return Composed(composer.documents, composer.problems, _compose(text, composer))
+
+
+def _compose(text: Secret[str], composer: _Composer) -> YamlError | None:
+    """Compose the documents; return why the text is not YAML, if so."""
     try:
-        parse_events(text, composer.run)
+        loader = _LOADER(text.reveal())
+        try:
+            composer.run(loader.get_event)
+        finally:
+            loader.dispose()
     except _TooMuchError:
-        pass  # it is in the problems
-    except YamlError as exc:
-        error = exc.with_traceback(None)
-    return Composed(composer.documents, composer.problems, error)
+        return None  # it is in the problems
+    except yaml.MarkedYAMLError as exc:
+        what = ", ".join(_without_quotation(part) for part in (exc.context, exc.problem) if part)
+        return YamlError(f"is not YAML: {what}", exc.problem_mark, f"; {_QUOTE}")
+    except (yaml.YAMLError, ValueError, OverflowError, LookupError) as exc:
+        # What PyYAML raises for unprintable characters, and for code points that do not exist.
+        found = _UNPRINTABLE.search(text.reveal())
+        if isinstance(exc, yaml.YAMLError) and found:
+            line = text.reveal().count("\n", 0, found.start()) + 1
+            return YamlError(f"contains a control character (line {line}): remove it")
+        return YamlError(f"is not valid YAML; {_QUOTE}")
+    return None
 
 
 @final
 class _Open:
     """A collection that is not complete yet."""
 
-    __slots__ = ("anchor", "first_node", "first_size", "has_twice", "is_merging", "key", "merged", "value")
+    __slots__ = ("anchor", "begin", "has_twice", "is_merging", "key", "merged", "value")
 
-    def __init__(self, value: Any, anchor: str | None, first_node: int, first_size: int) -> None:
+    def __init__(self, value: Any, anchor: str | None, begin: int) -> None:
         self.value = value
         self.anchor = anchor
-        self.first_node = first_node
-        self.first_size = first_size
+        self.begin = begin
+        """The size of all before it."""
         self.key: str | None = None
         """The key of the value that comes next; None if a key comes next."""
         self.merged: list[Mapping] = []
@@ -145,7 +211,6 @@ class _Composer:
         self.documents: list[Document] = []
         self.problems: list[Problem] = []
         self._marks = marks
-        self._nodes = 0
         self._size = 0
 
     def run(self, next_event: Callable[[], Any]) -> None:
@@ -155,9 +220,9 @@ class _Composer:
             next_event()  # the end of the document
 
     def _document(self, next_event: Callable[[], Any]) -> Document:
-        whole = current = _Open([], None, 0, 0)
+        whole = current = _Open([], None, 0)
         outer: list[_Open] = []
-        anchors: dict[str, tuple[Any, int, int]] = {}
+        anchors: dict[str, tuple[Any, int]] = {}
         start: Any = None
         while True:
             event = next_event()
@@ -167,11 +232,12 @@ class _Composer:
             if kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 value = self._completed(current)
                 if current.anchor is not None:
-                    anchors[current.anchor] = value, self._nodes - current.first_node, self._size - current.first_size
+                    anchors[current.anchor] = value, self._size - current.begin
                 current = outer.pop()
                 self._add(current, value, None)
             else:
-                self._nodes += 1
+                begin = self._size
+                self._size += _NODE
                 is_key = type(current.value) is Mapping and current.key is None
                 if kind is yaml.ScalarEvent:
                     self._size += len(event.value)
@@ -180,27 +246,24 @@ class _Composer:
                     else:
                         value = self._scalar(event)
                         if event.anchor is not None:
-                            anchors[event.anchor] = value, 1, len(event.value)
+                            anchors[event.anchor] = value, self._size - begin
                         self._add(current, value, event)
                 elif is_key:
                     self._refuse(_FLOW if getattr(event, "flow_style", False) else _COMPLEX, event)
                 elif kind is yaml.AliasEvent:
                     if event.anchor not in anchors:
                         self._refuse(_ALIAS, event)
-                    value, nodes, size = anchors[event.anchor]
-                    self._nodes += nodes - 1  # as if it were written again
-                    self._size += size
+                    value, size = anchors[event.anchor]
+                    self._size = begin + size  # as if it were written again
                     self._add(current, value, event)
                 else:
                     if len(outer) == MAX_LEVELS:
                         self._refuse(f"has more than {MAX_LEVELS} levels of lists and mappings", event)
                     outer.append(current)
                     self._mark(current, event)
-                    current = _Open(self._collection(event), event.anchor, self._nodes - 1, self._size)
-                if self._nodes > MAX_NODES:
-                    self._refuse(f"has more than {MAX_NODES:,} keys and values: split the file", event)
-                if self._size > MAX_EXPANDED:
-                    self._refuse(f"has more than {MAX_EXPANDED:,} characters with its aliases: split the file", event)
+                    current = _Open(self._collection(event), event.anchor, begin)
+                if self._size > MAX_SIZE:
+                    self._refuse("has too many values, with those that aliases repeat: split the file", event)
             if current is whole:
                 return Document(whole.value[0], start.line + 1, start.column + 1)
 
@@ -254,7 +317,7 @@ class _Composer:
                 current.is_merging = True
                 return text
             # What a number is written like is the key, unless programs write it in several ways.
-            if not isinstance(resolve_scalar(text), str) and not _INTEGER.fullmatch(text):
+            if not isinstance(resolve_scalar(text), str) and not _PLAIN_INTEGER.fullmatch(text):
                 self._report("has a key that is not a string but a number, a boolean or null: put it in quotes", event)
         if text in current.value and not current.has_twice:
             current.has_twice = True
@@ -292,3 +355,44 @@ class _Composer:
     def _refuse(self, message: str, event: Any) -> NoReturn:
         self._report(message, event)
         raise _TooMuchError
+
+
+def _without_quotation(problem: str) -> str:
+    """Cut what PyYAML's loader in Python quotes; that in C quotes nothing, and otherwise says almost the same."""
+    problem = problem.partition(", but ")[0]
+    return re.sub(r""" (['"]).*\1""", "", problem, flags=re.DOTALL) if problem.startswith("found ") else problem
+
+
+def resolve_scalar(text: str) -> Scalar:
+    """Return what a plain scalar without a tag is; a float may be infinite or NaN, which JSON does not have."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] in _FIRST_OF_NUMBER:
+        digits = text.replace("_", "")
+        if _INTEGER.fullmatch(digits):
+            return text if _overflows(digits) else _integer(digits.lower())
+        if _DECIMAL.fullmatch(digits):
+            return text if _overflows(digits) else float(digits.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text
+
+
+def _overflows(digits: str) -> bool:
+    """Whether a number is too large for Go's integers or, in decimal, for a float64; the time is linear."""
+    base = _BASES.get(digits.lstrip("+-")[:2].lower())
+    if base is not None:
+        lowest, beyond = (-(1 << 63), 1 << 63) if digits[0] in "+-" else (0, 1 << 64)
+        return not lowest <= int(digits, base) < beyond
+    return not digits[-1].isalpha() and math.isinf(float(digits))  # what ends with a letter is .inf or .nan
+
+
+def _integer(digits: str) -> int | float:
+    """Return the value that kubectl gives digits: ``017`` is octal, and an integer of more than 64 bits a float64."""
+    sign, unsigned = ("-", digits[1:]) if digits[0] == "-" else ("", digits.lstrip("+"))
+    base = _BASES.get(unsigned[:2])
+    if base is None:
+        unsigned = unsigned.lstrip("0") or "0"
+        base = 8 if unsigned != digits.lstrip("+-") and set(unsigned) <= _OCTAL else 10
+    value = int(f"{sign}{unsigned}", base)
+    if -(1 << 63) <= value < 1 << 64:
+        return value
+    return float(f"{sign}{unsigned}")  # an octal number that overflows is a decimal one

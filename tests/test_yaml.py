@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from typing import Any
@@ -10,17 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
+from trioformer import _yaml
 from trioformer._secret import Secret
-from trioformer._yaml import Mapping, YamlError, _composer, _events, compose, decode_text
+from trioformer._yaml import Composed, Mapping, YamlError, compose, decode_text
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML has a loader in C only with libyaml."""
-    monkeypatch.setattr(_events, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
-def composed(text: str | bytes) -> _composer.Composed:
+def composed(text: str | bytes) -> Composed:
     return compose(decode_text(Secret(text.encode() if isinstance(text, str) else text)))
 
 
@@ -153,7 +153,7 @@ for opening in ("[", "{a: ", "- ", "? "):
 
 
 def test_as_many_levels_as_an_object_may_have_are_read() -> None:
-    text = "[" * _composer.MAX_LEVELS + "]" * _composer.MAX_LEVELS
+    text = "[" * _yaml.MAX_LEVELS + "]" * _yaml.MAX_LEVELS
     assert parsed(text)
     assert problem(f"[{text}]").endswith("levels of lists and mappings (line 1, column 121)")
 
@@ -163,55 +163,46 @@ def test_an_alias_counts_as_if_it_were_written_again(monkeypatch: pytest.MonkeyP
         f"{after}: &{after} [{', '.join([f'*{name}'] * 9)}]\n"
         for name, after in zip("abcdefgh", "bcdefghi", strict=True)
     )
-    assert "keys and values: split the file" in problem(bomb)
-    monkeypatch.setattr(_composer, "MAX_EXPANDED", 10_000)
-    long = f"a: &a {'x' * 1_000}\nb: [{', '.join(['*a'] * 20)}]"
-    assert "has more than 10,000 characters with its aliases: split the file" in problem(long)
-    monkeypatch.setattr(_composer, "MAX_NODES", 10)
+    assert "too many values" in problem(bomb)
+    long = f"a: &a {'x' * 10_000_000}\nb: [*a, *a, *a, *a, *a"
+    assert parsed(f"{long}]")
+    assert "too many values" in problem(f"{long}, *a, *a]")
+    monkeypatch.setattr(_yaml, "MAX_SIZE", 10 * 16 + 6)
     assert parsed("[&a [b, c], *a, *a]")  # the list, and three for each item
-    assert "keys and values" in problem("[&a [b, c], *a, *a, d]")
+    assert "too many values" in problem("[&a [b, c], *a, *a, '']")
 
 
 def test_problems_are_not_counted_without_end() -> None:
-    assert len(composed("- {a: 1, a: 2}\n" * 10_000).problems) == _composer.MAX_PROBLEMS
+    assert len(composed("- {a: 1, a: 2}\n" * 10_000).problems) == _yaml.MAX_PROBLEMS
 
 
 # --- problems ---
 
-TAG = "has a tag (!) that JSON has no type for: put a string that begins with ! in quotes"
-STAR = "begins with * but is not an alias of a value before it: put a string that begins with * in quotes"
-ANCHOR = "begins with & and has no value: put a string that begins with & in quotes"
-COMPLEX = "a key must be a string, not a list, a mapping or an alias"
-
 
 @pytest.mark.parametrize(
-    ("text", "expected", "place"),
+    ("text", "words", "place"),
     [
-        ("a: b\nc: d\na: s3cret", "has a key twice in one mapping: remove one of them", (3, 1)),
-        ("x: {a: b, 'a': s3cret}", "has a key twice in one mapping: remove one of them", (1, 11)),
-        ("kind: a\nb: c\nkind: d", "has a key twice in one mapping: put a line --- between two objects", (3, 1)),
-        ("{<<: s3cret}", "the value of a merge key (<<) must be a mapping, or a list of mappings", (1, 6)),
-        ("{yes: s3cret}", "has a key that is not a string but a number, a boolean or null: put it in quotes", (1, 2)),
-        ("?\n  a: b\n: c", COMPLEX, (2, 3)),
-        ("a: &a s3cret\n*a : b", COMPLEX, (2, 1)),
-        ("&a [*a]", STAR, (1, 5)),
-        ("[*a, &a b]", STAR, (1, 2)),
+        ("a: b\nc: d\na: s3cret", "key twice", (3, 1)),
+        ("x: {a: b, 'a': s3cret}", "key twice", (1, 11)),
+        ("kind: a\nb: c\nkind: d", "a line ---", (3, 1)),
+        ("{<<: s3cret}", "merge key", (1, 6)),
+        *((f"{{{key}: s3cret}}", "key that is not a string", (1, 2)) for key in ("yes", "1.5", "0x1F", "017", "~")),
+        ("?\n  a: b\n: c", "a key must be a string", (2, 3)),
+        ("a: &a s3cret\n*a : b", "a key must be a string", (2, 1)),
+        ("&a [*a]", "not an alias", (1, 5)),
+        ("[*a, &a b]", "not an alias", (1, 2)),
         *(
-            (f"password: {value}", TAG, (1, 11))
-            for value in (
-                "!s3cret x",
-                "!s3cret {a: b}",
-                "!!binary czNjcmV0",
-                "!!python/name:os.s3cret",
-            )
+            (f"password: {value}", "tag", (1, 11))
+            for value in ("!s3cret x", "!s3cret {a: b}", "!!binary czNjcmV0", "!!int s3cret", "!!seq {s3cret: a}")
         ),
-        *((f"password: {value}", TAG, (1, 11)) for value in ("!!int s3cret", "!!bool s3cret", "!!seq {s3cret: a}")),
-        ("password: *s3cret", STAR, (1, 11)),
-        ("password: &s3cret", ANCHOR, (1, 11)),
+        ("password: *s3cret", "not an alias", (1, 11)),
+        ("password: &s3cret", "begins with &", (1, 11)),
     ],
 )
-def test_what_programs_read_differently_is_a_problem(text: str, expected: str, place: tuple[int, int]) -> None:
-    assert problem(text) == f"{expected} (line {place[0]}, column {place[1]})"
+def test_what_programs_read_differently_is_a_problem(text: str, words: str, place: tuple[int, int]) -> None:
+    assert words in problem(text)
+    assert problem(text).endswith(f" (line {place[0]}, column {place[1]})")
+    assert "s3cret" not in problem(text)
 
 
 def test_a_key_that_is_a_template_says_so() -> None:
@@ -230,27 +221,19 @@ def test_all_problems_are_found_up_to_what_is_not_yaml() -> None:
     ("text", "place"),
     [
         ("password: !s3cret!x y", "(line 1, column 11)"),
-        ("password: *s3cret!x", None),
         ("password: @s3cret", "(line 1, column 11)"),
-        ("password: %s3cret", "(line 1, column 11)"),
         ("password: s3cret: s3cret", "(line 1, column 17)"),
         ('password: "s3cret', "(line 1, column 18)"),
-        ('password: "\\s3cret"', None),
-        ("password: 's3cret' s3cret", "(line 1, column 20)"),
+        ('password: "\\s3cret"', "(line "),
         ("a:\n\tpassword: s3cret", "(line 2, column 1)"),
-        ("a: [b\npassword: s3cret", None),
-        ("%s3cret s3cret\n--- a: b: c", None),
-        ("%TAG s3cret s3cret\n---\na", None),
-        ("password: !<s3cret", None),
-        ("- s3cret\nb", None),
+        ("%TAG s3cret s3cret\n---\na", "(line "),
     ],
 )
-def test_syntax_errors_name_the_place_and_quote_nothing(text: str, place: str | None) -> None:
+def test_syntax_errors_name_the_place_and_quote_nothing(text: str, place: str) -> None:
     found = problem(text)
     assert found.startswith("is not YAML: ")
     assert "s3cret" not in found
-    assert "(line " in found
-    assert place is None or place in found
+    assert place in found
 
 
 def test_the_python_loader_quotes_no_characters() -> None:
@@ -258,8 +241,8 @@ def test_the_python_loader_quotes_no_characters() -> None:
         with pytest.raises(yaml.YAMLError) as caught:
             list(yaml.parse(f"a: {character}", yaml.SafeLoader))
         assert character in str(caught.value.problem)
-        assert _events._without_quotation(caught.value.problem) == "found character that cannot start any token"
-    assert _events._without_quotation("could not find expected ':'") == "could not find expected ':'"
+        assert _yaml._without_quotation(caught.value.problem) == "found character that cannot start any token"
+    assert _yaml._without_quotation("could not find expected ':'") == "could not find expected ':'"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +264,3 @@ def test_bytes_that_are_no_text_are_an_error_with_the_line(content: bytes, expec
         error = exc
     assert str(error).startswith(expected)
     assert "s3cret" not in str(error)
-
-
-def test_values_are_finite() -> None:
-    assert all(math.isfinite(value) for value in parsed("[1.7e308, -1.7e308, 1e-400]"))
