@@ -89,8 +89,8 @@ async def test_a_separate_client_is_for_the_same_user() -> None:
 
 
 async def test_a_string_in_place_of_several_is_a_type_error(client: Client) -> None:
-    for given in [{"groups": "dev"}, {"groups": b"dev"}, {"extra": {"k": "dev"}}]:
-        with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not a (single string|bytes)"):
+    for given in [{"groups": "dev"}, {"extra": {"k": "dev"}}]:
+        with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not a single string"):
             client.impersonating("jane", **given)
 
 

@@ -10,7 +10,6 @@ import ssl
 import traceback
 from pathlib import Path
 
-import attrs
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -28,8 +27,8 @@ from tests.support.kubeconfigs import (
     with_context,
     with_user,
 )
-from trioformer._yaml import _events
-from trioformer.errors import ConfigError, ConfigProblem
+from trioformer import _yaml
+from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
 
 # ------------------------------------------------------------------------------------- the configuration of a context
@@ -185,41 +184,6 @@ def test_a_server_without_a_scheme_is_http_unless_there_are_tls_settings(
         assert load_kubeconfig(write(with_cluster(server=server, **tls))).server == f"https://{host}"
 
 
-def test_the_constructor_checks_the_server() -> None:
-    error = fails(lambda: ClusterConfig(server="localhost:8080"))
-    assert str(error) == "server: must begin with https:// or http://, not 'localhost:8080'"
-    assert (error.file, error.key) == (None, "server")
-    assert ClusterConfig(server=SERVER).source == "code"
-
-
-def test_repr_shows_no_secret() -> None:
-    """Neither token, password, key nor plugin arguments.
-
-    client-go: TestConfigStringer
-    """
-    config = ClusterConfig(server=SERVER, token="tok", password="pass", client_key_data=b"key", ca_data=b"four")
-    assert repr(config) == (
-        f"ClusterConfig(server='{SERVER}', namespace='default', ca_data=<4 bytes>, ca_file=None, "
-        "insecure_skip_tls_verify=False, tls_server_name=None, client_certificate_data=None, "
-        "client_certificate_file=None, client_key_data=<hidden>, client_key_file=None, token=<hidden>, "
-        "token_file=None, username=None, password=<hidden>, exec=None, impersonate=None, "
-        "proxy_url=None, disable_compression=False, context=None, source='code', in_cluster=False)"
-    )
-    bare = repr(ClusterConfig(server=SERVER, client_certificate_data=b"two"))
-    assert "ca_data=None, " in bare
-    assert "client_certificate_data=<3 bytes>, " in bare
-    assert "client_key_data=None, " in bare
-    assert "token=None, " in bare
-    assert "password=None, " in bare
-
-
-def test_a_config_is_frozen_and_hashable() -> None:
-    config = ClusterConfig(server=SERVER)
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        config.server = "https://other"  # type: ignore[misc]  # the mistake that the test makes
-    assert hash(config) == hash(ClusterConfig(server=f"{SERVER}/"))
-
-
 # ------------------------------------------------------------------------------------- tokens
 
 
@@ -325,20 +289,6 @@ def test_a_tilde_in_a_path_is_not_expanded(write: Write, pems: Certificates, tmp
     write(pems.ca, "~/ca.crt")
     config = load_kubeconfig(write(with_cluster(**{"certificate-authority": "~/ca.crt"})))
     assert config.ca_file == str(tmp_path / "~" / "ca.crt")
-
-
-@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
-def test_pem_may_follow_text_and_have_either_line_end(write: Write, pems: Certificates, newline: bytes) -> None:
-    pem = b"subject=CN = test\n" + pems.ca
-    data = pem.replace(b"\n", newline)
-    config = load_kubeconfig(write(with_cluster(**{"certificate-authority-data": encode(data)})))
-    assert config.ca_data == data
-
-
-def test_one_file_may_contain_certificate_and_key(write: Write, pems: Certificates) -> None:
-    path = write(pems.certificate + pems.key, "client.pem")
-    config = load_kubeconfig(write(with_user(**{"client-certificate": path, "client-key": path})))
-    assert config.client_certificate_file == config.client_key_file == path
 
 
 # ------------------------------------------------------------------------------------- merging
@@ -448,246 +398,172 @@ def test_a_key_without_a_certificate_is_ignored_beside_another_credential(
 # ------------------------------------------------------------------------------------- errors
 
 
-def check_error(write: Write, document: object, key: str, message: str) -> None:
+def check_error(write: Write, document: object, key: str, words: str) -> None:
     path = write(document)
     error = fails(lambda: load_kubeconfig(path))
-    assert str(error) == f"{path}: {key}: {message}"
     assert (error.file, error.key) == (path, key)
+    assert str(error).startswith(f"{path}: {key}: ")
+    assert words in str(error)
     assert "hidden" not in "".join(traceback.format_exception(error))
 
 
-QUOTE_IT = "must be a string, but YAML reads it as {}: put it in quotes"
-NO_TOKEN = "contains white space, control or non-ASCII characters, which a bearer token must not"
-
-
 @pytest.mark.parametrize(
-    ("user", "field", "message"),
+    ("user", "field", "words"),
     [
-        (
-            {"token": "hidden", "username": "u"},
-            "",
-            "has both a bearer token and a user name with password: remove one of the two",
+        ({"token": "hidden", "username": "u"}, "", "both"),
+        ({"password": "hidden"}, ".username", "missing"),
+        ({"token": "hidden b"}, ".token", "white space"),
+        ({"token": " "}, ".token", "empty"),
+        ({"token": 123456}, ".token", "an integer: put it in quotes"),
+        ({"token": 1e5}, ".token", "a number: put it in quotes"),
+        ({"username": "u", "password": True}, ".password", "a boolean: put it in quotes"),
+        ({"username": ["u"]}, ".username", "a list"),
+        ({"tokenFile": {"a": "b"}}, ".tokenFile", "a mapping"),
+        *(
+            ({"client-certificate-data": data, "client-key-data": ""}, ".client-certificate-data", "base64")
+            for data in ("YWI", "YW-_", "YW Jj", "é")
         ),
-        ({"password": "hidden"}, ".username", "is missing, but password is set"),
-        ({"token": "hidden b"}, ".token", NO_TOKEN),
-        ({"token": " "}, ".token", "is empty"),
-        ({"token": 123456}, ".token", QUOTE_IT.format("an integer")),
-        ({"token": 1e5}, ".token", QUOTE_IT.format("a number")),
-        ({"username": "u", "password": True}, ".password", QUOTE_IT.format("a boolean")),
-        ({"username": ["u"]}, ".username", "must be a string, not a list"),
-        ({"tokenFile": {"a": "b"}}, ".tokenFile", "must be a string, not a mapping"),
-        ({"client-certificate-data": "YWI"}, ".client-certificate-data", "is not valid base64"),
-        ({"client-certificate-data": "YW-_"}, ".client-certificate-data", "is not valid base64"),
-        ({"client-certificate-data": "YW Jj"}, ".client-certificate-data", "is not valid base64"),
-        ({"client-certificate-data": "é"}, ".client-certificate-data", "is not valid base64"),
     ],
 )
 def test_an_invalid_user_is_an_error_with_its_key(
-    write: Write, pems: Certificates, user: dict[str, object], field: str, message: str
+    write: Write, pems: Certificates, user: dict[str, object], field: str, words: str
 ) -> None:
     """client-go: TestValidateMultipleMethodsAuthInfo"""
-    if "client-certificate-data" in user:
+    if "client-key-data" in user:
         user = user | {"client-key-data": encode(pems.key)}
-    elif "client-key-data" in user:
-        user = user | {"client-certificate-data": encode(pems.certificate)}
-    check_error(write, with_user(**user), f"users[dev].user{field}", message)
+    check_error(write, with_user(**user), f"users[dev].user{field}", words)
 
 
 @pytest.mark.parametrize(
-    ("cluster", "field", "message"),
+    ("cluster", "field", "words"),
     [
-        ({"server": ""}, "server", "is missing: a cluster needs the URL of its API server"),
-        ({"tls-server-name": 5}, "tls-server-name", QUOTE_IT.format("an integer")),
-        ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false, not a string"),
-        ({"insecure-skip-tls-verify": 1}, "insecure-skip-tls-verify", "must be true or false, not an integer"),
+        ({"server": ""}, "server", "missing"),
+        ({"tls-server-name": 5}, "tls-server-name", "an integer: put it in quotes"),
+        ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false"),
+        ({"disable-compression": 1}, "disable-compression", "must be true or false"),
     ],
 )
 def test_an_invalid_cluster_is_an_error_with_its_key(
-    write: Write, cluster: dict[str, object], field: str, message: str
+    write: Write, cluster: dict[str, object], field: str, words: str
 ) -> None:
-    check_error(write, with_cluster(**cluster), f"clusters[dev].cluster.{field}", message)
-
-
-MALFORMED = "must be a URL such as 'https://host:6443', not "
-MISPLACED = "must not contain a user name or password: use the user's username and password, or a credential plugin"
-NOT_BUECHER = ", not 'https://b\u00fccher.example/x'"
+    check_error(write, with_cluster(**cluster), f"clusters[dev].cluster.{field}", words)
 
 
 @pytest.mark.parametrize(
-    ("server", "message"),
+    ("server", "words"),
     [
-        ("k8s.example/path", "must begin with https:// or http://, not 'k8s.example/path'"),
-        ("k8s.example:6443/path?x", "must begin with https:// or http://, not 'k8s.example:6443/path'"),
-        ("https:/k8s.example", "has no host: 'https:/k8s.example'"),
-        ("k8s.example:port", MALFORMED + "'http://k8s.example:port'"),
-        ("ftp://k8s.example", "must begin with https:// or http://, not 'ftp://k8s.example'"),
-        ("u:hidden@h", "must begin with https:// or http://, not a URL with '@'"),
-        ("https://", "has no host: 'https://'"),
-        ("https:///path", "has no host: 'https:///path'"),
-        ("https://:6443", "has no host: 'https://:6443'"),
-        ("https://h:port", MALFORMED + "'https://h:port'"),
-        ("https://h:0", MALFORMED + "'https://h:0'"),
-        ("https://[::1", MALFORMED + "'https://[::1'"),
-        ("https://a b", MALFORMED + "'https://a b'"),
-        ("https://h\n.example", MALFORMED + r"'https://h\n.example'"),
-        ("https://u:hidden@h:port", MALFORMED + "a URL with '@'"),
-        ("https://u:hidden@h", MISPLACED),
-        ("https://u:h\u00efdden@h", MALFORMED + "a URL with '@'"),
-        ("https://b\u00fccher.example/x", "has a host name that is not ASCII: write its xn-- form" + NOT_BUECHER),
-        ("https://h\u200b.example", MALFORMED + r"'https://h\u200b.example'"),
-        ("https://h\u00a0", MALFORMED + r"'https://h\xa0'"),
-        ("https://h/b\u00fccher", MALFORMED + "'https://h/b\u00fccher'"),
+        ("k8s.example/path?x", "not 'k8s.example/path'"),
+        ("https:/h/p#hidden", "not 'https:/h/p'"),
+        ("ftp://k8s.example", "not 'ftp://k8s.example'"),
+        ("u:hidden@h", "not a URL with '@'"),
+        ("https:///path", "URL"),
+        ("https://:6443", "URL"),
+        ("https://h:port?hidden", "not 'https://h:port'"),
+        ("https://h:0", "URL"),
+        ("https://[::1", "URL"),
+        ("https://a b", "URL"),
+        ("https://h\n.example", r"not 'https://h\n.example'"),
+        ("https://u:hidden@h:port", "URL"),
+        ("https://u:hidden@h", "user name or password"),
+        ("https://b\u00fccher.example/x", "ASCII"),
     ],
 )
-def test_an_invalid_server_is_an_error(write: Write, server: str, message: str) -> None:
-    check_error(write, with_cluster(server=server), "clusters[dev].cluster.server", message)
-
-
-NO_LABEL = "must be a DNS label (lower-case letters, digits and '-', at most 63), not "
+def test_an_invalid_server_is_an_error(write: Write, server: str, words: str) -> None:
+    check_error(write, with_cluster(server=server), "clusters[dev].cluster.server", words)
 
 
 @pytest.mark.parametrize(
-    ("context", "field", "message"),
+    ("context", "field", "words"),
     [
         ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
         ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
-        ({"cluster": None}, "cluster", "is missing: a context must name its cluster"),
-        ({"cluster": 7}, "cluster", QUOTE_IT.format("an integer")),
-        ({"namespace": "Not_A_Label"}, "namespace", f"{NO_LABEL}'Not_A_Label'"),
-        ({"namespace": "-a"}, "namespace", f"{NO_LABEL}'-a'"),
-        ({"namespace": "a\n"}, "namespace", rf"{NO_LABEL}'a\n'"),
-        ({"namespace": "n" * 64}, "namespace", f"{NO_LABEL}'{'n' * 64}'"),
+        ({"cluster": None}, "cluster", "missing"),
+        ({"cluster": 7}, "cluster", "an integer"),
+        *(({"namespace": name}, "namespace", "DNS label") for name in ("Not_A_Label", "-a", "a\n", "n" * 64)),
     ],
 )
 def test_an_invalid_context_is_an_error_with_its_key(
-    write: Write, context: dict[str, object], field: str, message: str
+    write: Write, context: dict[str, object], field: str, words: str
 ) -> None:
     """client-go: TestConfirmUsableMissingObjects, TestValidateMissingReferencesConfig
     client-go: TestValidateEmptyContext
     """
-    check_error(write, with_context(**context), f"contexts[dev].context.{field}", message)
+    check_error(write, with_context(**context), f"contexts[dev].context.{field}", words)
 
 
 @pytest.mark.parametrize(
-    ("top", "key", "message"),
+    ("top", "key", "words"),
     [
-        (
-            {"current-context": "gone"},
-            "current-context",
-            "names the context 'gone', which does not exist; known contexts: dev",
-        ),
-        (
-            {"current-context": None},
-            "current-context",
-            "is not set, and no context was given; known contexts: dev",
-        ),
-        ({"current-context": ["dev"]}, "current-context", "must be a string, not a list"),
-        ({"users": []}, "contexts[dev].context.user", "names the user 'dev', which does not exist; known users: none"),
-        ({"clusters": {"dev": {}}}, "clusters", "must be a list, not a mapping"),
-        ({"users": "dev"}, "users", "must be a list, not a string"),
-        ({"contexts": ["dev"]}, "contexts[0]", "must be a mapping, not a string"),
-        ({"clusters": [{"name": 7}]}, "clusters[0].name", QUOTE_IT.format("an integer")),
-        ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping, not a list"),
-        ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "is twice in this file"),
-        ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "is twice in this file"),
-        ({"kind": "Pod"}, "kind", "must be 'Config' in a kubeconfig"),
-        ({"apiVersion": "v2"}, "apiVersion", "must be 'v1' in a kubeconfig"),
-        ({"apiVersion": 1}, "apiVersion", QUOTE_IT.format("an integer")),
+        ({"current-context": "gone"}, "current-context", "'gone', which does not exist; known contexts: dev"),
+        ({"current-context": None}, "current-context", "is not set, and no context was given; known contexts: dev"),
+        ({"current-context": ["dev"]}, "current-context", "a list"),
+        ({"users": []}, "contexts[dev].context.user", "known users: none"),
+        ({"clusters": {"dev": {}}}, "clusters", "must be a list"),
+        ({"contexts": ["dev"]}, "contexts[0]", "must be a mapping"),
+        ({"clusters": [{"name": 7}]}, "clusters[0].name", "an integer"),
+        ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping"),
+        ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "twice"),
+        ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "twice"),
+        ({"kind": "Pod"}, "kind", "'Config'"),
+        ({"apiVersion": "v2"}, "apiVersion", "'v1'"),
     ],
 )
 def test_an_invalid_structure_is_an_error_with_its_key(
-    write: Write, top: dict[str, object], key: str, message: str
+    write: Write, top: dict[str, object], key: str, words: str
 ) -> None:
     """client-go: TestDuplicateClusterName, TestDuplicateContextName, TestDuplicateUserName
     client-go: TestValidateMissingCurrentContextConfig
     """
-    check_error(write, kubeconfig(**top), key, message)  # type: ignore[arg-type]  # none of these is one of its keywords
+    check_error(write, kubeconfig(**top), key, words)  # type: ignore[arg-type]  # none of these is one of its keywords
 
 
-@pytest.mark.parametrize("data", [True, False], ids=["data", "file"])
-def test_insecure_excludes_an_authority(write: Write, pems: Certificates, data: bool) -> None:
+def test_insecure_excludes_an_authority(write: Write, pems: Certificates) -> None:
     write(pems.ca, "ca.crt")
-    authority = {"certificate-authority-data": encode(pems.ca)} if data else {"certificate-authority": "ca.crt"}
-    path = write(with_cluster(**{"insecure-skip-tls-verify": True}, **authority))
-    error = fails(lambda: load_kubeconfig(path))
-    key = "clusters[dev].cluster.insecure-skip-tls-verify"
-    assert str(error) == f"{path}: {key}: excludes a certificate authority: remove one of the two"
+    for authority in ({"certificate-authority-data": encode(pems.ca)}, {"certificate-authority": "ca.crt"}):
+        document = with_cluster(**{"insecure-skip-tls-verify": True}, **authority)
+        check_error(write, document, "clusters[dev].cluster.insecure-skip-tls-verify", "excludes")
 
 
 @pytest.mark.parametrize(
     ("given", "missing"),
     [("client-certificate", "client-key"), ("client-key", "client-certificate")],
 )
-@pytest.mark.parametrize("data", [True, False], ids=["data", "file"])
 def test_a_certificate_needs_a_key_and_a_key_a_certificate(
-    write: Write, pems: Certificates, given: str, missing: str, data: bool
+    write: Write, pems: Certificates, given: str, missing: str
 ) -> None:
     pem = pems.key if given == "client-key" else pems.certificate
     write(pem, "pem")
-    path = write(with_user(**({f"{given}-data": encode(pem)} if data else {given: "pem"})))
-    error = fails(lambda: load_kubeconfig(path))
-    assert str(error) == (
-        f"{path}: users[dev].user.{missing}: is missing, but {given} is set: set {missing} or {missing}-data"
-    )
+    for user in ({f"{given}-data": encode(pem)}, {given: "pem"}):
+        check_error(write, with_user(**user), f"users[dev].user.{missing}", f"missing, but {given} is set")
 
 
 def test_a_token_file_excludes_basic_authentication_too(write: Write) -> None:
     write("t", "token")
-    error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="token", username="u", password="p"))))
-    assert error.key == "users[dev].user"
+    check_error(write, with_user(tokenFile="token", username="u", password="p"), "users[dev].user", "both")
 
 
-FILE_FIELDS = [
-    ("cluster", "certificate-authority"),
-    ("user", "client-certificate"),
-    ("user", "client-key"),
-    ("user", "tokenFile"),
-]
-
-
-@pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
-def test_the_error_of_a_missing_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
+@pytest.mark.parametrize("field", ["certificate-authority", "client-certificate", "client-key", "tokenFile"])
+def test_the_error_of_a_file_that_cannot_be_read_names_it(write: Write, tmp_path: Path, field: str) -> None:
     """client-go: TestValidateMissingCAFileClusterInfo, TestValidateCertFilesNotFoundAuthInfo"""
-    path = write(with_cluster(**{field: "gone"}) if where == "cluster" else with_user(**{field: "gone"}))
-    error = fails(lambda: load_kubeconfig(path))
-    problem = str(error.problems[0])  # the second may be that a certificate has no key
-    assert problem == f"{path}: {where}s[dev].{where}.{field}: file '{tmp_path / 'gone'}' does not exist"
-
-
-@pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
-def test_the_error_of_a_path_that_is_no_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
     (tmp_path / "directory").mkdir()
-    path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
-    error = fails(lambda: load_kubeconfig(path))
-    place = f"{path}: {where}s[dev].{where}.{field}"
-    assert str(error.problems[0]) == f"{place}: file '{tmp_path / 'directory'}' cannot be read: Is a directory"
+    for name, problem in (("gone", "does not exist"), ("directory", "cannot be read: Is a directory")):
+        path = write(with_cluster(**{field: name}) if field == "certificate-authority" else with_user(**{field: name}))
+        found = [str(each) for each in fails(lambda: load_kubeconfig(path)).problems]  # noqa: B023  # called here
+        # Another one may be that a certificate has no key.
+        assert any(f".{field}: file '{tmp_path / name}' {problem}" in each for each in found)
 
 
 def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
-    error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="/a\0b"))))
-    assert str(error).endswith(r"users[dev].user.tokenFile: file '/a\x00b' cannot be read: the path is not valid")
+    check_error(write, with_user(tokenFile="/a\0b"), "users[dev].user.tokenFile", r"'/a\x00b' cannot be read")
 
 
-@pytest.mark.parametrize(
-    ("field", "content", "predicate"),
-    [
-        ("tokenFile", b" \n", "is empty"),
-        ("tokenFile", "töken".encode(), NO_TOKEN),
-    ],
-)
-def test_the_error_of_a_file_with_invalid_content_names_it(
-    write: Write, field: str, content: bytes, predicate: str
-) -> None:
-    wrong = write(content, "wrong")
-    path = write(with_user(**{field: "wrong"}))
-    error = fails(lambda: load_kubeconfig(path))
-    assert str(error.problems[0]) == f"{path}: users[dev].user.{field}: file '{wrong}' {predicate}"
-
-
-def test_key_parameters_may_come_before_the_key(write: Write, pems: Certificates) -> None:
-    key = b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n" + pems.key
-    user = {"client-certificate-data": encode(pems.certificate), "client-key-data": encode(key)}
-    assert load_kubeconfig(write(with_user(**user))).client_key_data == key
+@pytest.mark.parametrize(("content", "words"), [(b" \n", "is empty"), ("töken".encode(), "non-ASCII")])
+def test_the_error_of_a_token_file_with_invalid_content_names_it(write: Write, content: bytes, words: str) -> None:
+    file = write(content, "wrong")
+    error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="wrong"))))
+    assert error.key == "users[dev].user.tokenFile"
+    assert f"file '{file}' " in str(error)
+    assert words in str(error)
 
 
 def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> None:
@@ -697,7 +573,7 @@ def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> N
     assert str(error) == f"{path}: contexts: there is no context 'prod'; known contexts: dev"
 
 
-@pytest.mark.parametrize(("count", "more"), [(20, ""), (21, " and 1 more"), (30, " and 10 more")])
+@pytest.mark.parametrize(("count", "more"), [(20, ""), (21, " and 1 more")])
 def test_at_most_twenty_known_contexts_are_listed(write: Write, count: int, more: str) -> None:
     names = ["\t", *(f"c{n:02}" for n in range(1, count))]
     path = write(kubeconfig(contexts=[entry("contexts", name) for name in reversed(names)]))
@@ -716,7 +592,7 @@ def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
 # ------------------------------------------------------------------------------------- all errors at once
 
 
-def test_one_error_lists_all_problems_of_a_context(write: Write, tmp_path: Path) -> None:
+def test_one_error_lists_all_problems_of_a_context(write: Write) -> None:
     """client-go: TestConfirmUsableBadInfoConfig"""
     path = write(
         kubeconfig(
@@ -736,28 +612,19 @@ def test_one_error_lists_all_problems_of_a_context(write: Write, tmp_path: Path)
         )
     )
     error = fails(lambda: load_kubeconfig(path))
-    expected = [
-        ("contexts[dev].context.namespace", f"{NO_LABEL}'No!'"),
-        ("clusters[dev].cluster.server", "must begin with https:// or http://, not 'ftp://h'"),
-        ("clusters[dev].cluster.certificate-authority", f"file '{tmp_path / 'gone'}' does not exist"),
-        (
-            "clusters[dev].cluster.insecure-skip-tls-verify",
-            "excludes a certificate authority: remove one of the two",
+    assert {problem.key for problem in error.problems} == {
+        "contexts[dev].context.namespace",
+        *(
+            f"clusters[dev].cluster.{field}"
+            for field in ("server", "certificate-authority", "insecure-skip-tls-verify", "tls-server-name")
         ),
-        ("clusters[dev].cluster.tls-server-name", QUOTE_IT.format("an integer")),
-        ("users[dev].user.client-certificate-data", "is not valid base64"),
-        (
-            "users[dev].user.client-key",
-            "is missing, but client-certificate is set: set client-key or client-key-data",
-        ),
-        ("users[dev].user.token", NO_TOKEN),
-        ("users[dev].user.username", "must be a string, not a list"),
-        ("users[dev].user", "has both a bearer token and a user name with password: remove one of the two"),
-    ]
-    assert error.problems == tuple(ConfigProblem(message, path, key) for key, message in expected)
-    text = "; ".join(f"{key}: {message}" for key, message in expected)
-    assert str(error) == f"{path}: 10 problems: {text}"
+        "users[dev].user",
+        *(f"users[dev].user.{field}" for field in ("client-certificate-data", "client-key", "token", "username")),
+    }
+    assert {problem.file for problem in error.problems} == {path}
     assert (error.file, error.key) == (path, None)
+    assert str(error).startswith(f"{path}: 10 problems: ")
+    assert all(f"{problem.key}: {problem.message}" in str(error) for problem in error.problems)
     assert "hidden" not in "".join(traceback.format_exception(error))
 
 
@@ -775,9 +642,6 @@ def test_one_error_lists_the_problems_of_all_files(write: Write, pod: Pod) -> No
     ):
         error = fails(load)
         assert (error.file, error.key) == (None, None)
-        assert str(error).startswith(
-            f"4 problems: {wrong}: kind: must be 'Config' in a kubeconfig; {wrong}: clusters: "
-        )
         places = [(problem.file, problem.key) for problem in error.problems]
         assert places == [(wrong, "kind"), (wrong, "clusters"), (wrong, "users[0]"), (broken, None)]
 
@@ -786,7 +650,8 @@ def test_the_text_of_an_error_has_at_most_twenty_problems(write: Write) -> None:
     error = fails(lambda: load_kubeconfig(write({"users": [7] * 25})))
     assert len(error.problems) == 25
     assert "25 problems: users[0]: " in str(error)
-    assert str(error).endswith("; users[19]: must be a mapping, not an integer; and 5 more")
+    assert "users[19]: " in str(error)
+    assert str(error).endswith("; and 5 more")
 
 
 # ------------------------------------------------------------------------------------- files that are not kubeconfigs
@@ -795,41 +660,37 @@ def test_the_text_of_an_error_has_at_most_twenty_problems(write: Write) -> None:
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML has a loader in C only with libyaml."""
-    monkeypatch.setattr(_events, "_LOADER", getattr(yaml, request.param))
-
-
-QUOTE = "put a value with special characters in quotes"
-TAG = r"has a tag \(!\) that JSON has no type for: put a string that begins with ! in quotes"
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
 @pytest.mark.usefixtures("_loader")
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "words"),
     [
-        (
-            "users: [",
-            rf"is not YAML: while parsing a flow node, (did not find )?expected .* \(line [12], column [19]\); {QUOTE}",
-        ),
-        ("a: b: c", rf"is not YAML: mapping values are not allowed .* \(line 1, column 5\); {QUOTE}"),
-        ("users:\n- user:\n    token: hidden: hidden\n", rf"is not YAML: .* \(line 3, column 18\); {QUOTE}"),
-        ("--- {}\n--- {}\n", r"contains a second document: remove it \(line 2, column 5\)"),
-        ("a: !hidden1 b", rf"{TAG} \(line 1, column 4\)"),
-        ("- a\n", "must be a YAML mapping, not a list"),
-        ("just text", "must be a YAML mapping, not a string"),
-        ("42", "must be a YAML mapping, not an integer"),
-        (b"\xff\xfe\xff", r"is not UTF-16 text \(line 1\): save it in UTF-8"),
-        ("a: !!timestamp hidden", rf"{TAG} \(line 1, column 4\)"),
-        ("a: !!float hidden", rf"{TAG} \(line 1, column 4\)"),
-        ("a: !!bool hidden", rf"{TAG} \(line 1, column 4\)"),
+        ("users: [", r"not YAML: .*\(line [12], column [19]\)"),
+        ("users:\n- user:\n    token: hidden: hidden\n", r"not YAML: .*\(line 3, column 18\)"),
+        ("a: b\n--- hidden\n", r"second document.*\(line 2, column 5\)"),
+        ("a: b\n---\n---\n", "second document"),
+        ("a: b\nc: d\na: hidden", r"key twice.*\(line 3, column 1\)"),
+        ("a: !hidden1 b", r"tag.*\(line 1, column 4\)"),
+        ("- a\n", "mapping, not a list"),
+        ("just text", "mapping, not a string"),
+        (b"\xff\xfe\xff", r"UTF-16.*\(line 1\)"),
+        (b"a: b\nc: hidd\xe9n\n", r"UTF-8.*\(line 2\)"),
     ],
 )
-def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str | bytes, message: str) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str | bytes, words: str) -> None:
     """client-go: TestErrorReadingNonFile, TestErrorReadingFile"""
     path = write(content)
     error = fails(lambda: load_kubeconfig(path))
-    assert re.fullmatch(re.escape(path) + ": " + message, str(error))
+    assert re.search(words, str(error))
     assert (error.file, error.key) == (path, None)
     assert not re.search(r"hidden\b", "".join(traceback.format_exception(error)))
+
+
+@pytest.mark.parametrize("end", ["---", "--- # nothing\n# more\n", "...\n---\n...\n"])
+def test_an_empty_document_may_follow(write: Write, end: str) -> None:
+    assert load_kubeconfig(write(f"{yaml.safe_dump(kubeconfig())}\n{end}")).context == "dev"
 
 
 def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
@@ -847,12 +708,8 @@ def test_a_kubeconfig_that_is_a_directory_is_an_error_even_in_a_list(tmp_path: P
 def test_an_explicit_empty_file_is_an_error(write: Write, content: str) -> None:
     """client-go: TestConfirmUsableEmptyConfig, TestValidateEmptyConfig"""
     path = write(content)
-    for error in (
-        fails(lambda: load_kubeconfig(path)),
-        fails(lambda: load_config(kubeconfig=path, environ={})),
-    ):
-        expected = "is empty: there are no contexts, clusters or users, and no current-context"
-        assert str(error) == f"{path}: {expected}"
+    for load in (load_kubeconfig, lambda path: load_config(kubeconfig=path, environ={})):
+        assert str(fails(lambda: load(path))).startswith(f"{path}: is empty")  # noqa: B023  # called here
 
 
 def test_an_explicit_file_must_exist(tmp_path: Path) -> None:
@@ -940,11 +797,11 @@ def test_the_pods_namespace_is_that_of_environment_file_or_default(pod: Pod) -> 
 
 
 def test_an_invalid_namespace_in_a_pod_is_an_error(pod: Pod) -> None:
-    assert str(fails(lambda: pod.load_in_cluster(POD_NAMESPACE="No!"))) == f"$POD_NAMESPACE: {NO_LABEL}'No!'"
-    (pod.directory / "namespace").write_text("No!")
-    # Not quoted, because the file may be another one, such as the token.
-    message = "contains no namespace (lower-case letters, digits and '-', at most 63)"
-    assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'namespace'}: {message}"
+    assert fails(lambda: pod.load_in_cluster(POD_NAMESPACE="No!")).key == "$POD_NAMESPACE"
+    (pod.directory / "namespace").write_text("hidden!")  # the file may be another one, such as the token
+    error = fails(pod.load_in_cluster)
+    assert error.file == str(pod.directory / "namespace")
+    assert "hidden" not in str(error)
 
 
 def test_without_ca_crt_the_systems_authorities_are_used_with_a_warning(
@@ -952,20 +809,17 @@ def test_without_ca_crt_the_systems_authorities_are_used_with_a_warning(
 ) -> None:
     (pod.directory / "ca.crt").unlink()
     assert pod.load_in_cluster().ca_file is None
-    ca_file = pod.directory / "ca.crt"
-    assert caplog.messages == [f"{ca_file} does not exist: trusting the system's certificate authorities"]
+    assert [str(pod.directory / "ca.crt") in message for message in caplog.messages] == [True]
 
 
 def test_invalid_files_of_a_service_account_are_errors(pod: Pod) -> None:
     (pod.directory / "token").write_text("")
-    assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'token'}: is empty"
+    assert f"file '{pod.directory / 'token'}' is empty" in str(fails(pod.load_in_cluster))
 
 
 def test_an_invalid_service_address_is_an_error(pod: Pod) -> None:
     error = fails(lambda: pod.load_in_cluster(KUBERNETES_SERVICE_PORT="tcp://10.0.0.1:443"))
-    assert str(error) == (
-        "$KUBERNETES_SERVICE_HOST and $KUBERNETES_SERVICE_PORT: '10.0.0.1' and 'tcp://10.0.0.1:443' are not a valid URL"
-    )
+    assert error.key == "$KUBERNETES_SERVICE_HOST and $KUBERNETES_SERVICE_PORT"
 
 
 def test_outside_a_pod_in_cluster_configuration_is_an_error(pod: Pod) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import trio
 import yaml
 
 import trioformer
-from trioformer._yaml import _events
+from trioformer import _yaml
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
 
@@ -79,18 +80,6 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_where_a_thread_may_wait(
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def test_a_service_account_whose_token_is_a_directory_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "token").mkdir()
-    error = error_of(lambda: load_in_cluster(environ=IN_POD, service_account_directory=tmp_path))
-    assert str(error) == f"no in-cluster configuration: '{tmp_path / 'token'}' does not exist"
-
-
-def test_a_file_that_cannot_be_opened_is_an_error_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "config").symlink_to("config")
-    error = error_of(lambda: load_kubeconfig(tmp_path / "config"))
-    assert str(error) == f"{tmp_path / 'config'}: cannot be read: Too many levels of symbolic links"
-
-
 # ---------------------------------------------------------------------------------------------- secrets in tracebacks
 
 
@@ -125,7 +114,7 @@ def test_what_a_traceback_shows_is_found() -> None:
         fail(SECRET)
     caught.value.__traceback__ = None
     assert SECRET not in shown_by(caught.value)
-    error = error_of(lambda: load_kubeconfig("/gone", context=SECRET))
+    error = error_of(lambda: inspect.unwrap(load_kubeconfig)("/gone", context=SECRET))
     assert f"context = '{SECRET}'" in shown_by(error)
 
 
@@ -134,44 +123,20 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login"
 
 USERS: list[object] = [
     {"token": f"{SECRET} x"},
-    {"token": f"{SECRET}é"},
     {"token": [SECRET]},
     {"token": {SECRET: SECRET}},
-    {"token": SECRET, "username": "u"},
     {"token": SECRET, "username": "u", "password": SECRET},
-    {"token": SECRET, "exec": {"command": SECRET}},
-    {"token": SECRET, "as": "jane", "as-groups": SECRET},
-    {"token": SECRET, "as": f"{SECRET}\n", "as-uid": f"{SECRET}\0", "as-groups": [f"{SECRET}\t"]},
+    {"token": SECRET, "tokenFile": 5, "as": f"{SECRET}\n", "as-uid": f"{SECRET}\0", "as-groups": SECRET},
     {"as": "jane", "as-user-extra": {"a": SECRET}},
-    {"as": "jane", "as-user-extra": [SECRET]},
-    {"as-groups": [SECRET]},
-    {"exec": {**EXEC, "args": [SECRET, {SECRET: SECRET}]}},
-    {"exec": {**EXEC, "args": SECRET}},
-    {"exec": {**EXEC, "env": [{"name": "A", "value": SECRET}, {"name": SECRET + "="}, {"value": SECRET}]}},
-    {"exec": {**EXEC, "env": [{"name": "A", "value": f"{SECRET}\0"}]}},
-    {"exec": {**EXEC, "interactiveMode": SECRET, "args": [SECRET]}},
-    {"exec": {**EXEC, "apiVersion": SECRET, "env": [{"name": "A", "value": SECRET}]}},
+    {"exec": {**EXEC, "args": [SECRET, {SECRET: SECRET}], "env": [{"name": "A", "value": SECRET}, {"value": SECRET}]}},
+    {"exec": {**EXEC, "apiVersion": SECRET, "interactiveMode": SECRET}},
     {"exec": SECRET, "token": SECRET},
-    {"exec": {**EXEC, "args": [SECRET]}, "client-key": "/gone"},
-    {"token": SECRET, "username": 5},
-    {"token": SECRET, "tokenFile": 5},
     {"password": SECRET},
-    {"username": "u", "password": [SECRET]},
-    {"username": ["u"], "password": SECRET},
-    {"token": SECRET, "auth-provider": {"name": "x", "config": {"access-token": SECRET}}},
+    {"token": SECRET, "auth-provider": {"name": SECRET, "config": {"access-token": SECRET}}},
     {"client-key-data": SECRET},
-    {"client-key-data": f"{SECRET}é"},
-    {"client-key-data": f"{SECRET}="},
     {"client-key-data": ENCODED},
-    {"client-key-data": [SECRET]},
-    {"client-key-data": encode(PEM.format("PRIVATE KEY"))},
-    {"client-key-data": encode(PEM.format("ENCRYPTED PRIVATE KEY"))},
-    {"client-key-data": encode(PEM.format("S3CRET"))},
-    {"client-certificate-data": encode(PEM.format("CERTIFICATE"))},
-    {"client-certificate-data": encode(PEM.format("PRIVATE KEY"))},
     {"client-certificate-data": encode(PEM.format("CERTIFICATE")), "client-key-data": f"{SECRET}!"},
     {"token": SECRET, "client-certificate": "/gone"},
-    {"client-key": "key.pem", "password": SECRET},
     {"tokenFile": "secret.txt"},
     SECRET,
     [SECRET],
@@ -180,7 +145,6 @@ USERS: list[object] = [
 
 @pytest.mark.parametrize("user", USERS, ids=str)
 def test_no_traceback_shows_a_credential_of_a_user(user: object, tmp_path: Path) -> None:
-    (tmp_path / "key.pem").write_text(PEM.format("CERTIFICATE"))
     (tmp_path / "secret.txt").write_text(f"{SECRET} {SECRET}")
     path = tmp_path / "config"
     path.write_text(document(user=user))
@@ -199,48 +163,25 @@ def check_hidden(error: ConfigError) -> None:
 
 DOCUMENTS: list[str] = [
     document(cluster={"server": f"https://u:{SECRET}@h"}),
-    document(cluster={"server": f"https://u:{SECRET}@h:port"}),
     document(cluster={"server": f"https://h:port/?token={SECRET}"}),
     document(cluster={"server": [SECRET]}),
-    document(cluster={"server": "https://h", "insecure-skip-tls-verify": SECRET}),
     document(cluster={"server": "https://h", "certificate-authority-data": SECRET}),
-    *(
-        document(cluster={"server": "https://h", "proxy-url": f"{scheme}u:{SECRET}@h{port}"})
-        for scheme, port in (("http://", ":0"), ("http://", ":port"), ("ftp://", ""), ("", ":1"), ("http://", "/ x"))
-    ),
-    document(cluster={"server": "http:/h", "proxy-url": f"http://u:{SECRET}@h"}),
-    document(cluster={"server": "https://h", "extensions": [SECRET]}, user={"exec": EXEC}),
+    document(cluster={"server": "https://h", "proxy-url": f"http://u:{SECRET}@h:port"}),
     document(cluster={"server": "https://h", "extensions": {SECRET: SECRET}}, user={"exec": EXEC}),
-    document(
-        cluster={"server": "https://h", "extensions": [{"name": EXTENSION, "extension": [SECRET, float("inf")]}]},
-        user={"exec": EXEC},
-    ),
     document(user={"token": SECRET}, context={"cluster": "gone", "user": "a"}),
-    document(user={"token": SECRET}, context={"cluster": "a", "user": "a", "namespace": "A"}),
     document(user={"token": SECRET}, **{"current-context": "gone"}),
-    document(user={"token": SECRET}, users={"name": "a", "user": {"token": SECRET}}),
     document(users=[{"name": "a", "user": {"token": SECRET}}] * 2),
-    document(users=[{"name": "a", "user": {"token": SECRET}}, SECRET]),
-    document(users=[{"user": {"token": SECRET}}]),
-    document(users=[{"name": 5, "user": {"token": SECRET}}]),
-    document(users=SECRET),
-    document(kind=SECRET),
-    document(apiVersion=SECRET),
-    document(kind=[SECRET]),
+    document(users=[{"name": 5, "user": {"token": SECRET}}, SECRET]),
+    document(kind=SECRET, apiVersion=[SECRET]),
     SECRET,
-    f"- {SECRET}",
     f"token: {SECRET}: x",
     f"password: !{SECRET}",
     f"password: *{SECRET}",
-    f"password: &{SECRET}",
-    f"password: @{SECRET}",
     f'password: "{SECRET}',
     f"password: {SECRET}\npassword: {SECRET}",
-    f"a: &a {{password: {SECRET}}}\nb: {{<<: *a}}",
     f"password: {SECRET}\0",
     f"password: {SECRET}\n---\npassword: {SECRET}",
     f"%TAG !{SECRET} {SECRET}\n---\n",
-    f"password: {SECRET}\na: " + "[" * 60,
 ]
 
 
@@ -249,7 +190,7 @@ DOCUMENTS: list[str] = [
 def test_no_traceback_shows_what_is_in_a_kubeconfig(
     text: str, loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_events, "_LOADER", getattr(yaml, loader))
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, loader))
     path = tmp_path / "config"
     path.write_text(text)
     check_hidden(error_of(lambda: load_kubeconfig(path)))

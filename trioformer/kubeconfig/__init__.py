@@ -5,32 +5,27 @@ An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which n
 shows a secret.
 
 The functions are synchronous: they read a few small local files and do not checkpoint.
-A kubeconfig has at most 30,000 keys and values.
 
-- ``_config.py``: :class:`ClusterConfig`, the server and the credentials
-- ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
-- ``_overrides.py``: :class:`ConfigOverrides`, what replaces values of a kubeconfig
+- ``_config.py``: :class:`ClusterConfig`, with :class:`ExecConfig` and :class:`Impersonation`, and
+  :class:`ConfigOverrides`, what replaces values of a kubeconfig
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
-- ``_pod.py``: loads the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context, and replaces values
 - ``_credentials.py``: reads the cluster and the user: server, proxy, certificates, tokens, plugins, impersonation
 - ``_entries.py``: reads the fields of clusters, contexts and users, and collects what is wrong
-- ``_checks.py``: checks of files, server URLs, tokens and namespaces
-- ``_yaml.py``: parses YAML, within limits
-- ``_values.py``: the values of a YAML document
+- ``_checks.py``: checks of server URLs, proxies, tokens and namespaces
 """
 
 from __future__ import annotations
 
 from ._config import ClusterConfig as ClusterConfig
+from ._config import ConfigOverrides as ConfigOverrides
+from ._config import ExecConfig as ExecConfig
+from ._config import Impersonation as Impersonation
+from ._config import InteractiveMode as InteractiveMode
 from ._load import load_config as load_config
 from ._load import load_in_cluster as load_in_cluster
 from ._load import load_kubeconfig as load_kubeconfig
-from ._overrides import ConfigOverrides as ConfigOverrides
-from ._users import ExecConfig as ExecConfig
-from ._users import Impersonation as Impersonation
-from ._users import InteractiveMode as InteractiveMode
 
 __all__ = [
     "ClusterConfig",

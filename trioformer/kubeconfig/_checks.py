@@ -1,7 +1,7 @@
-"""Checks of files, server URLs, tokens and namespaces.
+"""Checks of server URLs, proxies, tokens and namespaces.
 
-Each function raises :class:`CheckError` with a predicate such as "does not exist"; the caller knows file and key, and
-raises it as a :class:`~trioformer.errors.ConfigError`.
+Each function raises :class:`CheckError` with a predicate such as "is empty", which never shows a secret; the caller
+knows file and key.
 """
 
 from __future__ import annotations
@@ -9,34 +9,12 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from .. import _files
-from .._secret import Secret
-
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 class CheckError(Exception):
     """A problem with a value, as a predicate to follow its name; never shows a secret."""
-
-
-class MissingError(CheckError):
-    """The file does not exist."""
-
-
-def read_file(path: str) -> Secret[bytes]:
-    """Return a file's content.
-
-    Raises:
-        MissingError: It does not exist.
-        CheckError: It cannot be read.
-    """
-    try:
-        return _files.read_file(path)
-    except FileNotFoundError as exc:
-        raise MissingError("does not exist") from exc
-    except OSError as exc:
-        raise CheckError(f"cannot be read: {exc.strerror}") from exc
 
 
 def parse_server(url: str) -> str:
@@ -47,80 +25,56 @@ def parse_server(url: str) -> str:
     """
     # The part before an "@" may be a password, and the query may contain a token.
     shown = "a URL with '@'" if "@" in url else repr(re.split(r"[?#]", url, maxsplit=1)[0])
-    malformed = CheckError(f"must be a URL such as 'https://host:6443', not {shown}")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise malformed from None  # because its text may quote the password
-    if port == 0:
-        raise malformed
-    if not parts.netloc.isascii() and parts.netloc.isprintable() and "@" not in url:
-        raise CheckError(f"has a host name that is not ASCII: write its xn-- form, not {shown}")
-    if not _VISIBLE.fullmatch(url):
-        raise malformed
-    if parts.scheme not in ("https", "http"):
-        raise CheckError(f"must begin with https:// or http://, not {shown}")
+    if not _has_host(url, ("https", "http")):
+        raise CheckError(f"must be a URL such as 'https://host:6443', in ASCII, not {shown}")
+    parts = urlsplit(url)
     if "@" in parts.netloc:
         raise CheckError(
             "must not contain a user name or password: use the user's username and password, or a credential plugin"
         )
-    if not parts.hostname:
-        raise CheckError(f"has no host: {shown}")
     return f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}"
 
 
-def check_proxy_url(url: str) -> None:
-    """Check the URL of a proxy; it may contain a user name and a password.
+def check_proxy_url(url: str) -> str:
+    """Return the URL of a proxy, which may contain a user name and a password; a client that is opened parses it.
 
     Raises:
-        CheckError: It has no scheme that is supported, or no host.
+        CheckError: It has no scheme that is supported, or no host; the text does not quote it.
     """
+    if not _has_host(url, ("http", "https", "socks5")):
+        raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")
+    return url
+
+
+def _has_host(url: str, schemes: tuple[str, ...]) -> bool:
     try:
-        parts, port = urlsplit(url), urlsplit(url).port
+        parts = urlsplit(url)
+        is_valid = parts.port != 0 and parts.scheme in schemes and bool(parts.hostname)
     except ValueError:
-        parts, port = urlsplit(""), 0
-    # No text quotes the URL, which may contain a password.
-    if port == 0 or not _VISIBLE.fullmatch(url):
-        raise CheckError("must be a URL such as 'http://proxy:3128'")
-    if any("@" in part for part in parts[2:]):
-        # Otherwise a part of the password would be the host.
-        raise CheckError("has '@' after '/', '?' or '#': percent-encode these in name and password, '#' as %23")
-    if parts.scheme not in ("http", "https", "socks5"):
-        raise CheckError("must begin with http://, https:// or socks5://")
-    if not parts.hostname:
-        raise CheckError("has no host: it must be a URL such as 'http://proxy:3128'")
+        return False
+    return is_valid and _VISIBLE.fullmatch(url) is not None
 
 
-def parse_token(text: str) -> Secret[str]:
+def parse_token(text: str) -> str:
     """Return a bearer token without surrounding white space.
 
     Raises:
         CheckError: It is empty, or contains characters that a header must not.
     """
-    token = Secret(text.strip())
+    token = text.strip()
     if not token:
         raise CheckError("is empty")
-    if not _VISIBLE.fullmatch(token.reveal()):
+    if not _VISIBLE.fullmatch(token):
         raise CheckError("contains white space, control or non-ASCII characters, which a bearer token must not")
     return token
 
 
-def read_token(path: str) -> Secret[str]:
-    """Return the bearer token in a file.
-
-    Raises:
-        MissingError: The file does not exist.
-        CheckError: It cannot be read, or does not contain a token.
-    """
-    return parse_token(read_file(path).reveal().decode("latin-1"))  # a token with other characters is not valid
-
-
-def check_namespace(name: str) -> None:
-    """Check a namespace's name.
+def check_namespace(name: str) -> str:
+    """Return a namespace's name.
 
     Raises:
         CheckError: It is not a DNS label.
     """
     if not _DNS_LABEL.fullmatch(name):
-        raise CheckError(f"must be a DNS label (lower-case letters, digits and '-', at most 63), not {name!r}")
+        raise CheckError("must be a DNS label (lower-case letters, digits and '-', at most 63)")
+    return name

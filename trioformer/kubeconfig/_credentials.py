@@ -1,290 +1,174 @@
-"""Reads the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation."""
+"""Reads the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation.
+
+Each function returns fields of a :class:`ClusterConfig`; what is wrong becomes a problem of the entry.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
-from typing import AnyStr, Final
+from typing import Any, Final
 
-import attrs
-
-from .._secret import Secret
-from ._checks import check_proxy_url, parse_server, parse_token, read_file, read_token
-from ._config import ClusterConfig
-from ._entries import Entry, Problems
-from ._users import ExecConfig, Impersonation, InteractiveMode
-from ._values import reveal
-
-_HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
-
-
-def read_server(cluster: Entry) -> str:
-    """Return the URL of the API server.
-
-    Raises:
-        ConfigError: It is missing or not valid.
-    """
-    server = cluster.secret("server")  # it may contain a password
-    if server is None:
-        raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
-    return cluster.call("server", lambda: parse_server(_with_scheme(server.reveal(), cluster)))
-
-
-def _with_scheme(server: str, cluster: Entry) -> str:
-    """Complete ``host:port`` as client-go does (``DefaultServerURL``): https with TLS settings, otherwise http."""
-    if not _HOST_AND_PORT.fullmatch(server):
-        return server
-    fields = ("insecure-skip-tls-verify", "certificate-authority", "certificate-authority-data")
-    has_tls = any(cluster.has(field) and cluster.fields.get(field) is not False for field in fields)
-    return f"{'https' if has_tls else 'http'}://{server}"
-
-
-def with_connection(config: ClusterConfig, cluster: Entry, problems: Problems) -> ClusterConfig:
-    """Add how the server is reached: the proxy, and whether responses may be compressed."""
-    proxy_url = problems.attempt(lambda: _proxy_url(cluster))
-    return attrs.evolve(
-        config,
-        proxy_url=revealed(proxy_url),
-        disable_compression=bool(problems.attempt(lambda: cluster.flag("disable-compression"))),
-    )
-
-
-def _proxy_url(cluster: Entry) -> Secret[str] | None:
-    url = cluster.secret("proxy-url")  # it may contain a password
-    if url is not None:
-        cluster.call("proxy-url", lambda: check_proxy_url(url.reveal()))
-    return url
-
-
-def with_tls(config: ClusterConfig, cluster: Entry, problems: Problems) -> ClusterConfig:
-    """Add how the server is verified."""
-    ca_data, ca_file = read_pem(cluster, "certificate-authority", problems)
-    insecure = bool(problems.attempt(lambda: cluster.flag("insecure-skip-tls-verify")))
-    if insecure and (cluster.has("certificate-authority") or cluster.has("certificate-authority-data")):
-        message = "excludes a certificate authority: remove one of the two"
-        problems.add(cluster.error("insecure-skip-tls-verify", message))
-    return attrs.evolve(
-        config,
-        ca_data=revealed(ca_data),
-        ca_file=ca_file,
-        insecure_skip_tls_verify=insecure,
-        tls_server_name=problems.attempt(lambda: cluster.text("tls-server-name")),
-    )
-
-
-def revealed(secret: Secret[AnyStr] | None) -> AnyStr | None:
-    """Reveal a credential; None stays None."""
-    return None if secret is None else secret.reveal()
-
-
-def read_pem(entry: Entry, field: str, problems: Problems) -> tuple[Secret[bytes] | None, str | None]:
-    """Return ``field``-data, or the path of the file that ``field`` names, which must be readable."""
-    if entry.has(field) and entry.has(f"{field}-data"):
-        problems.add(entry.error(field, f"is set together with {field}-data: remove one of the two"))
-    data = problems.attempt(lambda: entry.data(f"{field}-data"))
-    if data is not None:
-        return data, None
-    path = problems.attempt(lambda: entry.path(field))
-    if path is not None:
-        problems.attempt(lambda: entry.call(field, lambda: read_file(path), f"file {path!r} "))
-    return None, path
-
+from .._files import read_file
+from ._checks import CheckError, check_proxy_url, parse_server, parse_token
+from ._config import ExecConfig, Impersonation, InteractiveMode
+from ._entries import Entry
 
 EXTENSION: Final = "client.authentication.k8s.io/exec"
 """The name of a cluster's extension whose content is for credential plugins."""
 
-_CERTIFICATE_AND_KEY: Final = ("client-certificate", "client-key")
-_GROUP: Final = "client.authentication.k8s.io"
-_VERSIONS: Final = {f"{_GROUP}/v1": None, f"{_GROUP}/v1beta1": InteractiveMode.IF_AVAILABLE}
-"""The versions of credential plugins, and the interactive mode without one; in v1 it must be given."""
-_IMPERSONATION: Final = ("as-uid", "as-groups", "as-user-extra")
-_INSTEAD: Final = "use a credential plugin (exec), a token or a client certificate"
-_REMOVED: Final = "was removed from kubectl"
-_PROVIDERS: Final[Mapping[str, str]] = {
-    "gcp": f"gcp {_REMOVED}: install gke-gcloud-auth-plugin, and run 'gcloud container clusters get-credentials' again",
-    "azure": f"azure {_REMOVED}: install kubelogin, and run 'kubelogin convert-kubeconfig'",
-    "oidc": "oidc is not supported: use a credential plugin (exec), such as 'kubectl oidc-login get-token'",
-    "openstack": f"openstack {_REMOVED}: use the credential plugin client-keystone-auth (exec)",
-}
+_HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
+_AUTHORITY: Final = ("certificate-authority", "certificate-authority-data")
+_V1: Final = "client.authentication.k8s.io/v1"
+_VERSIONS: Final = (_V1, f"{_V1}beta1")
 
 
-def with_credentials(config: ClusterConfig, user: Entry, cluster: Entry, problems: Problems) -> ClusterConfig:
-    """Add what the user is authenticated with; a plugin gets an extension of the cluster."""
-    problems.attempt(lambda: _check_provider(user))
-    certificate_data, certificate_file = read_pem(user, "client-certificate", problems)
-    has_certificate, has_key = (user.has(field) or user.has(f"{field}-data") for field in _CERTIFICATE_AND_KEY)
-    # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
-    is_ignored = not has_certificate and any(user.has(field) for field in ("token", "tokenFile", "username"))
-    key_data, key_file = (None, None) if is_ignored else read_pem(user, "client-key", problems)
-    if has_certificate != has_key and not is_ignored:
-        missing, given = reversed(_CERTIFICATE_AND_KEY) if has_certificate else _CERTIFICATE_AND_KEY
-        problems.add(user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data"))
-    token, token_file = problems.attempt(lambda: _token(user)) or (None, None)
-    username = problems.attempt(lambda: user.text("username"))
-    password = problems.attempt(lambda: user.secret("password"))
-    if user.has("password") and not user.has("username"):
-        problems.add(user.error("username", "is missing, but password is set"))
-    if user.has("username") and (user.has("token") or user.has("tokenFile")):
-        problems.add(user.error("", "has both a bearer token and a user name with password: remove one of the two"))
-    return attrs.evolve(
-        config,
-        client_certificate_data=revealed(certificate_data),
-        client_certificate_file=certificate_file,
-        client_key_data=revealed(key_data),
-        client_key_file=key_file,
-        token=revealed(token),
-        token_file=token_file,
-        username=username,
-        exec=problems.attempt(lambda: _exec(user, cluster, problems)),
-        password=None if username is None else revealed(password) or "",
-    )
+def read_server(cluster: Entry) -> str | None:
+    """Return the URL of the API server; None if it is missing or not valid.
 
-
-def _token(user: Entry) -> tuple[Secret[str] | None, str | None]:
-    """Return the token and the path of the token's file.
-
-    With a token, the file need not exist yet: the token is used until the file can be read
-    (``getUserIdentificationPartialConfig``).
+    ``host:port`` is completed as in client-go (``DefaultServerURL``): https with TLS settings, otherwise http.
     """
-    text, path = user.secret("token"), user.path("tokenFile")
-    if text is not None:
-        return user.call("token", lambda: parse_token(text.reveal())), path
-    if path is not None:
-        return user.call("tokenFile", lambda: read_token(path), f"file {path!r} "), path
-    return None, None
+    server = cluster.text("server")
+    if server is None:
+        if not cluster.fields.get("server"):
+            cluster.report("server", "is missing: a cluster needs the URL of its API server")
+        return None
+    if _HOST_AND_PORT.fullmatch(server):
+        has_tls = cluster.has(*_AUTHORITY) or cluster.flag("insecure-skip-tls-verify")
+        server = f"{'https' if has_tls else 'http'}://{server}"
+    return cluster.check("server", parse_server, server)
 
 
-def _check_provider(user: Entry) -> None:
-    """Say what has replaced the authentication providers; without it the user would be anonymous."""
-    if user.fields.get("auth-provider") is not None:
-        provider = user.mapping("auth-provider")
-        name = provider and provider.text("name")
-        raise user.error("auth-provider", _PROVIDERS.get(name or "", f"is not supported: {_INSTEAD}"))
+def read_connection(cluster: Entry) -> dict[str, Any]:
+    """Return how the server is reached: the proxy, and whether responses may be compressed."""
+    return {
+        "proxy_url": cluster.check("proxy-url", check_proxy_url, cluster.text("proxy-url")),
+        "disable_compression": cluster.flag("disable-compression"),
+    }
 
 
-def _exec(user: Entry, cluster: Entry, problems: Problems) -> ExecConfig | None:
+def read_tls(cluster: Entry) -> dict[str, Any]:
+    """Return how the server is verified."""
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    if insecure and cluster.has(*_AUTHORITY):
+        cluster.report("insecure-skip-tls-verify", "excludes a certificate authority: remove one of the two")
+    return {
+        **_read_pem(cluster, "certificate-authority", "ca"),
+        "insecure_skip_tls_verify": insecure,
+        "tls_server_name": cluster.text("tls-server-name"),
+    }
+
+
+def _read_pem(entry: Entry, field: str, name: str) -> dict[str, Any]:
+    """Return ``field``-data, or the path of the file that ``field`` names, which must be readable."""
+    if entry.has(field) and entry.has(f"{field}-data"):
+        entry.report(field, f"is set together with {field}-data: remove one of the two")
+    data = entry.data(f"{field}-data")
+    path = entry.path(field) if data is None else None
+    entry.check(field, _content, path, f"file {path!r} ")
+    return {f"{name}_data": data, f"{name}_file": path}
+
+
+def _content(path: str) -> bytes:
+    try:
+        return read_file(path).reveal()
+    except FileNotFoundError:
+        raise CheckError("does not exist") from None
+    except OSError as exc:
+        raise CheckError(f"cannot be read: {exc.strerror}") from exc
+
+
+def read_token_file(path: str) -> str:
+    """Return the bearer token in a file.
+
+    Raises:
+        CheckError: It cannot be read, or does not contain a token.
+    """
+    return parse_token(_content(path).decode("latin-1"))  # a token with other characters is not valid
+
+
+def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
+    """Return what the user is authenticated with; a plugin gets an extension of the cluster."""
+    if user.fields.get("auth-provider") is not None:  # without an error the user would be anonymous
+        text = "was removed from kubectl: use a credential plugin (exec), such as gke-gcloud-auth-plugin or kubelogin"
+        user.report("auth-provider", text)
+    has_certificate = user.has("client-certificate", "client-certificate-data")
+    has_key = user.has("client-key", "client-key-data")
+    has_token, has_username = user.has("token", "tokenFile"), user.has("username")
+    # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
+    uses_key = has_certificate or not (has_token or has_username)
+    if uses_key and has_certificate != has_key:
+        missing, given = ("client-key", "client-certificate")[:: 1 if has_certificate else -1]
+        user.report(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")
+    if user.has("password") and not has_username:
+        user.report("username", "is missing, but password is set")
+    if has_username and has_token:
+        user.report("", "has both a bearer token and a user name with password: remove one of the two")
+    # With a token, the file need not exist yet (``getUserIdentificationPartialConfig``).
+    token, token_file = user.check("token", parse_token, user.text("token")), user.path("tokenFile")
+    if not user.has("token"):
+        token = user.check("tokenFile", read_token_file, token_file, f"file {token_file!r} ")
+    username = user.text("username")
+    return {
+        **_read_pem(user, "client-certificate", "client_certificate"),
+        **(_read_pem(user, "client-key", "client_key") if uses_key else {}),
+        "token": token,
+        "token_file": token_file,
+        "username": username,
+        "password": None if username is None else user.text("password") or "",
+        "exec": _exec(user, cluster),
+    }
+
+
+def _exec(user: Entry, cluster: Entry) -> ExecConfig | None:
     plugin = user.mapping("exec")
     if plugin is None:
         return None
-    version = problems.attempt(lambda: _version(plugin))
-    command = problems.attempt(lambda: _command(plugin))
-    args = problems.attempt(lambda: tuple(_argument(plugin, "args", arg) for arg in plugin.strings("args")))
-    env = problems.attempt(lambda: dict(_variable(variable) for variable in plugin.mappings("env")))
-    hint = problems.attempt(lambda: plugin.text("installHint"))
-    mode = problems.attempt(lambda: _interactive_mode(plugin, version))
-    provides = problems.attempt(lambda: plugin.flag("provideClusterInfo"))
-    extension = problems.attempt(lambda: _extension(cluster))
-    if problems:
-        return None
+    version, command, mode = plugin.text("apiVersion"), plugin.text("command"), plugin.text("interactiveMode")
+    if version not in _VERSIONS:
+        update = "update the plugin, and let its program write the kubeconfig again"
+        plugin.report("apiVersion", f"must be {' or '.join(_VERSIONS)}: {update}")
+    if command is None:
+        plugin.report("command", "is missing: it must be the program that prints the credentials")
+    elif os.sep in command:  # it is no name to look up
+        command = plugin.path("command")
+    modes = {mode.value: mode for mode in InteractiveMode} | {None: InteractiveMode.IF_AVAILABLE}
+    if mode not in modes or (mode is None and version == _V1):
+        plugin.report("interactiveMode", f"must be one of {', '.join(mode.value for mode in InteractiveMode)}")
+    variables = plugin.mappings("env")
+    names = [variable.text("name") for variable in variables]
+    for variable, name in zip(variables, names, strict=True):
+        if name is None:
+            variable.report("name", "is missing: a variable needs a name")
+    extensions = [extension for extension in cluster.mappings("extensions") if extension.text("name") == EXTENSION]
+    if len(extensions) > 1:
+        cluster.report("extensions", f"has {EXTENSION} twice: remove one of them")
     return ExecConfig(
         api_version=version or "",
         command=command or "",
-        args=tuple(arg.reveal() for arg in args or ()),
-        env={name: value.reveal() for name, value in (env or {}).items()},
-        install_hint=None if hint is None else "".join(map(_printable, hint)),
-        interactive_mode=mode or InteractiveMode.IF_AVAILABLE,
-        provide_cluster_info=bool(provides),
-        cluster_config=extension and reveal(extension.fields.get("extension")),
+        args=plugin.strings("args"),
+        env={name or "": variable.text("value") or "" for variable, name in zip(variables, names, strict=True)},
+        install_hint=plugin.text("installHint"),
+        interactive_mode=modes.get(mode, InteractiveMode.NEVER),
+        provide_cluster_info=plugin.flag("provideClusterInfo"),
+        cluster_config=extensions[0].fields.get("extension") if extensions else None,
     )
 
 
-def _version(plugin: Entry) -> str:
-    version = plugin.text("apiVersion")
-    if version in _VERSIONS:
-        return version or ""
-    versions = " or ".join(_VERSIONS)
-    if version is None:
-        raise plugin.error("apiVersion", f"is missing: it must be {versions}")
-    given = ", not v1alpha1" if version == f"{_GROUP}/v1alpha1" else ""
-    raise plugin.error(
-        "apiVersion", f"must be {versions}{given}: update the plugin, and let its program write the kubeconfig again"
-    )
-
-
-def _command(plugin: Entry) -> str:
-    """Return the command; one that has a separator, and so is no name to look up, is relative to its file."""
-    command = plugin.text("command")
-    if command is None:
-        raise plugin.error("command", "is missing: it must be the program that prints the credentials")
-    _argument(plugin, "command", Secret(command))
-    return (plugin.path("command") or "") if os.sep in command else command
-
-
-def _argument(plugin: Entry, field: str, text: Secret[str]) -> Secret[str]:
-    if "\0" in text.reveal():
-        raise plugin.error(field, "contains a NUL, which no program can be given")
-    return text
-
-
-def _variable(variable: Entry) -> tuple[str, Secret[str]]:
-    name = variable.text("name")
-    if name is None:
-        raise variable.error("name", "is missing: a variable needs a name")
-    if "=" in name or "\0" in name:
-        raise variable.error("name", "contains an = or a NUL, which the name of a variable must not")
-    return name, _argument(variable, "value", variable.secret("value") or Secret(""))
-
-
-def _interactive_mode(plugin: Entry, version: str | None) -> InteractiveMode | None:
-    name = plugin.text("interactiveMode")
-    modes = ", ".join(mode.value for mode in InteractiveMode)
-    if name is None:
-        default = _VERSIONS.get(version or "")
-        if default is None and version is not None:
-            raise plugin.error("interactiveMode", f"is missing: it must be one of {modes}")
-        return default
-    try:
-        return InteractiveMode(name)
-    except ValueError:
-        pass
-    raise plugin.error("interactiveMode", f"must be one of {modes}")
-
-
-def _extension(cluster: Entry) -> Entry | None:
-    """Return the cluster's extension for credential plugins."""
-    found = [extension for extension in cluster.mappings("extensions") if extension.text("name") == EXTENSION]
-    if len(found) > 1:
-        raise cluster.error("extensions", f"has {EXTENSION} twice: remove one of them")
-    return found[0] if found else None
-
-
-def _printable(character: str) -> str:
-    """Return a character of a text for the terminal; instead of one that controls it, its code point."""
-    if character.isspace() or not unicodedata.category(character).startswith("C"):
-        return character
-    return f"U+{ord(character):04X}"
-
-
-def with_impersonation(config: ClusterConfig, user: Entry, problems: Problems) -> ClusterConfig:
-    """Add the user that requests are made for."""
-    name = problems.attempt(lambda: _header(user, "as", user.text("as")))
-    uid = problems.attempt(lambda: _header(user, "as-uid", user.text("as-uid")))
-    groups = problems.attempt(lambda: _values(user, "as-groups"))
-    extra = problems.attempt(lambda: _extra(user))
-    if not user.has("as"):
-        given = [field for field in _IMPERSONATION if user.has(field)]
-        if given:
-            problems.add(user.error("as", f"is missing, but {given[0]} is set: name the user to impersonate"))
-    if not name:
-        return config
-    return attrs.evolve(
-        config, impersonate=Impersonation(user=name, uid=uid or None, groups=groups or (), extra=extra or {})
-    )
-
-
-def _values(entry: Entry, field: str) -> tuple[str, ...]:
-    return tuple(_header(entry, field, value.reveal()) or "" for value in entry.strings(field))
-
-
-def _extra(user: Entry) -> dict[str, tuple[str, ...]]:
+def read_impersonation(user: Entry) -> dict[str, Any]:
+    """Return the user that requests are made for."""
     extra = user.mapping("as-user-extra")
-    return {} if extra is None else {key: _values(extra, key) for key in extra.fields.keys()}  # noqa: SIM118  # no dict
-
-
-def _header(entry: Entry, field: str, value: str | None) -> str | None:
-    """Check what is sent as a header."""
-    if value is not None and any(unicodedata.category(character) == "Cc" for character in value):
-        raise entry.error(field, "contains a control character, which a header must not")
-    return value
+    values = {} if extra is None else {key: extra.strings(key) for key in extra.fields}
+    name, uid, groups = user.text("as"), user.text("as-uid"), user.strings("as-groups")
+    for field, texts in (
+        ("as", [name or ""]),
+        ("as-uid", [uid or ""]),
+        ("as-groups", groups),
+        ("as-user-extra", [value for each in values.values() for value in each]),
+    ):
+        if any(unicodedata.category(character) == "Cc" for text in texts for character in text):
+            user.report(field, "contains a control character, which a header must not")
+        if user.has(field) and not user.has("as"):
+            user.report("as", f"is missing, but {field} is set: name the user to impersonate")
+    return {"impersonate": name and Impersonation(user=name, uid=uid, groups=groups, extra=values)}

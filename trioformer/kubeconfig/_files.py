@@ -11,17 +11,16 @@ import shlex
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import final
+from typing import Any, final
 
 import attrs
 import trio
 
-from .._files import is_stream
+from .._files import is_stream, read_file
+from .._secret import Secret
 from .._util import warn_once
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, read_file
-from ._entries import Entry, Problems
-from ._values import Fields, Items, Value, kind_of, parse_yaml
+from ._entries import Entry, Problems, kind_of
 
 _log = logging.getLogger("trioformer.kubeconfig.permissions")
 _CREDENTIALS = ("token", "password", "client-key-data")
@@ -36,6 +35,8 @@ class StreamError(ConfigError):
 class Kubeconfig:
     """The merged content of kubeconfig files."""
 
+    problems: Problems = attrs.field(factory=Problems)
+    """Where problems of its entries are recorded."""
     files: tuple[str, ...] = ()
     """The files, in order of precedence."""
     current_context: str | None = None
@@ -54,15 +55,11 @@ class Kubeconfig:
         """Whether there is neither a context, cluster or user nor a current context."""
         return not (self.current_context or self.contexts or self.clusters or self.users)
 
-    @property
-    def source(self) -> str:
-        """The files, for errors."""
-        return ", ".join(self.files)
-
     def merge(self, other: Kubeconfig) -> Kubeconfig:
         """Add the entries of ``other``; of two entries with one name, that of ``self`` is kept unchanged."""
         chosen = self if self.current_context else other
         return Kubeconfig(
+            problems=self.problems,
             files=(*self.files, *other.files),
             current_context=chosen.current_context,
             current_context_file=chosen.current_context_file,
@@ -72,84 +69,99 @@ class Kubeconfig:
         )
 
 
-def read_kubeconfig(file: str) -> Kubeconfig:
-    """Read one kubeconfig file.
-
-    Raises:
-        MissingError: It does not exist.
-        StreamError: It is a FIFO or a device, and this is a task, not a thread that may wait.
-        ConfigError: It cannot be read, is not YAML, or does not have the structure of a kubeconfig.
-    """
-    if trio.lowlevel.in_trio_run() and is_stream(file):
-        hint = "open_client(kubeconfig=…) reads it in a thread, or load it before trio.run()"
-        raise StreamError(f"is a FIFO or a device, for which a task must not wait: {hint}", file=file)
-    try:
-        content = read_file(file)
-    except MissingError:
-        raise
-    except CheckError as exc:
-        raise ConfigError(str(exc), file=file) from exc
-    document = parse_yaml(content, file)
-    if document is None:
-        return Kubeconfig(files=(file,))
-    if not isinstance(document, Fields):
-        raise ConfigError(f"must be a YAML mapping, not {kind_of(document)}", file=file)
-    top = Entry(file, "", document)
-    problems = Problems()
-    _check_type(top, problems)
-    kubeconfig = Kubeconfig(
-        files=(file,),
-        current_context=problems.attempt(lambda: top.text("current-context")),
-        current_context_file=file,
-        contexts=_entries(top, "contexts", "context", problems),
-        clusters=_entries(top, "clusters", "cluster", problems),
-        users=_entries(top, "users", "user", problems),
-    )
-    problems.raise_if_any()
-    if any(user.has(field) for user in kubeconfig.users.values() for field in _CREDENTIALS):
-        _warn_about_mode(file)
-    return kubeconfig
-
-
 def read_one(file: str) -> Kubeconfig:
     """Read a file that must exist.
 
     Raises:
-        ConfigError: It does not, or is not valid.
+        StreamError: As for :func:`read_list`.
+        ConfigError: It does not exist, or is not valid.
     """
-    try:
-        return read_kubeconfig(file)
-    except MissingError as exc:
+    kubeconfig, _ = read_list([file])
+    if not kubeconfig.files:
         hint = "; ~ is not expanded" if file.startswith("~") else ""
-        raise ConfigError(f"does not exist{hint}", file=file or "''") from exc
+        raise ConfigError(f"does not exist{hint}", file=file or "''")
+    return kubeconfig
 
 
 def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
     """Merge the files that exist; return the reasons for those that are missing or empty.
 
     Raises:
-        StreamError: As for :func:`read_kubeconfig`; nothing of a stream has been read.
-        ConfigError: A file is not valid; lists the problems of all.
+        StreamError: One is a FIFO or a device, and this is a task, not a thread that may wait; nothing of it was read.
+        ConfigError: A file cannot be read or is not a kubeconfig; lists the problems of all.
     """
     merged = Kubeconfig()
     reasons: list[str] = []
-    problems = Problems()
+    problems = merged.problems
     for file in dict.fromkeys(files):
+        if trio.lowlevel.in_trio_run() and is_stream(file):
+            hint = "open_client(kubeconfig=…) reads it in a thread, or load it before trio.run()"
+            raise StreamError(f"is a FIFO or a device, for which a task must not wait: {hint}", file=file)
         try:
-            kubeconfig = read_kubeconfig(file)
-        except MissingError as exc:
-            reasons.append(f"{file!r} ({exc})")
+            content = read_file(file)
+        except FileNotFoundError:
+            reasons.append(f"{file!r} (does not exist)")
             continue
-        except StreamError:
-            raise
-        except ConfigError as exc:
-            problems.add(exc)
+        except OSError as exc:
+            problems.add(f"cannot be read: {exc.strerror}", file, None)
             continue
+        kubeconfig = _parse(content, file, problems)
         merged = merged.merge(kubeconfig)
         if kubeconfig.is_empty:
             reasons.append(f"{file!r} (is empty)")
     problems.raise_if_any()
     return merged, reasons
+
+
+def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
+    document = _load_yaml(content, file, problems)
+    if document is None:
+        return Kubeconfig(files=(file,))
+    if not isinstance(document, dict):
+        problems.add(f"must be a YAML mapping, not {kind_of(document)}", file, None)
+        return Kubeconfig()
+    top = Entry(problems, file, "", document)
+    for field, expected in (("kind", "Config"), ("apiVersion", "v1")):
+        if top.text(field) not in (None, expected):  # the file may be something else
+            top.report(field, f"must be {expected!r} in a kubeconfig")
+    kubeconfig = Kubeconfig(
+        files=(file,),
+        current_context=top.text("current-context"),
+        current_context_file=file,
+        contexts=_entries(top, "contexts", "context"),
+        clusters=_entries(top, "clusters", "cluster"),
+        users=_entries(top, "users", "user"),
+    )
+    if any(user.has(*_CREDENTIALS) for user in kubeconfig.users.values()):
+        _warn_about_mode(file)
+    return kubeconfig
+
+
+def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
+    """Return the value of the only document; None if there is none.
+
+    An empty document may follow, as behind a ``---`` at the end of a file.
+    """
+    # PyYAML is a fifth of this library's import time, and a program in a pod reads no file.
+    from .._yaml import YamlError, compose, decode_text  # noqa: PLC0415
+
+    try:
+        found = compose(decode_text(content))
+    except YamlError as exc:
+        problems.add(str(exc), file, None)
+        return None
+    if found.error is not None:
+        problems.add(str(found.error), file, None)
+        return None
+    for problem in found.problems:
+        problems.add(f"{problem.message} (line {problem.line}, column {problem.column})", file, None)
+    if found.problems:
+        return None
+    for document in found.documents[1:]:
+        if document.value is not None or len(found.documents) > 2:
+            message = f"contains a second document: remove it (line {document.line}, column {document.column})"
+            problems.add(message, file, None)
+    return found.documents[0].value if found.documents else None
 
 
 def _warn_about_mode(file: str) -> None:
@@ -161,53 +173,20 @@ def _warn_about_mode(file: str) -> None:
             warn_once(_log, f"{shown}: run chmod 600 {shlex.quote(file)}")
 
 
-def _check_type(top: Entry, problems: Problems) -> None:
-    for field, expected in (("kind", "Config"), ("apiVersion", "v1")):
-        value = problems.attempt(lambda field=field: top.secret(field))  # type: ignore[misc]  # mypy cannot infer it
-        if value is not None and value.reveal() != expected:  # the file may be something else
-            problems.add(top.error(field, f"must be {expected!r} in a kubeconfig"))
-
-
-def _entries(top: Entry, section: str, field: str, problems: Problems) -> dict[str, Entry]:
+def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
     """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
 
     kubectl accepts entries that are null or have no name; nothing can refer to them, so they are left out.
     """
-    items = top.fields.get(section)
-    if items is None:
-        return {}
-    if not isinstance(items, Items):
-        problems.add(top.error(section, f"must be a list, not {kind_of(items)}"))
-        return {}
     entries: dict[str, Entry] = {}
-    for index, item in enumerate(items):
-        try:
-            entry = _entry(top, f"{section}[{index}]", section, field, item)
-        except ConfigError as exc:
-            problems.add(exc)
+    for unnamed in top.mappings(section):
+        name = unnamed.text("name")
+        if name is None:
             continue
-        if entry is None:
-            continue
-        name, body = entry
+        key = f"{section}[{name if name.isprintable() else repr(name)}]"
+        inner = attrs.evolve(unnamed, key=key).mapping(field)
+        entry = Entry(top.problems, top.file, f"{key}.{field}") if inner is None else inner
         if name in entries:
-            problems.add(top.error(body.key.removesuffix(f".{field}"), "is twice in this file"))
-        entries.setdefault(name, body)
+            top.report(key, "is twice in this file")
+        entries.setdefault(name, entry)
     return entries
-
-
-def _entry(top: Entry, key: str, section: str, field: str, item: Value) -> tuple[str, Entry] | None:
-    if item is None:
-        return None
-    unnamed = Entry(top.file, key, _mapping(top, key, item))
-    name = unnamed.text("name")
-    if name is None:
-        return None
-    key = f"{section}[{name if name.isprintable() else repr(name)}].{field}"
-    body = unnamed.fields.get(field)
-    return name, Entry(top.file, key, Fields() if body is None else _mapping(top, key, body))
-
-
-def _mapping(top: Entry, key: str, value: Value) -> Fields:
-    if not isinstance(value, Fields):
-        raise top.error(key, f"must be a mapping, not {kind_of(value)}")
-    return value

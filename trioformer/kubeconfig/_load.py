@@ -5,20 +5,26 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Final
 
-from .._suggestions import describe
+from .._files import read_file
 from ..errors import ConfigError
-from ._config import ClusterConfig
-from ._overrides import ConfigOverrides
-from ._pod import SERVICE_ACCOUNT_DIRECTORY, Pod, Variables
-
-if TYPE_CHECKING:
-    from ._files import Kubeconfig
+from ._checks import CheckError, check_namespace
+from ._config import ClusterConfig, ConfigOverrides, hide_frames
+from ._entries import Entry, Problems
+from ._files import read_list, read_one
+from ._resolve import configure, resolve
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
+SERVICE_ACCOUNT_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""The directory of a pod's service account: ``token``, ``ca.crt`` and ``namespace``."""
 
+_SERVICE: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+
+
+@hide_frames
 def load_config(
     *,
     kubeconfig: str | os.PathLike[str] | None = None,
@@ -52,48 +58,43 @@ def load_config(
     Raises:
         ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
             (the error names file and key).
-        TypeError: ``overrides`` is of another type.
     """
-    if overrides is not None and not isinstance(overrides, ConfigOverrides):
-        raise TypeError(f"overrides must be a ConfigOverrides, not {describe(overrides)}; write ConfigOverrides(…)")
-    # A program with a configuration of its own need not import what reads kubeconfigs.
-    from ._files import read_list, read_one  # noqa: PLC0415
-    from ._resolve import resolve  # noqa: PLC0415
-
-    variables = Variables(environ)
-    pod = Pod(variables, os.fspath(service_account_directory))
+    environ = os.environ if environ is None else environ
+    overrides = overrides or ConfigOverrides()
+    directory = os.fspath(service_account_directory)
+    tried: list[str] = []
     if kubeconfig is not None:
-        tried: list[str] = []
         merged = read_one(os.fspath(kubeconfig))
     else:
-        files, tried = _candidates(variables)
+        files, tried = _candidates(environ)
         merged, reasons = read_list(files)
         tried += reasons
-        if variables.get("KUBECONFIG") and files and not merged.files:
+        if environ.get("KUBECONFIG") and files and not merged.files:
             _log.warning("no file of $KUBECONFIG exists: %s", ", ".join(reasons))
-    has_target = merged.current_context or (overrides and (overrides.server or overrides.cluster))
-    if context is None and not has_target:
-        problem = pod.problem()
-        if problem is None:
-            return _use_pod(pod, merged, tried, overrides)
-        tried.append(f"in-cluster ({problem})")
-    if merged.is_empty and not (overrides and overrides.server):
+    pod_problem = _pod_problem(environ, directory)
+    if context is None and not (merged.current_context or overrides.server or overrides.cluster):
+        if pod_problem is None:
+            if merged.is_empty:
+                tried = tried or [f"{file!r} (is empty)" for file in merged.files]
+                _log.debug("using the in-cluster configuration; tried before it: %s", ", ".join(tried))
+            else:
+                files_text = ", ".join(merged.files)
+                _log.warning("using the in-cluster configuration: %s has no current-context", files_text)
+            return _load_pod(environ, directory, overrides)
+        tried.append(f"in-cluster ({pod_problem})")
+    if merged.is_empty and not overrides.server:
         if kubeconfig is not None:
             raise _empty(os.fspath(kubeconfig))
         missing = "cluster configuration" if context is None else f"kubeconfig with context {context!r}"
         raise ConfigError(f"no {missing} found; tried {', '.join(tried)}")
-    return resolve(merged, context=context, overrides=overrides, default_namespace=pod.default_namespace)
+
+    def namespace() -> str:
+        return "default" if pod_problem else _pod_namespace(environ, directory)
+
+    return resolve(merged, context=context, overrides=overrides, default_namespace=namespace)
 
 
-def _use_pod(pod: Pod, merged: Kubeconfig, tried: list[str], overrides: ConfigOverrides | None) -> ClusterConfig:
-    if merged.is_empty:
-        tried_files = tried or [f"{file!r} (is empty)" for file in merged.files]
-        _log.debug("using the in-cluster configuration; tried before it: %s", ", ".join(tried_files))
-    else:
-        _log.warning("using the in-cluster configuration: %s has no current-context", merged.source)
-    return pod.load(overrides)
-
-
+@hide_frames
 def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
     """Load the configuration of a context from kubeconfig files.
 
@@ -114,9 +115,6 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     """
     if not paths:
         raise TypeError("load_kubeconfig() needs at least one path")
-    from ._files import read_list, read_one  # noqa: PLC0415
-    from ._resolve import resolve  # noqa: PLC0415
-
     files = [os.fspath(path) for path in paths]
     if len(files) == 1:
         kubeconfig = read_one(files[0])
@@ -129,6 +127,7 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     return resolve(merged, context=context)
 
 
+@hide_frames
 def load_in_cluster(
     *,
     environ: Mapping[str, str] | None = None,
@@ -150,20 +149,69 @@ def load_in_cluster(
     Raises:
         ConfigError: The program does not run in a pod, or a file is not valid.
     """
-    pod = Pod(Variables(environ), os.fspath(service_account_directory))
-    problem = pod.problem()
+    environ = os.environ if environ is None else environ
+    directory = os.fspath(service_account_directory)
+    problem = _pod_problem(environ, directory)
     if problem is not None:
         raise ConfigError(f"no in-cluster configuration: {problem}")
-    return pod.load()
+    return _load_pod(environ, directory, ConfigOverrides())
 
 
-def _candidates(variables: Variables) -> tuple[list[str], list[str]]:
+def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:
+    """Return why there is no in-cluster configuration, or None."""
+    for variable in _SERVICE:
+        if not environ.get(variable):
+            return f"${variable} is not set"
+    token = os.path.join(directory, "token")
+    if os.path.isdir(token) or not os.path.exists(token):
+        return f"{token!r} does not exist"
+    return None
+
+
+def _load_pod(environ: Mapping[str, str], directory: str, overrides: ConfigOverrides) -> ClusterConfig:
+    """Load the service account as if it were a context of a kubeconfig, and replace parts of it."""
+    host, port = (environ[variable] for variable in _SERVICE)
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    token = os.path.join(os.path.abspath(directory), "token")
+    authority: str | None = os.path.join(os.path.abspath(directory), "ca.crt")
+    if not os.path.lexists(str(authority)):
+        _log.warning("%s does not exist: trusting the system's certificate authorities", authority)
+        authority = None
+    names = {"namespace": "overrides.namespace", "server": " and ".join(f"${variable}" for variable in _SERVICE)}
+    namespace = overrides.namespace or _pod_namespace(environ, directory)
+    entry = partial(Entry, Problems(), "", "in-cluster", overridden=names)
+    return configure(
+        entry(fields={"namespace": namespace}),
+        entry(fields={"server": f"https://{bracketed}:{port}", "certificate-authority": authority}),
+        entry(fields={"tokenFile": token}),
+        overrides,
+        lambda: "default",
+        source="in-cluster",
+        in_cluster=True,
+    )
+
+
+def _pod_namespace(environ: Mapping[str, str], directory: str) -> str:
+    file = os.path.join(directory, "namespace")
+    name, where = environ.get("POD_NAMESPACE"), {"key": "$POD_NAMESPACE"}
+    if not name:
+        try:
+            name, where = read_file(file).reveal().decode("latin-1").strip(), {"file": file}
+        except OSError:  # client-go too treats every error as an absent file
+            return "default"
+    try:
+        return check_namespace(name or "default")
+    except CheckError as exc:
+        raise ConfigError(str(exc), **where) from None
+
+
+def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the kubeconfig files to read, and the reasons if no file is found."""
-    value = variables.get("KUBECONFIG")
+    value = environ.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]
         return files, [] if files else ["$KUBECONFIG (is an empty list)"]
-    home = variables.get("HOME") or variables.get("USERPROFILE")
+    home = environ.get("HOME") or environ.get("USERPROFILE")
     if home:
         return [os.path.join(home, ".kube", "config")], []
     return [], ["~/.kube/config ($HOME is not set)"]

@@ -5,30 +5,21 @@ Source: client-go ``tools/clientcmd/client_config.go`` and ``overrides.go``.
 
 from __future__ import annotations
 
-import base64
-import functools
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
-
-import attrs
+from typing import Any, Final, TypeAlias
 
 from ..errors import ConfigError
 from ._checks import check_namespace
-from ._config import ClusterConfig
-from ._credentials import read_server, with_connection, with_credentials, with_impersonation, with_tls
-from ._entries import Entry, Problems
+from ._config import ClusterConfig, ConfigOverrides
+from ._credentials import read_connection, read_credentials, read_impersonation, read_server, read_tls
+from ._entries import Entry
 from ._files import Kubeconfig
-from ._overrides import ConfigOverrides
-from ._users import Impersonation
-from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
-_MAX_SHOWN = 20
-UNKNOWN = "https://unknown"
-"""The server of a configuration that has a problem with its server, and therefore is not returned."""
+_MAX_SHOWN: Final = 20
 
 
 def resolve(
@@ -53,70 +44,52 @@ def resolve(
     """
     overrides = overrides or ConfigOverrides()
     name, chosen = _choose_context(kubeconfig, context, overrides)
-    chosen = apply_to_context(overrides, chosen)
-    problems = Problems()
+    chosen = _override(chosen, overrides, _CONTEXT)
+    cluster = _follow(chosen, "cluster", kubeconfig.clusters)
+    if not overrides.server and not chosen.has("cluster"):
+        chosen.report("cluster", "is missing: a context must name its cluster")
     # Without a user, requests are anonymous.
-    empty = Entry(chosen.file, chosen.key, Fields())
-    cluster = problems.attempt(lambda: _cluster(chosen, kubeconfig.clusters, overrides))
-    user = problems.attempt(lambda: _follow(chosen, "user", kubeconfig.users))
-    namespace = problems.attempt(lambda: _namespace(chosen) or default_namespace())
-    return _configure(
-        ClusterConfig(
-            server=UNKNOWN,
-            namespace=namespace or "",
-            context=name,
-            source=kubeconfig.source or "overrides",
-        ),
-        cluster and apply_to_cluster(overrides, cluster),
-        apply_to_user(overrides, user or empty),
-        problems,
-    )
+    user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.problems, chosen.file, chosen.key)
+    source = ", ".join(kubeconfig.files) or "overrides"
+    return configure(chosen, cluster, user, overrides, default_namespace, context=name, source=source)
 
 
-def replace_parts(config: ClusterConfig, overrides: ConfigOverrides) -> ClusterConfig:
-    """Replace parts of the configuration of a service account.
-
-    Raises:
-        ConfigError: What replaces a part is not valid.
-    """
-    context = Entry("", config.source, Fields({"namespace": config.namespace}))
-    cluster = Entry("", config.source, Fields({"server": config.server, "certificate-authority": config.ca_file}))
-    user = Entry("", config.source, Fields({"tokenFile": config.token_file}))
-    problems = Problems()
-    namespace = problems.attempt(lambda: _namespace(apply_to_context(overrides, context)))
-    bare = ClusterConfig(
-        server=config.server, namespace=namespace or "", source=config.source, in_cluster=config.in_cluster
-    )
-    return _configure(bare, apply_to_cluster(overrides, cluster), apply_to_user(overrides, user), problems)
-
-
-def _configure(config: ClusterConfig, cluster: Entry | None, user: Entry, problems: Problems) -> ClusterConfig:
-    """Add what a cluster and a user have to a configuration.
-
-    Args:
-        config: The configuration, with namespace and source.
-        cluster: The cluster; None if there is a problem with it.
-        user: The user.
-        problems: The problems that were found already.
+def configure(
+    chosen: Entry,
+    cluster: Entry | None,
+    user: Entry,
+    overrides: ConfigOverrides,
+    default_namespace: Callable[[], str],
+    **about: Any,
+) -> ClusterConfig:
+    """Make the configuration of a context, its cluster and its user; without a cluster, a problem is recorded already.
 
     Raises:
         ConfigError: There is a problem; it lists all.
     """
-    if cluster is None:
-        cluster, server = Entry("", "", Fields()), None
-    else:
-        server = problems.attempt(functools.partial(read_server, cluster))
-    config = attrs.evolve(config, server=server or UNKNOWN)
-    reachable = with_impersonation(with_connection(config, cluster, problems), user, problems)
-    verified = with_tls(reachable, cluster, problems)
-    authenticated = with_credentials(verified, user, cluster, problems)
+    problems = chosen.problems
+    namespace = chosen.check("namespace", check_namespace, chosen.text("namespace")) or default_namespace()
+    reached = _override(cluster or Entry(problems, "", ""), overrides, _CLUSTER)
+    user = _override(user, overrides, _USER)
+    if (impersonate := overrides.impersonate) is not None:
+        values = {
+            "as": impersonate.user,
+            "as-uid": impersonate.uid,
+            "as-groups": list(impersonate.groups),
+            "as-user-extra": {key: list(values) for key, values in impersonate.extra.items()},
+        }
+        user = user.override(values, dict.fromkeys(values, "overrides.impersonate"))
+    server = None if cluster is None and not overrides.server else read_server(reached)
+    reachable = {**about, "namespace": namespace, **read_connection(reached), **read_impersonation(user)}
+    tls, credentials = read_tls(reached), read_credentials(user, reached)
     problems.raise_if_any()
-    if config.server.startswith("https:"):
-        return authenticated
-    if authenticated != verified:
-        place = f"{user.file}: {user.key}" if user.file else config.source
-        _log.warning("%s: no credentials are sent to %s, it is not https", place, config.server)
-    return reachable
+    assert server is not None
+    if server.startswith("https:"):
+        return ClusterConfig(server=server, **reachable, **tls, **credentials)
+    if any(value is not None for value in credentials.values()):
+        place = f"{user.file}: {user.key}" if user.file else about["source"]
+        _log.warning("%s: no credentials are sent to %s, it is not https", place, server)
+    return ClusterConfig(server=server, **reachable)
 
 
 def _choose_context(
@@ -126,7 +99,7 @@ def _choose_context(
     files = os.pathsep.join(kubeconfig.files)
     name = kubeconfig.current_context if context is None else context
     if name is None and (overrides.server or overrides.cluster):
-        return None, Entry("", "", Fields())
+        return None, Entry(kubeconfig.problems, "", "")
     if name is None:
         raise ConfigError(f"is not set, and no context was given; {known}", file=files, key="current-context")
     chosen = kubeconfig.contexts.get(name)
@@ -138,23 +111,12 @@ def _choose_context(
     raise ConfigError(message, file=kubeconfig.current_context_file, key="current-context")
 
 
-def _cluster(chosen: Entry, clusters: Mapping[str, Entry], overrides: ConfigOverrides) -> Entry:
-    cluster = _follow(chosen, "cluster", clusters)
-    if cluster is None and overrides.server:
-        return Entry("", "", Fields())
-    if cluster is None:
-        raise chosen.error("cluster", "is missing: a context must name its cluster")
-    return cluster
-
-
 def _follow(chosen: Entry, field: str, entries: Mapping[str, Entry]) -> Entry | None:
     name = chosen.text(field)
-    if name is None:
-        return None
-    if name not in entries:
+    if name is not None and name not in entries:
         known = f"known {field}s: {_names(entries)}"
-        raise chosen.error(field, f"names the {field} {name!r}, which does not exist; {known}")
-    return entries[name]
+        chosen.report(field, f"names the {field} {name!r}, which does not exist; {known}")
+    return None if name is None else entries.get(name)
 
 
 def _names(names: Iterable[str]) -> str:
@@ -163,87 +125,34 @@ def _names(names: Iterable[str]) -> str:
     return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
-def _namespace(chosen: Entry) -> str | None:
-    namespace = chosen.text("namespace")
-    if namespace is not None:
-        chosen.call("namespace", lambda: check_namespace(namespace))
-    return namespace
+_Groups: TypeAlias = tuple[Mapping[str, str], ...]
+"""Fields that are replaced together: their keys in a kubeconfig, and their names in :class:`ConfigOverrides`."""
 
-
-_CONTEXT: Final = {"cluster": "cluster", "user": "user", "namespace": "namespace"}
-_CONNECTION: Final = {"server": "server", "proxy_url": "proxy-url", "disable_compression": "disable-compression"}
-_AUTHORITY: Final = {
-    "insecure_skip_tls_verify": "insecure-skip-tls-verify",
-    "ca_file": "certificate-authority",
-    "ca_data": "certificate-authority-data",
-}
-_SERVER: Final = {"tls_server_name": "tls-server-name"}
-_CERTIFICATE: Final = {
-    "client_certificate_file": "client-certificate",
-    "client_certificate_data": "client-certificate-data",
-}
-_KEY: Final = {"client_key_file": "client-key", "client_key_data": "client-key-data"}
-_TOKEN: Final = {"token": "token", "token_file": "tokenFile"}
-_BASIC: Final = {"username": "username", "password": "password"}
-_NAMES: Final = {
-    **{
-        key: name
-        for names in (_CONTEXT, _CONNECTION, _AUTHORITY, _SERVER, _CERTIFICATE, _KEY, _TOKEN, _BASIC)
-        for name, key in names.items()
+_CONTEXT: Final[_Groups] = ({"cluster": "cluster"}, {"user": "user"}, {"namespace": "namespace"})
+_CLUSTER: Final[_Groups] = (
+    {"server": "server"},
+    {"proxy-url": "proxy_url"},
+    {"disable-compression": "disable_compression"},
+    {
+        "insecure-skip-tls-verify": "insecure_skip_tls_verify",
+        "certificate-authority": "ca_file",
+        "certificate-authority-data": "ca_data",
     },
-    "as": "impersonate.user",
-    "as-uid": "impersonate.uid",
-    "as-groups": "impersonate.groups",
-    "as-user-extra": "impersonate.extra",
-}
-"""The fields here, by their keys in a kubeconfig."""
+    {"tls-server-name": "tls_server_name"},
+)
+_USER: Final[_Groups] = (
+    {"username": "username"},
+    {"password": "password"},
+    {"client-certificate": "client_certificate_file", "client-certificate-data": "client_certificate_data"},
+    {"client-key": "client_key_file", "client-key-data": "client_key_data"},
+    {"token": "token", "tokenFile": "token_file"},
+)
 
 
-def apply_to_context(overrides: ConfigOverrides, context: Entry) -> Entry:
-    """Return a context with the other cluster, user and namespace."""
-    return _override(context, _given(overrides, _CONTEXT))
-
-
-def apply_to_cluster(overrides: ConfigOverrides, cluster: Entry) -> Entry:
-    """Return a cluster with the other server, authorities and proxy."""
-    fields = _given(overrides, _CONNECTION)
-    fields |= _together(overrides, _AUTHORITY, any(getattr(overrides, name) for name in _AUTHORITY))
-    fields |= _together(overrides, _SERVER, bool(overrides.server or overrides.tls_server_name))
-    return _override(cluster, fields)
-
-
-def apply_to_user(overrides: ConfigOverrides, user: Entry) -> Entry:
-    """Return a user with the other credentials and impersonation."""
-    fields = _given(overrides, _BASIC)
-    for names in (_CERTIFICATE, _KEY, _TOKEN):
-        fields |= _together(overrides, names, any(getattr(overrides, name) for name in names))
-    if overrides.impersonate is not None:
-        fields |= _impersonation(overrides.impersonate)
-    return _override(user, fields)
-
-
-def _given(overrides: ConfigOverrides, names: Mapping[str, str]) -> dict[str, object]:
-    return {key: _raw(getattr(overrides, name)) for name, key in names.items() if getattr(overrides, name)}
-
-
-def _together(overrides: ConfigOverrides, names: Mapping[str, str], is_given: bool) -> dict[str, object]:
-    return {key: _raw(getattr(overrides, name)) for name, key in names.items()} if is_given else {}
-
-
-def _override(entry: Entry, fields: Mapping[str, object]) -> Entry:
-    return entry.override(fields, {key: f"overrides.{_NAMES[key]}" for key in fields})
-
-
-def _raw(value: object) -> object:
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value if isinstance(value, (str, bool)) else None
-
-
-def _impersonation(impersonate: Impersonation) -> dict[str, object]:
-    return {
-        "as": impersonate.user,
-        "as-uid": impersonate.uid,
-        "as-groups": list(impersonate.groups),
-        "as-user-extra": {key: list(values) for key, values in impersonate.extra.items()},
-    }
+def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
+    """Return a copy of an entry with the values of each group of which one is given."""
+    for names in groups:
+        values = {key: getattr(overrides, name) or None for key, name in names.items()}
+        if any(values.values()) or ("tls-server-name" in names and overrides.server):
+            entry = entry.override(values, {key: f"overrides.{name}" for key, name in names.items()})
+    return entry
