@@ -133,7 +133,7 @@ async def open_transport(
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
         credentials = credentials or _credentials(config, plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
-        from ._proxy._find import find_route  # noqa: PLC0415  # not for a transport of the caller
+        from ._proxy._environment import find_route  # noqa: PLC0415  # not for a transport of the caller
 
         route = find_route(config.server, proxy_url, source=config.source)
         try:

@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.proxy_environments import DIRECT, ERROR, ROWS, Row
 from trioformer.errors import ConfigError
-from trioformer.transport._proxy._environment import find_in_environment
-from trioformer.transport._proxy._find import find_route
+from trioformer.transport._proxy._environment import find_in_environment, find_route
 
 
 def test_the_table_has_rows_for_everything() -> None:

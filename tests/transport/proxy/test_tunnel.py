@@ -9,7 +9,7 @@ import trio.testing
 
 from trioformer._secret import Secret
 from trioformer.transport._errors import ProxyFailedError
-from trioformer.transport._proxy._find import find_route
+from trioformer.transport._proxy._environment import find_route
 from trioformer.transport._proxy._proxy import Proxy
 from trioformer.transport._proxy._tunnel import MAX_HEAD, TUNNEL_PATIENCE, open_tunnel
 
@@ -59,12 +59,12 @@ async def failure(url: str, stream: Scripted, host: str = "api.test") -> ProxyFa
 
 
 BASIC = b"Proxy-Authorization: Basic YW5uYTpwbGFudGVk\r\n"
-CLOSED = "closed the connection without a response; check its port and the scheme of its URL"
-NO_HTTP = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
+CLOSED = "closed the connection without a response"
+NO_HTTP = "did not respond with HTTP/1.1"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-@pytest.mark.parametrize("piece", [1, 7, 1_000])
+@pytest.mark.parametrize("piece", [1, 1_000])
 @pytest.mark.parametrize(
     "response",
     [
@@ -94,76 +94,33 @@ async def test_http_connect_without_a_user_has_no_credentials() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "text", "is_permanent"),
+    ("response", "words", "is_permanent"),
     [
-        (b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password of its URL (HTTP 407); check them", True),
-        (
-            b"HTTP/1.1 403 Forbidden\r\n\r\n",
-            "does not permit connections to api.test:6443 (HTTP 403); check its rules",
-            True,
-        ),
-        (
-            b"HTTP/1.1 405 planted\r\nX: planted\r\n\r\nplanted",
-            "rejected CONNECT api.test:6443 (HTTP 405); check that it is a proxy",
-            True,
-        ),
-        (
-            b"HTTP/1.1 302 Found\r\nLocation: /planted\r\n\r\n",
-            "rejected CONNECT api.test:6443 (HTTP 302); check that it is a proxy",
-            True,
-        ),
-        (
-            b"HTTP/1.1 502 X\r\n\r\n",
-            "cannot connect to api.test:6443 (HTTP 502); check that it can reach the server",
-            False,
-        ),
-        (
-            b"HTTP/1.1 503 X\r\nRetry-After: 5\r\n\r\n",
-            "cannot connect to api.test:6443 (HTTP 503); check that it can reach the server",
-            False,
-        ),
-        (
-            b"SSH-2.0-planted\r\n",
-            NO_HTTP := "did not respond with HTTP/1.1; check its port and the scheme of its URL",
-            True,
-        ),
-        (b"planted\r\n\r\n", NO_HTTP, True),
+        (b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password", True),
+        (b"HTTP/1.1 403 Forbidden\r\n\r\n", "does not permit connections to api.test:6443 (HTTP 403)", True),
+        (b"HTTP/1.1 405 planted\r\nX: planted\r\n\r\nplanted", "api.test:6443 (HTTP 405)", True),
+        (b"HTTP/1.1 302 Found\r\nLocation: /planted\r\n\r\n", "api.test:6443 (HTTP 302)", True),
+        (b"HTTP/1.1 502 X\r\n\r\n", "cannot connect to api.test:6443 (HTTP 502)", False),
+        (b"SSH-2.0-planted\r\n", NO_HTTP, True),
         (b"\x15\x03\x01\x00\x02\x02\x46", NO_HTTP, True),
         (b"HTTP/1.1 200 X\r\nplanted\r\n\r\n", NO_HTTP, True),
-        (b"HTTP/1.1 20 X\r\n\r\n", NO_HTTP, True),
         (b"HTTP/1.1 101 X\r\nUpgrade: planted\r\n\r\n", NO_HTTP, True),
-        (
-            b"",
-            CLOSED,
-            False,
-        ),
+        (b"", CLOSED, False),
         (b"HTTP/1.1 200 OK\r\nX: ", CLOSED, False),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", CLOSED, False),
-        (
-            ESTABLISHED + b"planted",
-            "sent something after its response to CONNECT; check that it is a proxy",
-            True,
-        ),
+        (ESTABLISHED + b"planted", "sent something after its response", True),
     ],
 )
 async def test_each_other_response_to_http_connect_has_its_error(
-    response: bytes, text: str, is_permanent: bool
+    response: bytes, words: str, is_permanent: bool
 ) -> None:
     error = await failure(HTTP, Scripted(response))
-    assert str(error) == f"the proxy http://proxy:80 (proxy-url) {text}"
+    assert str(error).startswith("the proxy http://proxy:80 (proxy-url) ")
+    assert words in str(error)
     assert (error.permanent, error.refused) == (is_permanent, False)
 
 
-async def test_no_proxy_is_recommended_only_for_a_proxy_of_the_environment() -> None:
-    route = find_route("https://api.test", None, source="test", variable={"https_proxy": "proxy"}.get)
-    assert route is not None
-    with pytest.raises(ProxyFailedError, match=r"check its rules, or add the host to NO_PROXY$"):
-        await open_tunnel(Scripted(b"HTTP/1.1 403 X\r\n\r\n"), route.proxy, "api.test", 6443)
-
-
 async def test_a_proxy_that_requires_a_user_says_where_to_write_it() -> None:
-    error = await failure("http://proxy", Scripted(b"HTTP/1.1 407 X\r\n\r\n"))
-    assert str(error).endswith("(HTTP 407); write them into its URL: http://user:password@…")
+    assert "write them into its URL" in str(await failure("http://proxy", Scripted(b"HTTP/1.1 407 X\r\n\r\n")))
 
 
 @pytest.mark.parametrize(
@@ -171,11 +128,10 @@ async def test_a_proxy_that_requires_a_user_says_where_to_write_it() -> None:
     [
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1_000_000,
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1_000_000,
-        b"HTTP/1.1 200 OK\r\nX:" + b" " * 1_000_000,
         b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000,
         b"H" * 1_000_000,
     ],
-    ids=["headers", "long header", "spaces", "interim responses", "no line"],
+    ids=["headers", "long header", "interim responses", "no line"],
 )
 @pytest.mark.parametrize("piece", [1_000, 1_000_000])
 async def test_a_head_without_end_ends_after_a_few_kilobytes(response: bytes, piece: int) -> None:
@@ -187,17 +143,15 @@ async def test_a_head_without_end_ends_after_a_few_kilobytes(response: bytes, pi
     assert stream.read <= 2 * MAX_HEAD
 
 
-@pytest.mark.parametrize("url", [HTTP, SOCKS])
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nX: y", b"\x05"])
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [(HTTP, b""), (HTTP, b"HTTP/1.1 200 OK\r\nX: y"), (SOCKS, b"\x05"), (SOCKS, b"\x05\x02\x01\x00\x05\x00\x00\x01")],
+)
 async def test_a_proxy_that_hangs_has_a_minute(url: str, sent: bytes, autojump_clock: trio.testing.MockClock) -> None:
-    if url == SOCKS and sent.startswith(b"HTTP"):
-        sent = b"\x05\x02\x01\x00\x05\x00\x00\x01"
-    if url == HTTP and sent == b"\x05":
-        sent = b"HTTP/1.1 100 Continue\r\n\r\n"
     began_at = trio.current_time()
     error = await failure(url, Scripted(sent, stays_open=True))
     assert trio.current_time() == began_at + TUNNEL_PATIENCE == began_at + 60
-    assert "did not respond within 60 s; check that it is a proxy, and that it can reach the server" in str(error)
+    assert "did not respond within 60 s" in str(error)
     assert not error.permanent
 
 
@@ -212,7 +166,7 @@ OK = b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
 LOGIN = b"\x01\x04anna\x07planted"
 
 
-@pytest.mark.parametrize("piece", [1, 3, 1_000])
+@pytest.mark.parametrize("piece", [1, 1_000])
 @pytest.mark.parametrize(
     ("url", "host", "answers", "requests"),
     [
@@ -243,49 +197,23 @@ async def test_socks_sends_and_reads_exactly_what_the_rfc_has(
     assert stream.read == len(answers)
 
 
-REJECTED = "rejected the user and password of its URL"
-NO_SOCKS = "does not speak SOCKS5; check its port and the scheme of its URL"
-
-
 @pytest.mark.parametrize(
-    ("answers", "text", "is_permanent"),
+    ("answers", "words", "is_permanent"),
     [
-        (b"\x05\xff", f"{REJECTED} (SOCKS5: no acceptable authentication); check them", True),
-        (b"\x05\x02\x01\x01", f"{REJECTED} (SOCKS5 authentication); check them", True),
-        (b"\x05\x01", NO_SOCKS, True),
-        (b"\x04\x00", NO_SOCKS, True),
-        (b"HTTP/1.1 400 planted\r\n\r\n", NO_SOCKS, True),
-        (b"\x05\x00HTTP", NO_SOCKS, True),
-        (b"\x05\x00\x05\x00\x00\x09planted", NO_SOCKS, True),
-        (
-            b"\x05\x00\x05\x02\x00\x01",
-            "does not permit connections to api.test:6443 (SOCKS5 reply 2); check its rules",
-            True,
-        ),
+        (b"\x05\xff", "rejected the user and password", True),
+        (b"\x05\x02\x01\x01", "rejected the user and password", True),
         *(
-            (
-                b"\x05\x00\x05" + bytes([reply]) + b"\x00\x01",
-                f"cannot connect to api.test:6443 (SOCKS5 reply {reply}: {text}); check that it can reach it",
-                False,
-            )
-            for reply, text in [
-                (1, "the proxy failed"),
-                (3, "the network is unreachable"),
-                (4, "the host is unreachable, or its name cannot be resolved"),
-                (5, "the connection was refused"),
-                (6, "the time to live expired"),
-                (7, "it does not support CONNECT"),
-                (8, "it does not support this type of address"),
-                (99, "an unknown reason"),
-            ]
+            (answers, "does not speak SOCKS5", True)
+            for answers in (b"\x05\x01", b"\x04\x00", b"\x05\x00HTTP", b"\x05\x00\x05\x00\x00\x09planted")
         ),
-        *(
-            (answers, CLOSED, False)
-            for answers in (b"", b"\x05", b"\x05\x02", b"\x05\x02\x01\x00", b"\x05\x00\x05\x00\x00\x01\x00")
-        ),
+        (b"\x05\x00\x05\x02\x00\x01", "does not permit connections to api.test:6443", True),
+        (b"\x05\x00\x05\x04\x00\x01", "api.test:6443 (SOCKS5 reply 4: the host is unreachable", False),
+        (b"\x05\x00\x05\x63\x00\x01", "api.test:6443 (SOCKS5 reply 99: ", False),
+        *((answers, CLOSED, False) for answers in (b"", b"\x05", b"\x05\x02", b"\x05\x00\x05\x00\x00\x01\x00")),
     ],
 )
-async def test_each_other_answer_of_a_socks_proxy_has_its_error(answers: bytes, text: str, is_permanent: bool) -> None:
+async def test_each_other_answer_of_a_socks_proxy_has_its_error(answers: bytes, words: str, is_permanent: bool) -> None:
     error = await failure(SOCKS, Scripted(answers))
-    assert str(error) == f"the proxy socks5://proxy:1080 (proxy-url) {text}"
+    assert str(error).startswith("the proxy socks5://proxy:1080 (proxy-url) ")
+    assert words in str(error)
     assert (error.permanent, error.refused) == (is_permanent, False)

@@ -1,6 +1,7 @@
-"""Which proxy the environment names for a server: HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go reads them.
+"""Which proxy is used for a server: that of the configuration, or one of the environment as Go reads it.
 
-Every program reads these variables in its own way.  kubectl and client-go use Go's ``net/http``, which has the rules of
+Every program reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY in its own way.
+kubectl and client-go use Go's ``net/http``, which has the rules of
 ``golang.org/x/net/http/httpproxy``; so a shell in which kubectl works is one in which this library does.
 
 - The upper-case name comes before the lower-case one; an empty variable counts as not set.
@@ -15,6 +16,7 @@ Every program reads these variables in its own way.  kubectl and client-go use G
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -24,12 +26,49 @@ import httpx
 
 from ..._secret import Secret
 from ...errors import ConfigError
+from ._proxy import SOCKS5, parse_proxy
+from ._route import Route
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
+_HAS_SCHEME_AND_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]")
 _MAPPED_BITS: Final = 96
 """Bits before the IPv4 address in an IPv6 address that contains one."""
+
+
+def find_route(
+    server: str,
+    proxy_url: Secret[str] | None,
+    *,
+    source: str,
+    variable: Callable[[str], str | None] = os.getenv,
+) -> Route | None:
+    """Return the route to a server; None for direct connections.
+
+    The environment is not asked about a server that has a proxy of its own: then ``NO_PROXY`` has no effect either.
+    HTTP proxies forward requests to ``http://`` servers, and open tunnels to others, as Go has it.
+
+    Args:
+        server: The URL of the server.
+        proxy_url: The ``proxy-url`` of its cluster; None or empty if it has none.
+        source: The configuration that it comes from, for errors.
+        variable: Returns the value of an environment variable.
+
+    Raises:
+        ConfigError: The URL of the proxy is not valid, or of an unknown scheme.
+    """
+    if proxy_url:
+        proxy = parse_proxy(proxy_url, file=source, key="proxy-url")
+    else:
+        found = find_in_environment(server, variable)
+        if found is None:
+            return None
+        name, url = found
+        if not _HAS_SCHEME_AND_HOST.match(url.reveal()):
+            url = Secret(f"http://{url.reveal()}")  # only in the environment
+        proxy = parse_proxy(url, file=None, key=name)
+    return Route(proxy, is_forwarded=server.startswith("http:") and proxy.scheme != SOCKS5)
 
 
 def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
@@ -52,18 +91,10 @@ def find_in_environment(server: str, variable: Callable[[str], str | None]) -> t
     host, port = _host_and_port(url.netloc)
     exceptions = _first_set(variable, "NO_PROXY")
     no_proxy = "" if exceptions is None else exceptions[1].reveal()
-    return None if is_direct(host, port or _DEFAULT_PORTS[url.scheme], no_proxy) else found
+    return None if _is_direct(_ascii(host), port or _DEFAULT_PORTS[url.scheme], no_proxy) else found
 
 
-def is_direct(host: str, port: str, no_proxy: str) -> bool:
-    """Whether connections to a host do not use the proxy of the environment.
-
-    Args:
-        host: A name, or an address without brackets.
-        port: Its port.
-        no_proxy: The value of ``NO_PROXY``.
-    """
-    host = _ascii(host)
+def _is_direct(host: str, port: str, no_proxy: str) -> bool:
     if host == "localhost":
         return True
     address = _address(host.partition("%")[0])

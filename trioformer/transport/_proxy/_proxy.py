@@ -1,4 +1,4 @@
-"""A proxy: its URL, whose credentials are never shown, and where the URL comes from."""
+"""A proxy: its URL, whose credentials are never shown, and the errors about it, which name it and say what to do."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
 import attrs
-import httpx
 
 from ..._secret import Secret
 from ...errors import ConfigError
+from .._errors import ProxyFailedError
 from ..auth._credentials import basic_authorization
+
+CREDENTIALS_REQUIRED: Final = 407
+_FORBIDDEN: Final = 403
+_FIRST_SERVER_ERROR: Final = 500
 
 SOCKS5: Final = "socks5"
 _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
@@ -19,7 +23,7 @@ _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
 _MAX_PORT: Final = 65_536
 _MAX_SOCKS: Final = 255
 """Bytes of a name or a password, whose length is one byte (RFC 1929)."""
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_PLACE: Final = re.compile(r"(\[[^\[\]]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
 
 
 @final
@@ -41,11 +45,6 @@ class Proxy:
     """The setting that names the proxy, such as ``HTTPS_PROXY``."""
 
     @property
-    def is_from_environment(self) -> bool:
-        """Whether an environment variable names it."""
-        return self.origin.upper().endswith("_PROXY")
-
-    @property
     def is_socks(self) -> bool:
         """Whether it speaks SOCKS5."""
         return self.scheme == SOCKS5
@@ -61,6 +60,30 @@ class Proxy:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port} ({self.origin})"
 
+    def failed(self, text: str, *, refused: bool = False, permanent: bool = False) -> ProxyFailedError:
+        """Make an error about it."""
+        return ProxyFailedError(f"the proxy {self} {text}", refused=refused, permanent=permanent)
+
+    def rejected(self, code: int, target: str) -> ProxyFailedError:
+        """Make the error for a code instead of a connection."""
+        if code == CREDENTIALS_REQUIRED:
+            return self.credentials_rejected("HTTP 407")
+        if code == _FORBIDDEN:
+            return self.not_permitted(target, "HTTP 403")
+        text = f"cannot connect to {target} (HTTP {code}); check that it is a proxy, and that it can reach the server"
+        return self.failed(text, permanent=code < _FIRST_SERVER_ERROR)
+
+    def not_permitted(self, target: str, answer: str) -> ProxyFailedError:
+        """Make the error for rules that exclude the server."""
+        text = f"does not permit connections to {target} ({answer}); check its rules and NO_PROXY"
+        return self.failed(text, permanent=True)
+
+    def credentials_rejected(self, answer: str) -> ProxyFailedError:
+        """Make the error for a user that it does not accept, or requires."""
+        if self.user is None:
+            return self.failed(f"requires a user and a password ({answer}); write them into its URL", permanent=True)
+        return self.failed(f"rejected the user and password of its URL ({answer})", permanent=True)
+
 
 def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     """Parse the URL of a proxy.
@@ -73,64 +96,37 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     Raises:
         ConfigError: It is not valid, or of an unknown scheme.  It is not quoted: any part of it may be a password.
     """
+    found = _parse(url.reveal(), key)
+    if isinstance(found, str):  # raised here, since the variables there are credentials
+        raise ConfigError(f"is not the URL of a proxy: {found}", file=file, key=key)
+    return found
 
-    def error(problem: str) -> ConfigError:
-        return ConfigError(f"is not the URL of a proxy: {problem}", file=file, key=key)
 
-    scheme = url.reveal().partition(":")[0].lower()
+def _parse(url: str, origin: str) -> Proxy | str:
+    scheme = url.partition(":")[0].lower()
     scheme = SOCKS5 if scheme == "socks5h" else scheme  # the proxy resolves names in any case
     if scheme not in _PORTS:
-        raise error("it must begin with http://, https:// or socks5://")
-    if _ends_in_user_info(url):
+        return "it must begin with http://, https:// or socks5://"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "no valid address"
+    if any("@" in part for part in parts[2:]):
         # Otherwise a part of the password would be the host, which is resolved and shown.
-        raise error("there is '@' after '/', '?' or '#'; percent-encode these in name and password, '#' as %23")
-    netloc = _netloc(url)
-    credentials, at, place = (Secret(part) for part in netloc.reveal().rpartition("@"))
-    found = re.fullmatch(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{0,5}))?", place.reveal(), re.ASCII)
-    host = "" if found is None else _ascii_host(unquote(found[1]))
-    if found is None or not host:
-        raise error("no valid host name or address, or no valid port; in a password, write special characters as %23")
-    port = int(found[2] or _PORTS[scheme])
-    if not 0 < port < _MAX_PORT:
-        raise error("the port must be a number from 1 to 65535")
-    name, _, password = (Secret(unquote(part)) for part in credentials.reveal().partition(":"))
-    if scheme == SOCKS5 and at and not (0 < _length(name) <= _MAX_SOCKS and _length(password) <= _MAX_SOCKS):
-        raise error(f"name and password for a SOCKS5 proxy have 1 to {_MAX_SOCKS} bytes")
+        return "there is '@' after '/', '?' or '#'; percent-encode these in name and password, '#' as %23"
+    credentials, at, place = parts.netloc.rpartition("@")
+    found = _PLACE.fullmatch(place)
+    port = int(found[2] or _PORTS[scheme]) if found else 0
+    if found is None or not 0 < port < _MAX_PORT:
+        return "no valid host name or address, or no valid port; in a password, write special characters as %23"
+    name, _, password = (unquote(part) for part in credentials.partition(":"))
+    if scheme == SOCKS5 and at and not (0 < len(name.encode()) <= _MAX_SOCKS and len(password.encode()) <= _MAX_SOCKS):
+        return f"name and password for a SOCKS5 proxy have 1 to {_MAX_SOCKS} bytes"
     return Proxy(
         scheme=scheme,
-        host=host,
+        host=unquote(found[1]).strip("[]").lower(),
         port=port,
-        user=name if at else None,
-        password=password if at else None,
-        origin=key,
+        user=Secret(name) if at else None,
+        password=Secret(password) if at else None,
+        origin=origin,
     )
-
-
-def _length(text: Secret[str]) -> int:
-    return len(text.reveal().encode())
-
-
-def _ends_in_user_info(url: Secret[str]) -> bool:
-    """Whether the host ends in a name or a password, which are not percent-encoded."""
-    try:
-        parts = urlsplit(url.reveal())
-    except ValueError:
-        return False
-    return any("@" in part for part in parts[2:])
-
-
-def _netloc(url: Secret[str]) -> Secret[str]:
-    """Return what is between the scheme and the path; empty if that is not valid."""
-    try:
-        return Secret(urlsplit(url.reveal()).netloc)
-    except ValueError:
-        return Secret("")
-
-
-def _ascii_host(host: str) -> str:
-    """Encode a host name; empty if httpx would not take it."""
-    try:
-        name = httpx.URL(f"http://{host}").raw_host.decode("ascii")
-    except (httpx.InvalidURL, ValueError):
-        return ""
-    return name if _NAME.fullmatch(name) or ":" in name else ""

@@ -14,7 +14,6 @@ import trio
 
 from ..._secret import Secret
 from ..._version import __version__
-from ._failure import credentials_rejected, failed, not_permitted, rejected
 from ._proxy import Proxy
 
 TUNNEL_PATIENCE: Final = 60.0
@@ -22,6 +21,7 @@ TUNNEL_PATIENCE: Final = 60.0
 MAX_HEAD: Final = 16 * 1024
 """Bytes of its response, with all of code 100."""
 _CLOSED: Final = "closed the connection without a response; check its port and the scheme of its URL"
+_NO_SOCKS: Final = "does not speak SOCKS5; check its port and the scheme of its URL"
 _PROTOCOL: Final = b"HTTP/"
 _SUCCESS: Final = range(200, 300)
 
@@ -33,13 +33,9 @@ _NO_AUTHENTICATION, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _PASSWORD_VERSION: Final = 1
 _NOT_ALLOWED: Final = 2
 _REPLIES: Final = {
-    1: "the proxy failed",
     3: "the network is unreachable",
     4: "the host is unreachable, or its name cannot be resolved",
     5: "the connection was refused",
-    6: "the time to live expired",
-    7: "it does not support CONNECT",
-    8: "it does not support this type of address",
 }
 
 
@@ -70,7 +66,7 @@ async def open_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> Non
             await _open_http(stream, proxy, _place(host, port))
         return
     text = f"did not respond within {TUNNEL_PATIENCE:g} s; check that it is a proxy, and that it can reach the server"
-    raise failed(proxy, text)
+    raise proxy.failed(text)
 
 
 def _place(host: str, port: int) -> str:
@@ -85,21 +81,21 @@ async def _open_http(stream: Stream, proxy: Proxy, target: str) -> None:
         # h11 waits for the end of a line, which another kind of server may never send.
         if event is None or not first.startswith(_PROTOCOL[: len(first)]):
             text = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
-            raise failed(proxy, text, permanent=True)
+            raise proxy.failed(text, permanent=True)
         if event is h11.NEED_DATA:  # otherwise it is a response of code 100
             data = await stream.receive_some(MAX_HEAD)
             if not data:
-                raise failed(proxy, _CLOSED)
+                raise proxy.failed(_CLOSED)
             received += len(data)
             first = (first + data)[: len(_PROTOCOL)]
             if received > MAX_HEAD:
-                raise failed(proxy, f"responded with more than {MAX_HEAD} bytes of headers; check that it is a proxy")
+                raise proxy.failed(f"responded with more than {MAX_HEAD} bytes of headers; check that it is a proxy")
             http.receive_data(bytes(data))
     if event.status_code not in _SUCCESS:
-        raise rejected(proxy, event.status_code, target)
+        raise proxy.rejected(event.status_code, target)
     if http.trailing_data[0]:
         # The client speaks first, in TLS as in HTTP, so this cannot be the server.
-        raise failed(proxy, "sent something after its response to CONNECT; check that it is a proxy", permanent=True)
+        raise proxy.failed("sent something after its response to CONNECT; check that it is a proxy", permanent=True)
 
 
 def _next_event(http: h11.Connection) -> object:
@@ -125,7 +121,7 @@ async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> Non
         while len(received) < number:
             data = await stream.receive_some(number - len(received))
             if not data:
-                raise failed(proxy, _CLOSED)
+                raise proxy.failed(_CLOSED)
             received += data
         return received
 
@@ -133,29 +129,29 @@ async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> Non
     await stream.send_all(bytes([_VERSION, len(methods), *methods]))
     version, method = await receive(2)
     if version != _VERSION or method not in (*methods, _NO_METHOD):
-        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+        raise proxy.failed(_NO_SOCKS, permanent=True)
     if method == _NO_METHOD:
-        raise credentials_rejected(proxy, "SOCKS5: no acceptable authentication")
+        raise proxy.credentials_rejected("SOCKS5: no acceptable authentication")
     if method == _PASSWORD:
         await stream.send_all(_password_request(proxy).reveal())
         if (await receive(2))[1] != 0:
-            raise credentials_rejected(proxy, "SOCKS5 authentication")
+            raise proxy.credentials_rejected("SOCKS5 authentication")
     await stream.send_all(bytes([_VERSION, _CONNECT, 0, *_socks_address(host), *port.to_bytes(2, "big")]))
     version, reply, _, kind = await receive(4)
     if version != _VERSION:
-        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+        raise proxy.failed(_NO_SOCKS, permanent=True)
     target = _place(host, port)
     if reply == _NOT_ALLOWED:
-        raise not_permitted(proxy, target, f"SOCKS5 reply {reply}")
+        raise proxy.not_permitted(target, f"SOCKS5 reply {reply}")
     if reply != 0:
-        text = _REPLIES.get(reply, "an unknown reason")
-        raise failed(proxy, f"cannot connect to {target} (SOCKS5 reply {reply}: {text}); check that it can reach it")
+        text = _REPLIES.get(reply, "the proxy failed")
+        raise proxy.failed(f"cannot connect to {target} (SOCKS5 reply {reply}: {text}); check that it can reach it")
     # The address that the proxy connects from, which nobody needs.
     length = {_IPV4: 4, _IPV6: 16}.get(kind)
     if kind == _NAME:
         length = (await receive(1))[0]
     if length is None:
-        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+        raise proxy.failed(_NO_SOCKS, permanent=True)
     await receive(length + 2)
 
 

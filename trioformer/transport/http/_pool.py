@@ -50,7 +50,7 @@ from ._sockets import Liveness
 
 if TYPE_CHECKING:
     from ..._secret import Secret
-    from .._proxy._forward import ForwardedRequests
+    from .._proxy._route import ForwardedRequests
     from ._network import Network
     from ._sockets import NetworkStream
 

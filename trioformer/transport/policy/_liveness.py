@@ -40,7 +40,7 @@ from ..http._pool import Origin
 from ._retries import RetryLine
 
 if TYPE_CHECKING:
-    from .._proxy._forward import ForwardedRequests
+    from .._proxy._route import ForwardedRequests
 
 SILENCE: Final = 30.0
 """Seconds without a byte after which the server of a watch is verified; also the least time between two probes."""
