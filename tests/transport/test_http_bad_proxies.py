@@ -257,7 +257,7 @@ async def test_a_request_cancelled_at_any_step_leaves_no_tunnel(scheme: Scheme, 
                     await send(transport, kind)
                 completed += not scope.cancel_called
                 present = transport._generations.present
-                pools = [each.connections for each in (present.requests, present.watches)]  # type: ignore[attr-defined]
+                pools = [each.connections for each in (present.requests, present.watches)]  # type: ignore[union-attr]  # a Pool
                 assert [each for pool in pools for each in pool if "idle" not in repr(each)] == []
                 assert transport._limiter.borrowed_tokens == 0
             with trio.fail_after(5):

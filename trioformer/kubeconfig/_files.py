@@ -138,7 +138,7 @@ def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
 
 
 def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
-    """Return the value of the only document; None if there is none.
+    """Return the value of the only document; None for an empty file.
 
     An empty document may follow, as behind a ``---`` at the end of a file.
     """

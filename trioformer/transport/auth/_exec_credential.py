@@ -9,15 +9,15 @@ import base64
 import json
 import re
 import ssl
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, final
-
-import attrs
+from typing import Any, Final
 
 from ..._certificates import CertificateRefusedError, load_certificate
+from ..._files import read_file
 from ..._secret import Secret
-from ._exec_policy import Problem
+from ...kubeconfig import ClusterConfig
+from ._credentials import ClientCertificate, Credential
+from ._exec_policy import PluginError
 
 GROUP: Final = "client.authentication.k8s.io"
 API_VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
@@ -28,160 +28,108 @@ _VISIBLE: Final = re.compile(r"[\x21-\x7e]+")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 
 
-@final
-@attrs.frozen(eq=False)
-class ClusterInfo:
-    """What a plugin may learn about the cluster."""
-
-    server: str
-    """Its URL."""
-    tls_server_name: str | None = None
-    """The name that its certificate must be valid for."""
-    insecure_skip_tls_verify: bool = False
-    """Whether that is not verified."""
-    ca_data: bytes | None = attrs.field(default=None, repr=False)
-    """PEM certificates of its authorities, also those of a file."""
-    proxy_url: str | None = attrs.field(default=None, repr=False)
-    """The proxy on the way to it."""
-    disable_compression: bool = False
-    """Whether responses are not to be compressed."""
-    config: object = attrs.field(default=None, repr=False)
-    """The cluster's extension for plugins, as JSON has it."""
-
-
-def exec_info(api_version: str, *, is_interactive: bool, cluster: ClusterInfo | None) -> Secret[str]:
+def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
     """Make the value of ``KUBERNETES_EXEC_INFO``.
 
     Args:
-        api_version: The version that the plugin is configured for.
+        config: The cluster, and the plugin, which may learn about the cluster.
         is_interactive: Whether it gets a terminal as its standard input.
-        cluster: What it is given of the cluster; None for nothing.
+
+    Raises:
+        PluginError: The file of the authorities cannot be read.
     """
-    spec: dict[str, object] = {} if cluster is None else {"cluster": _cluster(cluster)}
-    spec["interactive"] = is_interactive
-    return Secret(_encoded({"kind": "ExecCredential", "apiVersion": api_version, "spec": spec}))
+    plugin = config.exec
+    assert plugin is not None
+    spec: dict[str, object] = {"interactive": is_interactive}
+    if plugin.provide_cluster_info:
+        ca_data = config.ca_data or b""
+        if config.ca_file is not None:
+            try:
+                ca_data = read_file(config.ca_file).reveal()
+            except OSError as exc:
+                text = f"was not run: the certificate authority {config.ca_file} cannot be read: {exc.strerror}"
+                raise PluginError(text) from None
+        fields: dict[str, object] = {
+            "tls-server-name": config.tls_server_name,
+            "insecure-skip-tls-verify": config.insecure_skip_tls_verify,
+            "certificate-authority-data": base64.b64encode(ca_data).decode("ascii"),
+            "proxy-url": config.proxy_url,
+            "disable-compression": config.disable_compression,
+        }
+        # What is empty is omitted, as Go does, but for the server and the configuration.
+        given = {name: value for name, value in fields.items() if value}
+        spec = {"cluster": {"server": config.server, **given, "config": plugin.cluster_config}, **spec}
+    document = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
+    return Secret(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
 
 
-def _cluster(cluster: ClusterInfo) -> dict[str, object]:
-    """Omit what Go omits: empty fields, but for the server and the configuration."""
-    fields: dict[str, object] = {
-        "tls-server-name": cluster.tls_server_name,
-        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": base64.b64encode(cluster.ca_data or b"").decode("ascii"),
-        "proxy-url": cluster.proxy_url,
-        "disable-compression": cluster.disable_compression,
-    }
-    given = {name: value for name, value in fields.items() if value}
-    return {"server": cluster.server, **given, "config": cluster.config}
-
-
-def _encoded(document: Mapping[str, object]) -> str:
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-
-
-@final
-@attrs.frozen(eq=False)
-class PrintedCredential:
-    """What a plugin has printed."""
-
-    token: Secret[str] | None
-    """The bearer token."""
-    chain: Secret[bytes] | None
-    """The PEM client certificate."""
-    key: Secret[bytes] | None
-    """Its PEM private key; with a certificate only."""
-    expires: datetime | None
-    """When it expires; None for never."""
-
-
-def parse_exec_credential(output: Secret[bytes], api_version: str) -> PrintedCredential | Problem:
-    """Parse what a plugin has printed.
-
-    Returns what is wrong with it: an exception would have the document in its traceback.
+def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Credential, datetime | None]:
+    """Return what a plugin has printed, and when it expires; None for never.
 
     Args:
         output: All of its standard output.
         api_version: The version that it must have, one of :data:`API_VERSIONS`.
+
+    Raises:
+        PluginError: It is not an ExecCredential with a usable credential.
     """
-    if not output.reveal().strip():
-        return Problem("has printed nothing; it must print an ExecCredential")
     document = _loaded(output)
-    if isinstance(document, Problem):
-        return document
     # Go's decoder knows the kind that it expects, and needs only the version.
-    if (
-        not isinstance(document, dict)
-        or document.get("kind") not in (None, "", "ExecCredential")
-        or not isinstance(document.get("spec") or {}, dict)
-    ):
-        return Problem("has printed JSON that is not an ExecCredential; check its arguments")
+    if not isinstance(document, dict) or document.get("kind") not in (None, "", "ExecCredential"):
+        raise PluginError("has printed JSON that is not an ExecCredential; check its arguments")
     version = document.get("apiVersion")
     if version != api_version:
         shown = version if isinstance(version, str) and _ANY_VERSION.fullmatch(version) else "another apiVersion"
-        return Problem(
+        raise PluginError(
             f"has printed an ExecCredential of {shown}, and is configured for {api_version}; "
             "change the apiVersion in the kubeconfig, or update the plugin",
             permanent=True,
         )
     status = document.get("status")
-    if status is None:
-        return Problem("has printed an ExecCredential without a status")
     if not isinstance(status, dict):
-        return Problem("has printed an ExecCredential whose status is not an object")
-    return _parse_status(status)
+        raise PluginError("has printed an ExecCredential without a status")
+    token, chain, key = (_text(status, name) for name in ("token", "clientCertificateData", "clientKeyData"))
+    if not (token or chain or key):
+        raise PluginError("has printed neither a token nor a client certificate; log in with it")
+    if token and not _VISIBLE.fullmatch(token):
+        raise PluginError("has printed a token with white space, control or non-ASCII characters")
+    if bool(chain) != bool(key):
+        raise PluginError("has printed a client certificate without its key, or a key without its certificate")
+    certificate = None
+    if chain:
+        pems = [Secret(pem.encode("utf-8", "replace")) for pem in (chain, key)]
+        certificate = ClientCertificate(*pems)
+        try:
+            load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *pems)
+        except CertificateRefusedError as exc:
+            what = "key" if exc.is_key else "certificate"
+            raise PluginError(f"has printed a client {what} that {exc}") from None
+    time = _text(status, "expirationTimestamp")
+    expires = None if status.get("expirationTimestamp") is None else _parse_time(time)
+    return Credential(Secret(f"Bearer {token}") if token else None, certificate), expires
 
 
-def _loaded(output: Secret[bytes]) -> object:
+def _loaded(output: Secret[bytes]) -> Any:
     try:
         return json.loads(output.reveal())
-    except json.JSONDecodeError as exc:  # which quotes the document
+    except json.JSONDecodeError as exc:
         place = f"line {exc.lineno}, column {exc.colno}"
     except (ValueError, RecursionError):  # not UTF-8, a number of thousands of digits, brackets
         place = "not valid"
-    return Problem(f"has not printed an ExecCredential as JSON ({place}); run it by hand to see what it prints")
+    raise PluginError(f"has not printed an ExecCredential as JSON ({place}); run it by hand to see what it prints")
 
 
-def _parse_status(status: dict[str, object]) -> PrintedCredential | Problem:
-    texts: dict[str, Secret[str]] = {}
-    for field in ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp"):
-        value = status.get(field)
-        if isinstance(value, str):
-            texts[field] = Secret(value)
-        elif value is not None:
-            return Problem(f"has printed a status whose {field} is not a string")
-    token = texts.get("token") or None
-    chain, key = (_pem(texts.get(field)) for field in ("clientCertificateData", "clientKeyData"))
-    if token is None and chain is None and key is None:
-        return Problem("has printed neither a token nor a client certificate; log in with it, or check its arguments")
-    if (chain is None) != (key is None):
-        given, missing = ("certificate", "key") if key is None else ("key", "certificate")
-        return Problem(f"has printed a client {given} without its {missing}")
-    if token is not None and not _VISIBLE.fullmatch(token.reveal()):
-        return Problem("has printed a token with white space, control or non-ASCII characters")
-    if chain is not None and (problem := _problem_of_certificate(chain, key)):
-        return Problem(f"has printed a client {problem}")
-    expires = _parse_time(texts["expirationTimestamp"]) if "expirationTimestamp" in texts else None
-    if expires is None and "expirationTimestamp" in texts:
-        return Problem("has printed an expirationTimestamp that is not a time as in RFC 3339")
-    return PrintedCredential(token, chain, key, expires)
+def _text(status: dict[str, Any], field: str) -> str:
+    value = status.get(field)
+    if value is not None and not isinstance(value, str):
+        raise PluginError(f"has printed a status whose {field} is not a string")
+    return value or ""
 
 
-def _pem(text: Secret[str] | None) -> Secret[bytes] | None:
-    return Secret(text.reveal().encode("utf-8", "replace")) if text else None
-
-
-def _problem_of_certificate(chain: Secret[bytes], key: Secret[bytes] | None) -> str:
+def _parse_time(text: str) -> datetime:
     try:
-        load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), chain, key)
-    except CertificateRefusedError as exc:
-        return f"{'key' if exc.is_key else 'certificate'} that {exc}"
-    return ""
-
-
-def _parse_time(text: Secret[str]) -> datetime | None:
-    """Parse a time; None if it is not valid."""
-    try:
-        found = _TIME.fullmatch(text.reveal())
-        return datetime.fromisoformat(found[0]).astimezone(UTC) if found else None
+        if _TIME.fullmatch(text):
+            return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
-        return None
+        pass
+    raise PluginError("has printed an expirationTimestamp that is not a time as in RFC 3339")

@@ -16,6 +16,7 @@ from ..._text import quoted
 PATIENCE: Final = 240.0
 """Seconds for a run: plugins that open a browser wait three minutes for the user."""
 
+NOT_INSTALLED: Final = "is not installed"
 _POLICIES: Final = ("AllowAll", "DenyAll", "Allowlist")
 
 
@@ -65,33 +66,44 @@ class PluginPolicy:
                 raise ValueError(f"a command of the allowlist must be a name or a normalized path, not {command!r}")
 
 
-@final
-@attrs.frozen(eq=False)
-class Problem:
-    """Why there is no credential, as a predicate that follows the plugin's name."""
+class PluginError(Exception):
+    """Why there is no credential, as a predicate that follows the plugin's name.
 
-    text: str
-    """What is wrong, and what to do."""
-    permanent: bool = False
-    """Whether the next run has the same problem."""
+    The frames of what raises it have credentials as variables, so nothing outside of this package sees it.
+
+    Attributes:
+        permanent: Whether the next run has the same problem.
+    """
+
+    def __init__(self, text: str, *, permanent: bool = False) -> None:
+        super().__init__(text)
+        self.permanent = permanent
 
 
-def find_plugin(command: str, policy: PluginPolicy) -> str | Problem:
-    """Return the path of the program to run, or why it cannot or must not be run.
+def find_plugin(command: str, policy: PluginPolicy) -> str:
+    """Return the path of the program to run.
 
     Args:
         command: A name, which is searched in ``PATH``, or a path.
         policy: Which commands are allowed.
+
+    Raises:
+        PluginError: It cannot or must not be run.
     """
     if policy.policy == "DenyAll":
-        return Problem('is not allowed: plugin_policy is "DenyAll"', permanent=True)
+        raise PluginError('is not allowed: plugin_policy is "DenyAll"', permanent=True)
     command = _cleaned(command)
     path = look_path(command)
     if policy.allowlist is not None and command not in policy.allowlist:
         entries = (entry for entry in policy.allowlist if os.path.basename(entry) == os.path.basename(command))
         if path is None or all(look_path(entry) != path for entry in entries):
-            return Problem("is not in the allowlist of plugin_policy; add its command", permanent=True)
-    return path or Problem(f"is not installed: {_not_found(command)}", permanent=True)
+            raise PluginError("is not in the allowlist of plugin_policy; add its command", permanent=True)
+    if path is None:
+        what = "the file does not exist or is not executable"
+        if os.sep not in command:
+            what = f"no directory of PATH has an executable file {quoted(command)}"
+        raise PluginError(f"{NOT_INSTALLED}: {what}", permanent=True)
+    return path
 
 
 def look_path(command: str) -> str | None:
@@ -111,12 +123,6 @@ def _is_executable(path: str) -> bool:
         return os.path.isfile(path) and os.access(path, os.X_OK)
     except ValueError:  # a NUL
         return False
-
-
-def _not_found(command: str) -> str:
-    if os.sep not in command:
-        return f"no directory of PATH has an executable file {quoted(command)}"
-    return "the file is not executable" if os.path.exists(command) else "the file does not exist"
 
 
 def _cleaned(command: str) -> str:

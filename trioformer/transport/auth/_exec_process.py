@@ -29,7 +29,7 @@ import trio
 from ..._secret import Secret
 from ..._util import raise_ungrouped
 from ...kubeconfig import InteractiveMode
-from ._exec_policy import Problem
+from ._exec_policy import PluginError
 
 KILL_PATIENCE: Final = 1.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -156,12 +156,16 @@ class PluginProcess:
         return bool(data)
 
 
-def may_ask(mode: InteractiveMode) -> bool | Problem:
-    """Whether a plugin gets the standard input of this program, as its mode says and as there is a terminal."""
+def may_ask(mode: InteractiveMode) -> bool:
+    """Whether a plugin gets the standard input of this program, as its mode says and as there is a terminal.
+
+    Raises:
+        PluginError: Its mode requires a terminal, which is not there.
+    """
     has_terminal = os.isatty(_STDIN)
     if mode is InteractiveMode.ALWAYS and not has_terminal:
         problem = "was not run: its interactiveMode is Always, and the standard input is not a terminal"
-        return Problem(f"{problem}; run the program in one, or choose another user", permanent=True)
+        raise PluginError(f"{problem}; run the program in one, or choose another user", permanent=True)
     return has_terminal and mode is not InteractiveMode.NEVER
 
 

@@ -14,34 +14,27 @@ credential stays in use nevertheless, as in client-go: a server in trouble rejec
 
 from __future__ import annotations
 
-import errno
 import logging
 import math
 import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final, final
 
 import attrs
 import trio
 
-from ..._files import read_file
-from ..._secret import Secret
 from ..._text import one_line, quoted
 from ...errors import ConfigError, ExecPluginError
 from ...kubeconfig import ClusterConfig, ExecConfig
-from ._credentials import ClientCertificate, Credential
-from ._exec_credential import API_VERSIONS, ClusterInfo, PrintedCredential, exec_info, parse_exec_credential
-from ._exec_policy import PluginPolicy, Problem, find_plugin
+from ._credentials import Credential
+from ._exec_credential import API_VERSIONS, exec_info, parse_exec_credential
+from ._exec_policy import NOT_INSTALLED, PluginError, PluginPolicy, find_plugin
 from ._exec_process import Invocation, PluginProcess, how_it_ended, may_ask
 
 INFO_VARIABLE: Final = "KUBERNETES_EXEC_INFO"
-HINTS: Final = 10
-"""Errors with an install hint in each :data:`HINT_PERIOD`: an informer of a missing plugin tries for hours."""
-HINT_PERIOD: Final = 3_600.0
-"""Seconds."""
-
 _MAX_HINT: Final = 500
 
 logger = logging.getLogger("trioformer.transport")
@@ -62,10 +55,10 @@ class _Run:
     """That of the driver."""
     is_closed: bool = False
     """Whether all clients were closed meanwhile."""
-    result: Credential | Problem | None = None
+    result: Credential | PluginError | None = None
     """None until the run has ended."""
 
-    def end(self, result: Credential | Problem) -> None:
+    def end(self, result: Credential | PluginError) -> None:
         self.result = result
         self.waiting.unpark_all()
 
@@ -99,11 +92,7 @@ class PluginCredentials:
     """Whether ``latest`` was printed, and not rejected since."""
     _expires: float = attrs.field(default=math.inf, init=False)
     """When ``latest`` expires, on the wall clock, which goes on while the machine is suspended."""
-    _expires_at: float = attrs.field(default=math.inf, init=False)
-    """The same on trio's clock, which nobody sets back."""
     _run: _Run | None = attrs.field(default=None, init=False, repr=False)
-    _hints: list[float] = attrs.field(factory=list, init=False, repr=False)
-    """When the hints of this period were shown."""
     _clients: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -137,8 +126,8 @@ class PluginCredentials:
         assert run.result is not None
         if run.is_closed:
             raise trio.ClosedResourceError("this client is closed: its `async with` block has ended")
-        if isinstance(run.result, Problem):
-            raise self._error(run.result)
+        if isinstance(run.result, PluginError):
+            raise ExecPluginError(self._text(run.result), permanent=run.result.permanent)
         return run.result
 
     def reject(self, credential: Credential) -> None:
@@ -157,21 +146,21 @@ class PluginCredentials:
                 self._run.close()
 
     def _has_expired(self) -> bool:
-        return trio.current_time() >= self._expires_at or self._wall_clock() >= self._expires
+        return self._wall_clock() >= self._expires
 
     def _new_run(self) -> _Run:
         return _Run(trio.current_time() + self._policy.patience)
 
     async def _drive(self, run: _Run) -> None:
         """Drive a run to its end, or hand it to another task when this one is cancelled."""
-        result: Credential | Problem | None = None
+        result: Credential | PluginError | None = None
         try:
             with trio.CancelScope(deadline=run.deadline) as run.scope:
                 if run.is_closed:
                     run.scope.cancel()
                 result = await self._result_of(run)
             if run.scope.cancelled_caught and result is None:
-                result = self._too_late(run)
+                result = PluginError(f"has not ended within {self._policy.patience:g} s, and was killed")
         finally:
             # No checkpoint between here and the end, but for killing.
             if result is None and run.waiting:
@@ -181,13 +170,7 @@ class PluginCredentials:
                     await run.process.kill()
                 self._end(run, result)
 
-    def _too_late(self, run: _Run) -> Problem:
-        patience = f"within {self._policy.patience:g} s"
-        if run.process is None:  # a process is started in a thread, for which trio has a limit
-            return Problem(f"cannot be started {patience}: the worker threads of this program are busy")
-        return Problem(f"has not ended {patience}, and was killed")
-
-    def _end(self, run: _Run, result: Credential | Problem | None) -> None:
+    def _end(self, run: _Run, result: Credential | PluginError | None) -> None:
         if result is not None:
             self._run = None
             run.end(result if run.is_closed else self._kept_after(result))
@@ -197,7 +180,7 @@ class PluginCredentials:
         else:
             self._run = None
 
-    def _kept_after(self, result: Credential | Problem) -> Credential | Problem:
+    def _kept_after(self, result: Credential | PluginError) -> Credential | PluginError:
         """Return what requests get: the previous credential, if the plugin fails after a 401 and it has not expired."""
         is_anonymous = self.latest.authorization is None and self.latest.certificate is None
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
@@ -207,32 +190,25 @@ class PluginCredentials:
         self._is_usable = True
         return self.latest
 
-    async def _result_of(self, run: _Run) -> Credential | Problem:
-        if run.process is None:
-            invocation = self._invocation()
-            if isinstance(invocation, Problem):
-                return invocation
-            try:
-                run.process = await PluginProcess.start(invocation)
-            except OSError as exc:
-                return self._not_started(exc)
-        await run.process.communicate()
-        if run.process.exit_code != 0:
-            return Problem(how_it_ended(run.process))
-        printed = parse_exec_credential(run.process.output, self._exec.api_version)
-        return self._take(printed) if isinstance(printed, PrintedCredential) else printed
+    async def _result_of(self, run: _Run) -> Credential | PluginError:
+        try:
+            if run.process is None:
+                run.process = await PluginProcess.start(self._invocation())
+            await run.process.communicate()
+            if run.process.exit_code != 0:
+                return PluginError(how_it_ended(run.process))
+            return self._take(*parse_exec_credential(run.process.output, self._exec.api_version))
+        except OSError as exc:
+            return PluginError(f"cannot be started: {exc.strerror}")
+        except PluginError as exc:
+            hint = self._exec.install_hint if str(exc).startswith(NOT_INSTALLED) else None
+            text = f"{exc}; {one_line(hint, longest=_MAX_HINT)}" if hint else str(exc)
+            return PluginError(text, permanent=exc.permanent)  # without the frames
 
-    def _invocation(self) -> Invocation | Problem:
+    def _invocation(self) -> Invocation:
         executable = find_plugin(self._exec.command, self._policy)
-        if isinstance(executable, Problem):
-            return self._with_hint(executable)
         is_interactive = may_ask(self._exec.interactive_mode)
-        if isinstance(is_interactive, Problem):
-            return is_interactive
-        cluster = self._cluster() if self._exec.provide_cluster_info else None
-        if isinstance(cluster, Problem):
-            return cluster
-        info = exec_info(self._exec.api_version, is_interactive=is_interactive, cluster=cluster)
+        info = exec_info(self._config, is_interactive=is_interactive)
         return Invocation(
             executable=executable,
             arguments=(self._exec.command, *self._exec.args),
@@ -240,65 +216,20 @@ class PluginCredentials:
             is_interactive=is_interactive,
         )
 
-    def _cluster(self) -> ClusterInfo | Problem:
-        config = self._config
-        ca_data = config.ca_data
-        if config.ca_file is not None:
-            try:
-                ca_data = read_file(config.ca_file).reveal()
-            except OSError as exc:
-                return Problem(
-                    f"was not run: the certificate authority {config.ca_file} cannot be read: {exc.strerror}"
-                )
-        return ClusterInfo(
-            server=config.server,
-            tls_server_name=config.tls_server_name,
-            insecure_skip_tls_verify=config.insecure_skip_tls_verify,
-            ca_data=ca_data,
-            proxy_url=config.proxy_url,
-            disable_compression=config.disable_compression,
-            config=self._exec.cluster_config,
-        )
-
-    def _take(self, printed: PrintedCredential) -> Credential | Problem:
+    def _take(self, printed: Credential, expires: datetime | None) -> Credential:
         """Make what was printed the latest credential: another object, but for a certificate that has not changed."""
-        now = self._wall_clock()
-        expires = math.inf if printed.expires is None else printed.expires.timestamp()
-        if expires <= now and printed.expires is not None:
-            return Problem(
-                f"has printed a credential that expired at {printed.expires:%Y-%m-%dT%H:%M:%SZ}; "
+        if expires is not None and expires.timestamp() <= self._wall_clock():
+            raise PluginError(
+                f"has printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "
                 "log in with it again, or check the clock of this machine"
             )
-        authorization = None if printed.token is None else Secret(f"Bearer {printed.token.reveal()}")
-        certificate = self.latest.certificate
-        if printed.chain is None or printed.key is None:
-            certificate = None
-        elif certificate is None or (certificate.chain, certificate.key) != (printed.chain, printed.key):
-            certificate = ClientCertificate(printed.chain, printed.key)
-        self.latest = Credential(authorization, certificate)
+        old, new = self.latest.certificate, printed.certificate
+        if old is not None and new is not None and (old.chain, old.key) == (new.chain, new.key):
+            printed = attrs.evolve(printed, certificate=old)
+        self.latest = printed
         self._is_usable = True
-        self._expires, self._expires_at = expires, trio.current_time() + (expires - now)
+        self._expires = math.inf if expires is None else expires.timestamp()
         return self.latest
 
-    # --- errors and logs ----------------------------------------------------------------------------------------------
-
-    def _not_started(self, error: OSError) -> Problem:
-        if error.errno == errno.E2BIG:
-            return Problem("cannot be started: its arguments and variables are too long", permanent=True)
-        if error.errno == errno.ENOEXEC:
-            return Problem("cannot be started: it is neither a program nor a script with '#!'", permanent=True)
-        return Problem(f"cannot be started: {error.strerror}")
-
-    def _with_hint(self, problem: Problem) -> Problem:
-        now = trio.current_time()
-        self._hints = [shown_at for shown_at in self._hints if now < shown_at + HINT_PERIOD]
-        if not self._exec.install_hint or len(self._hints) >= HINTS or not problem.text.startswith("is not installed"):
-            return problem
-        self._hints.append(now)
-        return Problem(f"{problem.text}; {one_line(self._exec.install_hint, longest=_MAX_HINT)}", problem.permanent)
-
-    def _text(self, problem: Problem) -> str:
-        return f"{self._config.source}: the credential plugin {quoted(self._exec.command)} {problem.text}"
-
-    def _error(self, problem: Problem) -> ExecPluginError:
-        return ExecPluginError(self._text(problem), permanent=problem.permanent)
+    def _text(self, problem: PluginError) -> str:
+        return f"{self._config.source}: the credential plugin {quoted(self._exec.command)} {problem}"
