@@ -270,7 +270,11 @@ def fifo(tmp_path: Path) -> Path:
     return tmp_path / "config"
 
 
-async def test_a_kubeconfig_that_is_a_fifo_is_read_once(fifo: Path) -> None:
+@pytest.mark.parametrize("is_in_a_list", [False, True])
+async def test_a_kubeconfig_that_is_a_fifo_is_read_once(
+    fifo: Path, is_in_a_list: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"/gone{os.pathsep}{fifo}")
     content = (
         b"clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
         b"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
@@ -279,6 +283,7 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_once(fifo: Path) -> None:
         async with trio.open_nursery() as nursery:
             write = partial(trio.to_thread.run_sync, fifo.write_bytes, content, abandon_on_cancel=True)
             nursery.start_soon(write)
-            async with open_client(kubeconfig=fifo, http_transport=replies(1)) as client:
+            kubeconfig = None if is_in_a_list else fifo
+            async with open_client(kubeconfig=kubeconfig, http_transport=replies(1)) as client:
                 assert client.config.server == "https://h"
                 await client.version()
