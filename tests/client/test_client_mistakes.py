@@ -106,18 +106,6 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
                 informer.add_indexers(indexers)
 
 
-def test_an_argument_that_open_client_has_not_says_where_it_belongs() -> None:
-    for given, hint in [
-        ("server", "write overrides=ConfigOverrides(server=...), or config=ClusterConfig(...)"),
-        ("namespace", "each API has its own: client.api(Pod, namespace=...)"),
-        ("retry", "did you mean retries?"),
-    ]:
-        arguments: dict[str, Any] = {given: "x"}
-        with pytest.raises(TypeError) as caught:
-            open_client(**arguments)
-        assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"
-
-
 async def test_an_option_of_open_client_of_another_type_is_refused() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [({"rate_limiter": 5}, "async def wait"), ({"retries": "3"}, "retries")]
     for given, text in wrong:
