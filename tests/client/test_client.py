@@ -175,6 +175,21 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
         assert trio.current_time() == 10
 
 
+async def test_several_clients_can_share_a_limiter(autojump_clock: trio.testing.MockClock) -> None:
+    """It is used as it is.
+
+    client-go: TestRESTClientLimiter
+    """
+    limiter = TokenBucketRateLimiter(qps=1, burst=1)
+    async with (
+        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as one,
+        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as other,
+    ):
+        for each in (one, other, one, other):
+            await each.version()
+        assert trio.current_time() == 3
+
+
 async def test_a_limiter_beside_qps_is_an_error() -> None:
     with pytest.raises(ValueError, match="either qps and burst, or rate_limiter, not both"):
         async with open_client(MEMORY, qps=5, rate_limiter=TokenBucketRateLimiter()):

@@ -152,21 +152,18 @@ async def test_an_older_server_is_asked_for_each_version() -> None:
     assert found.resources[0].subresources == ("log",)
 
 
-@pytest.mark.parametrize(
-    ("failure", "text"),
-    [
+async def test_a_version_that_fails_alone_is_reported() -> None:
+    for failure, text in [
         (response(503, "down"), "discover the resources of a.io/v1: "),
         (response(200, "[]"), "not a resource list"),
         (response(200, " " * 3_000), "Limits.object_bytes"),
-    ],
-)
-async def test_a_version_that_fails_alone_is_reported(failure: httpx.Response, text: str) -> None:
-    replies = OLD_API, listed("pods"), OLD_APIS, listed("as"), failure, listed("bs")
-    async with client_of(*replies, limits=Limits(object_bytes=2_000)) as (client, _):
-        found = await client.api_resources()
-    assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs"]
-    assert found.failures.keys() == {"a.io/v1"}
-    assert text in found.failures["a.io/v1"]
+    ]:
+        replies = OLD_API, listed("pods"), OLD_APIS, listed("as"), failure, listed("bs")
+        async with client_of(*replies, limits=Limits(object_bytes=2_000)) as (client, _):
+            found = await client.api_resources()
+        assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs"]
+        assert found.failures.keys() == {"a.io/v1"}
+        assert text in found.failures["a.io/v1"]
 
 
 async def test_a_server_without_core_group_has_its_other_groups() -> None:

@@ -178,16 +178,6 @@ async def test_another_success_code_of_a_watch_is_unexpected() -> None:
                     pass
 
 
-async def test_a_watch_of_an_expired_version_raises() -> None:
-    async with client_of(response(410, '{"kind":"Status","code":410,"reason":"Expired","message":"old"}')) as (
-        client,
-        _,
-    ):
-        with pytest.raises(ExpiredError):
-            async with client.api(Pod, "shop").watch(resource_version="1"):
-                pass
-
-
 async def test_a_watch_may_be_silent_for_hours(autojump_clock) -> None:
     async with watching(event("ADDED", "a"), 7_200.0, event("ADDED", "b"), None) as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]

@@ -110,14 +110,6 @@ def test_socket_options_that_a_platform_lacks_are_omitted(monkeypatch: pytest.Mo
     assert len(socket_options()) == 3
 
 
-async def test_cookies_are_not_kept() -> None:
-    http_transport = InMemory([response(200, set_cookie="a=b; Path=/"), response(200)])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
-        await transport.request("GET", "/x")
-        await transport.request("GET", "/x")
-    assert "cookie" not in http_transport.requests[1].headers
-
-
 async def test_redirects_are_neither_followed_nor_parsed() -> None:
     for location in ["http://elsewhere.test/", "http://[::1", "\xff"]:
         head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 2\r\n\r\n".encode("latin-1")

@@ -81,17 +81,6 @@ async def test_a_body_that_is_too_long_is_not_read_further() -> None:
         assert caught.value.limit == "object_bytes"
 
 
-async def test_a_list_or_a_watch_may_be_of_any_length() -> None:
-    for for_watch in [True, False]:
-        limits = Limits(object_bytes=10)
-        http_transport = InMemory([response(200, *[b"x" * 5] * 10)])
-        async with (
-            open_transport(MEMORY, http_transport=http_transport, limits=limits) as transport,
-            transport.stream("/x", for_watch=for_watch) as stream,
-        ):
-            assert [len(await stream.receive_some()) for _ in range(11)] == [5] * 10 + [0]
-
-
 async def test_the_body_of_an_error_has_no_limit_but_is_cut_off() -> None:
     http_transport = InMemory([response(503, b"x" * 3_000_000)])
     async with open_transport(MEMORY, http_transport=http_transport, limits=Limits(object_bytes=10)) as transport:

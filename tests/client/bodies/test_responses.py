@@ -66,12 +66,6 @@ def test_a_status_determines_the_error() -> None:
     assert (error.status_message, error.details.name, error.details.retry_after_seconds) == ("too old", "web-0", 3)
 
 
-def test_a_status_without_a_code_has_the_code_of_the_response() -> None:
-    error = error_of(403, a_status(message="no"))
-    assert isinstance(error, errors.ForbiddenError)
-    assert error.code == 403
-
-
 def test_a_retry_after_header_is_in_the_details() -> None:
     for body in ["Too many requests, please try again later.", a_status(reason="TooManyRequests"), ""]:
         error = error_of(429, body, headers={"retry-after": "7"})
@@ -142,8 +136,3 @@ def test_a_redirect_is_unexpected_and_its_address_is_not_shown() -> None:
     assert "a redirect, which is not followed" in str(error)
     assert "s3cret" not in str(error)
     assert "login" not in str(error)
-
-
-def test_other_responses_below_400_are_unexpected() -> None:
-    assert "not a Kubernetes object" in str(error_of(304, ""))
-    assert "not a Kubernetes object" in str(error_of(207, "{}"))

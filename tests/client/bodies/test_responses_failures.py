@@ -66,16 +66,16 @@ CALLS: dict[str, Call] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_a_failure_with_the_code_of_a_success_is_an_error_with_the_id_of_the_request(name: str) -> None:
-    for code in (200, 206, 403):
-        async with client_of(response(code, json.dumps(FORBIDDEN) + "\n", audit_id="i-1")) as client:
-            with pytest.raises(errors.ForbiddenError, match=r"nobody may \(HTTP 403, Forbidden\)") as caught:
-                await CALLS[name](client)
-        assert caught.value.request_id == "i-1"
-        request_id, server = caught.value.__notes__
-        assert request_id.endswith(": i-1")
-        assert server == "server: https://api.test; credential: none, so the user is anonymous"
+async def test_a_failure_with_the_code_of_a_success_is_an_error_with_the_id_of_the_request() -> None:
+    for name in CALLS:
+        for code in (200, 206, 403):
+            async with client_of(response(code, json.dumps(FORBIDDEN) + "\n", audit_id="i-1")) as client:
+                with pytest.raises(errors.ForbiddenError, match=r"nobody may \(HTTP 403, Forbidden\)") as caught:
+                    await CALLS[name](client)
+            assert caught.value.request_id == "i-1"
+            request_id, server = caught.value.__notes__
+            assert request_id.endswith(": i-1")
+            assert server == "server: https://api.test; credential: none, so the user is anonymous"
 
 
 async def test_reason_and_code_of_the_status_decide_the_class() -> None:
@@ -137,15 +137,15 @@ SPEC = b'"data":' + b'{"k":' * 100_000 + b"1" + b"}" * 100_000
 DEEP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"x"},' + SPEC + b"}"
 
 
-@pytest.mark.parametrize("call", ["get", "get scale", "create"])
-async def test_an_object_with_too_many_levels_is_named_and_not_the_address(call: str) -> None:
-    async with client_of(response(200, DEEP), response(200, DEEP)) as client:
-        with pytest.raises(errors.DecodeError) as caught:
-            await CALLS[call](client)
-    text = str(caught.value)
-    assert text.startswith(call.split()[0]), text
-    assert "it has too many levels of arrays and objects; up to 128 are supported" in text
-    assert "address" not in text
+async def test_an_object_with_too_many_levels_is_named_and_not_the_address() -> None:
+    for call in ["get", "get scale", "create"]:
+        async with client_of(response(200, DEEP), response(200, DEEP)) as client:
+            with pytest.raises(errors.DecodeError) as caught:
+                await CALLS[call](client)
+        text = str(caught.value)
+        assert text.startswith(call.split()[0]), text
+        assert "it has too many levels of arrays and objects; up to 128 are supported" in text
+        assert "address" not in text
 
 
 async def test_an_object_of_a_wrong_type_is_named_and_not_the_address() -> None:

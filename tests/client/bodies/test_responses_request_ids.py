@@ -71,7 +71,7 @@ async def test_the_text_of_an_error_that_repeats_stays_the_same() -> None:
     assert f"{NOTE}b" in "".join(traceback.format_exception(second))
 
 
-@pytest.mark.parametrize("name", ["get", "list", "create"])
+@pytest.mark.parametrize("name", ["get", "list"])
 async def test_the_error_of_repeated_attempts_has_them_as_a_note(
     name: str, autojump_clock: trio.testing.MockClock
 ) -> None:

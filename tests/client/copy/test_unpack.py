@@ -70,9 +70,10 @@ def copy(web: ScriptedPod, pods: Api[Pod], here: Path) -> Callable[..., Awaitabl
                 await process.stdout.send_all(data[start : start + step])
 
         web.on_exec(send)
+        shutil.rmtree(here / "inside", ignore_errors=True)
+        (here / "inside").mkdir()
         return await copy_from_pod(pods, "web-0", source, here / "inside" / "copy")
 
-    (here / "inside").mkdir()
     return receive
 
 
@@ -93,15 +94,15 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
 async def test_a_path_that_leaves_the_target_is_an_error(
-    name: str, copy: Callable[..., Awaitable[CopyResult]], here: Path
+    copy: Callable[..., Awaitable[CopyResult]], here: Path
 ) -> None:
-    (here / "outside").write_text("unharmed")
-    with pytest.raises(CopyFailedError, match=r"the archive has '.*', which is not a part of what was requested$"):
-        await copy(*OUTSIDE[name], END)
-    assert (here / "outside").read_text() == "unharmed"
-    assert sorted(each for each in describe_tree(here) if "evil" in each) == []
+    for name in OUTSIDE:
+        (here / "outside").write_text("unharmed")
+        with pytest.raises(CopyFailedError, match=r"the archive has '.*', which is not a part of what was requested$"):
+            await copy(*OUTSIDE[name], END)
+        assert (here / "outside").read_text() == "unharmed"
+        assert sorted(each for each in describe_tree(here) if "evil" in each) == []
 
 
 THROUGH = {
@@ -118,13 +119,11 @@ THROUGH = {
 }
 
 
-@pytest.mark.parametrize("name", THROUGH)
-async def test_nothing_is_written_through_a_link(
-    name: str, copy: Callable[..., Awaitable[CopyResult]], here: Path
-) -> None:
-    with pytest.raises(CopyFailedError, match=r"'.*/l' is a symbolic link or a file, and not a directory"):
-        await copy(directory("data"), *THROUGH[name], END)
-    assert [each for each in describe_tree(here) if "evil" in each] == []
+async def test_nothing_is_written_through_a_link(copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
+    for name in THROUGH:
+        with pytest.raises(CopyFailedError, match=r"'.*/l' is a symbolic link or a file, and not a directory"):
+            await copy(directory("data"), *THROUGH[name], END)
+        assert [each for each in describe_tree(here) if "evil" in each] == []
 
 
 async def test_another_name_of_a_link_is_an_error(copy: Callable[..., Awaitable[CopyResult]]) -> None:
@@ -133,9 +132,8 @@ async def test_another_name_of_a_link_is_an_error(copy: Callable[..., Awaitable[
         await copy(*archive)
 
 
-@pytest.mark.parametrize(
-    ("place", "target", "is_inside"),
-    [
+async def test_a_link_is_copied_if_it_leads_inside(copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
+    for place, target, is_inside in [
         ("l", "a", True),
         ("a/l", "..", True),
         ("a/b/l", "../../c", True),
@@ -144,14 +142,10 @@ async def test_another_name_of_a_link_is_an_error(copy: Callable[..., Awaitable[
         ("l", "//a", False),
         ("l", "a/../../x", False),
         ("a/l", "b/../../x", False),
-    ],
-)
-async def test_a_link_is_copied_if_it_leads_inside(
-    place: str, target: str, is_inside: bool, copy: Callable[..., Awaitable[CopyResult]], here: Path
-) -> None:
-    result = await copy(directory("data"), link(f"data/{place}", target), END)
-    assert (result.links, result.skipped_count) == ((1, 0) if is_inside else (0, 1))
-    assert (here / "inside" / "copy" / place).is_symlink() == is_inside
+    ]:
+        result = await copy(directory("data"), link(f"data/{place}", target), END)
+        assert (result.links, result.skipped_count) == ((1, 0) if is_inside else (0, 1))
+        assert (here / "inside" / "copy" / place).is_symlink() == is_inside
 
 
 async def test_a_later_file_of_the_same_name_replaces_the_link_and_not_its_target(
@@ -195,11 +189,10 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-async def test_a_damaged_archive_is_an_error(name: str, copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
-    for step in [100]:
+async def test_a_damaged_archive_is_an_error(copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
+    for name in DAMAGED:
         with pytest.raises(CopyFailedError, match=r"the archive is (damaged: .*|empty)$"):
-            await copy(*DAMAGED[name], step=step)
+            await copy(*DAMAGED[name], step=100)
         assert [each for each in describe_tree(here) if each.endswith("part")] == []
 
 
@@ -260,19 +253,17 @@ async def test_only_some_of_many_skipped_files_are_named(copy: Callable[..., Awa
     assert (len(result.skipped), result.skipped_count) == (1_000, 1_500)
 
 
-@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-async def test_all_formats_are_read_however_they_arrive(
-    form: int, copy: Callable[..., Awaitable[CopyResult]], here: Path
-) -> None:
-    names = ["data/" + "long" * 30 + "/file", "data/ü", "data/big"]
-    with io.BytesIO() as buffer:
-        with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
-            for name in names:
-                info = tarfile.TarInfo(name)
-                info.size = 300_001 if name.endswith("big") else 10
-                archive.addfile(info, io.BytesIO(b"y" * info.size))
-        data = buffer.getvalue()
-    result = await copy(data + b"rubbish after the end", step=511)
-    assert result.bytes == 300_021
-    assert (here / "inside" / "copy" / ("long" * 30) / "file").read_bytes() == b"y" * 10
-    assert (here / "inside" / "copy" / "big").read_bytes() == b"y" * 300_001
+async def test_all_formats_are_read_however_they_arrive(copy: Callable[..., Awaitable[CopyResult]], here: Path) -> None:
+    for form in [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]:
+        names = ["data/" + "long" * 30 + "/file", "data/ü", "data/big"]
+        with io.BytesIO() as buffer:
+            with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+                for name in names:
+                    info = tarfile.TarInfo(name)
+                    info.size = 300_001 if name.endswith("big") else 10
+                    archive.addfile(info, io.BytesIO(b"y" * info.size))
+            data = buffer.getvalue()
+        result = await copy(data + b"rubbish after the end", step=511)
+        assert result.bytes == 300_021
+        assert (here / "inside" / "copy" / ("long" * 30) / "file").read_bytes() == b"y" * 10
+        assert (here / "inside" / "copy" / "big").read_bytes() == b"y" * 300_001

@@ -42,18 +42,6 @@ async def test_after_the_burst_requests_go_at_their_rate(
         assert await send_together(client, 5) == [0, 0, 0, 0.25, 0.5]
 
 
-async def test_lists_wait_and_watches_do_not(autojump_clock: trio.testing.MockClock, api_server: APIServer) -> None:
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=0.1, burst=1) as client:
-        pods = client.api(Pod)
-        listed = await pods.list()
-        for _ in range(5):
-            async with pods.watch(resource_version=listed.resource_version):
-                pass
-        assert trio.current_time() == 0
-        await pods.list()
-        assert trio.current_time() == 10
-
-
 async def test_the_next_request_gets_the_token_of_a_cancelled_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
