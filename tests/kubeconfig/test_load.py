@@ -6,14 +6,11 @@ import base64
 import logging
 import os
 import re
-import ssl
 import traceback
 from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.support.kubeconfigs import (
     SERVER,
@@ -28,15 +25,9 @@ from tests.support.kubeconfigs import (
     with_user,
 )
 from trioformer import _yaml
-from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
 
 # ------------------------------------------------------------------------------------- the configuration of a context
-
-
-def test_a_minimal_kubeconfig_has_server_and_defaults(write: Write) -> None:
-    path = write(kubeconfig())
-    assert load_kubeconfig(path) == ClusterConfig(server=SERVER, context="dev", source=path)
 
 
 def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> None:
@@ -77,35 +68,12 @@ def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> No
     )
 
 
-def test_the_returned_files_can_be_loaded_by_ssl(write: Write, pems: Certificates) -> None:
-    """client-go: TestValidateCleanCertFilesAuthInfo"""
-    write(pems.ca, "ca.crt")
-    write(pems.certificate, "tls/client.crt")
-    write(pems.key, "tls/client.key")
-    path = write(
-        kubeconfig(
-            cluster={"server": SERVER, "certificate-authority": "ca.crt"},
-            user={"client-certificate": "tls/client.crt", "client-key": "./tls/client.key"},
-        )
-    )
-    config = load_kubeconfig(path)
-    assert config.ca_data is config.client_certificate_data is config.client_key_data is None
-    assert config.client_certificate_file is not None
-    context = ssl.create_default_context(cafile=config.ca_file)
-    context.load_cert_chain(config.client_certificate_file, config.client_key_file)
-    assert context.cert_store_stats()["x509_ca"] == 1
-
-
 def test_basic_authentication_is_loaded(write: Write) -> None:
     """client-go: TestBasicAuthData"""
     config = load_kubeconfig(write(with_user(username="admin", password="secret")))
     assert (config.username, config.password) == ("admin", "secret")
     config = load_kubeconfig(write(with_user(username="admin")))
     assert (config.username, config.password) == ("admin", "")
-
-
-def test_insecure_skip_tls_verify_is_loaded_without_an_authority(write: Write) -> None:
-    assert load_kubeconfig(write(with_cluster(**{"insecure-skip-tls-verify": True}))).insecure_skip_tls_verify
 
 
 @pytest.mark.parametrize("user", [None, ""])
@@ -245,14 +213,11 @@ def test_a_file_together_with_data_is_an_error(write: Write, pems: Certificates)
             },
         )
     )
-    assert [str(problem) for problem in fails(lambda: load_kubeconfig(path)).problems] == [
-        f"{path}: {key}: is set together with {key.rpartition('.')[2]}-data: remove one of the two"
-        for key in (
-            "clusters[dev].cluster.certificate-authority",
-            "users[dev].user.client-certificate",
-            "users[dev].user.client-key",
-        )
-    ]
+    assert {problem.key for problem in fails(lambda: load_kubeconfig(path)).problems} == {
+        "clusters[dev].cluster.certificate-authority",
+        "users[dev].user.client-certificate",
+        "users[dev].user.client-key",
+    }
 
 
 def test_certificate_data_may_be_used_with_a_key_file(write: Write, pems: Certificates) -> None:
@@ -274,21 +239,15 @@ def test_base64_may_be_broken_into_lines(write: Write, pems: Certificates, newli
 def test_paths_are_relative_to_their_kubeconfig(
     write: Write, pems: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """client-go: TestResolveRelativePaths"""
-    write(pems.ca, "one/ca.crt")
+    """client-go: TestResolveRelativePaths, TestValidateCleanCertFilesAuthInfo"""
+    write(pems.ca, "one/~/ca.crt")
     write("one-token", "two/secrets/token")
-    write(kubeconfig(name="a", cluster={"server": SERVER, "certificate-authority": "ca.crt"}, users=[]), "one/config")
+    write(kubeconfig(name="a", cluster={"server": SERVER, "certificate-authority": "~/ca.crt"}, users=[]), "one/config")
     write({"users": [{"name": "a", "user": {"tokenFile": "../two/./secrets/token"}}]}, "two/config")
     monkeypatch.chdir(tmp_path / "one")
     config = load_kubeconfig("config", os.path.join("..", "two", "config"))
-    assert config.ca_file == str(tmp_path / "one" / "ca.crt")
+    assert config.ca_file == str(tmp_path / "one" / "~" / "ca.crt")  # ~ is a name
     assert (config.token, config.token_file) == ("one-token", str(tmp_path / "two" / "secrets" / "token"))
-
-
-def test_a_tilde_in_a_path_is_not_expanded(write: Write, pems: Certificates, tmp_path: Path) -> None:
-    write(pems.ca, "~/ca.crt")
-    config = load_kubeconfig(write(with_cluster(**{"certificate-authority": "~/ca.crt"})))
-    assert config.ca_file == str(tmp_path / "~" / "ca.crt")
 
 
 # ------------------------------------------------------------------------------------- merging
@@ -321,14 +280,6 @@ def test_the_first_file_with_an_entry_or_a_current_context_wins(write: Write) ->
     assert load_kubeconfig(first, second, context="b").token == "second"
 
 
-def test_the_current_context_is_that_of_the_first_file_with_one(write: Write) -> None:
-    first = write({"current-context": "", "users": [entry("users", "b", token="t")]}, "first")
-    second = write(kubeconfig(name="b"), "second")
-    third = write(kubeconfig(name="c"), "third")
-    config = load_kubeconfig(first, second, third)
-    assert (config.context, config.token) == ("b", "t")
-
-
 def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, tmp_path: Path) -> None:
     """client-go: TestToleratingMissingFiles, TestDeduplicate, TestLoadingEmptyMaps"""
     empty = write("", "empty")
@@ -338,21 +289,11 @@ def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, t
     assert config.source == f"{empty}, {path}"
 
 
-def test_paths_may_be_path_objects(write: Write) -> None:
-    path = write(kubeconfig())
-    assert load_kubeconfig(Path(path)) == load_config(kubeconfig=Path(path), environ={}) == load_kubeconfig(path)
-
-
 def test_a_list_without_any_entry_is_an_error_about_each_file(write: Write, tmp_path: Path) -> None:
     empty, missing = write("# nothing\n", "empty"), str(tmp_path / "missing")
     error = fails(lambda: load_kubeconfig(missing, empty))
     expected = f"no cluster configuration found; tried '{missing}' (does not exist), '{empty}' (is empty)"
     assert str(error) == expected
-
-
-def test_an_error_in_any_file_of_a_list_is_raised(write: Write) -> None:
-    broken = write("[", "broken")
-    assert fails(lambda: load_kubeconfig(write(kubeconfig()), broken)).file == broken
 
 
 def test_load_kubeconfig_needs_a_path() -> None:
@@ -411,89 +352,87 @@ def check_error(write: Write, document: object, key: str, words: str) -> None:
     ("user", "field", "words"),
     [
         ({"token": "hidden", "username": "u"}, "", "both"),
+        ({"tokenFile": "token", "username": "u", "password": "hidden"}, "", "both"),
         ({"password": "hidden"}, ".username", "missing"),
         ({"token": "hidden b"}, ".token", "white space"),
         ({"token": " "}, ".token", "empty"),
         ({"token": 123456}, ".token", "an integer: put it in quotes"),
-        ({"token": 1e5}, ".token", "a number: put it in quotes"),
         ({"username": "u", "password": True}, ".password", "a boolean: put it in quotes"),
         ({"username": ["u"]}, ".username", "a list"),
         ({"tokenFile": {"a": "b"}}, ".tokenFile", "a mapping"),
+        ({"tokenFile": "/a\0b"}, ".tokenFile", r"'/a\x00b' cannot be read"),
+        ({"client-certificate-data": "aGlkZGVu"}, ".client-key", "missing, but client-certificate is set"),
+        ({"client-key": "token"}, ".client-certificate", "missing, but client-key is set"),
         *(
-            ({"client-certificate-data": data, "client-key-data": ""}, ".client-certificate-data", "base64")
+            ({"client-certificate-data": data, "client-key": "token"}, ".client-certificate-data", "base64")
             for data in ("YWI", "YW-_", "YW Jj", "é")
         ),
     ],
 )
 def test_an_invalid_user_is_an_error_with_its_key(
-    write: Write, pems: Certificates, user: dict[str, object], field: str, words: str
+    write: Write, user: dict[str, object], field: str, words: str
 ) -> None:
     """client-go: TestValidateMultipleMethodsAuthInfo"""
-    if "client-key-data" in user:
-        user = user | {"client-key-data": encode(pems.key)}
+    write("hidden", "token")
     check_error(write, with_user(**user), f"users[dev].user{field}", words)
 
 
 @pytest.mark.parametrize(
     ("cluster", "field", "words"),
     [
-        ({"server": ""}, "server", "missing"),
         ({"tls-server-name": 5}, "tls-server-name", "an integer: put it in quotes"),
         ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false"),
+        (
+            {"insecure-skip-tls-verify": True, "certificate-authority-data": "aGk="},
+            "insecure-skip-tls-verify",
+            "excludes",
+        ),
+        ({"insecure-skip-tls-verify": True, "certificate-authority": "token"}, "insecure-skip-tls-verify", "excludes"),
         ({"disable-compression": 1}, "disable-compression", "must be true or false"),
+        *(
+            ({"server": server}, "server", words)
+            for server, words in (
+                ("", "missing"),
+                ("k8s.example/path?x", "not 'k8s.example/path'"),
+                ("https:/h/p#hidden", "not 'https:/h/p'"),
+                ("ftp://k8s.example", "not 'ftp://k8s.example'"),
+                ("u:hidden@h", "not a URL with '@'"),
+                ("https:///path", "URL"),
+                ("https://h:port?hidden", "not 'https://h:port'"),
+                ("https://h:0", "URL"),
+                ("https://[::1", "URL"),
+                ("https://h\n.example", r"not 'https://h\n.example'"),
+                ("https://u:hidden@h:port", "URL"),
+                ("https://u:hidden@h", "user name or password"),
+                ("https://b\u00fccher.example/x", "ASCII"),
+            )
+        ),
     ],
 )
 def test_an_invalid_cluster_is_an_error_with_its_key(
     write: Write, cluster: dict[str, object], field: str, words: str
 ) -> None:
+    write("hidden", "token")
     check_error(write, with_cluster(**cluster), f"clusters[dev].cluster.{field}", words)
-
-
-@pytest.mark.parametrize(
-    ("server", "words"),
-    [
-        ("k8s.example/path?x", "not 'k8s.example/path'"),
-        ("https:/h/p#hidden", "not 'https:/h/p'"),
-        ("ftp://k8s.example", "not 'ftp://k8s.example'"),
-        ("u:hidden@h", "not a URL with '@'"),
-        ("https:///path", "URL"),
-        ("https://:6443", "URL"),
-        ("https://h:port?hidden", "not 'https://h:port'"),
-        ("https://h:0", "URL"),
-        ("https://[::1", "URL"),
-        ("https://a b", "URL"),
-        ("https://h\n.example", r"not 'https://h\n.example'"),
-        ("https://u:hidden@h:port", "URL"),
-        ("https://u:hidden@h", "user name or password"),
-        ("https://b\u00fccher.example/x", "ASCII"),
-    ],
-)
-def test_an_invalid_server_is_an_error(write: Write, server: str, words: str) -> None:
-    check_error(write, with_cluster(server=server), "clusters[dev].cluster.server", words)
-
-
-@pytest.mark.parametrize(
-    ("context", "field", "words"),
-    [
-        ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
-        ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
-        ({"cluster": None}, "cluster", "missing"),
-        ({"cluster": 7}, "cluster", "an integer"),
-        *(({"namespace": name}, "namespace", "DNS label") for name in ("Not_A_Label", "-a", "a\n", "n" * 64)),
-    ],
-)
-def test_an_invalid_context_is_an_error_with_its_key(
-    write: Write, context: dict[str, object], field: str, words: str
-) -> None:
-    """client-go: TestConfirmUsableMissingObjects, TestValidateMissingReferencesConfig
-    client-go: TestValidateEmptyContext
-    """
-    check_error(write, with_context(**context), f"contexts[dev].context.{field}", words)
 
 
 @pytest.mark.parametrize(
     ("top", "key", "words"),
     [
+        *(
+            (
+                {"contexts": [{"name": "dev", "context": {"cluster": "dev", **context}}]},
+                f"contexts[dev].context.{key}",
+                words,
+            )
+            for context, key, words in (
+                ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
+                ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
+                ({"cluster": None}, "cluster", "missing"),
+                ({"cluster": 7}, "cluster", "an integer"),
+                *(({"namespace": name}, "namespace", "DNS label") for name in ("No_Label", "-a", "a\n", "n" * 64)),
+            )
+        ),
         ({"current-context": "gone"}, "current-context", "'gone', which does not exist; known contexts: dev"),
         ({"current-context": None}, "current-context", "is not set, and no context was given; known contexts: dev"),
         ({"current-context": ["dev"]}, "current-context", "a list"),
@@ -512,34 +451,10 @@ def test_an_invalid_structure_is_an_error_with_its_key(
     write: Write, top: dict[str, object], key: str, words: str
 ) -> None:
     """client-go: TestDuplicateClusterName, TestDuplicateContextName, TestDuplicateUserName
-    client-go: TestValidateMissingCurrentContextConfig
+    client-go: TestValidateMissingCurrentContextConfig, TestConfirmUsableMissingObjects
+    client-go: TestValidateMissingReferencesConfig, TestValidateEmptyContext
     """
     check_error(write, kubeconfig(**top), key, words)  # type: ignore[arg-type]  # none of these is one of its keywords
-
-
-def test_insecure_excludes_an_authority(write: Write, pems: Certificates) -> None:
-    write(pems.ca, "ca.crt")
-    for authority in ({"certificate-authority-data": encode(pems.ca)}, {"certificate-authority": "ca.crt"}):
-        document = with_cluster(**{"insecure-skip-tls-verify": True}, **authority)
-        check_error(write, document, "clusters[dev].cluster.insecure-skip-tls-verify", "excludes")
-
-
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [("client-certificate", "client-key"), ("client-key", "client-certificate")],
-)
-def test_a_certificate_needs_a_key_and_a_key_a_certificate(
-    write: Write, pems: Certificates, given: str, missing: str
-) -> None:
-    pem = pems.key if given == "client-key" else pems.certificate
-    write(pem, "pem")
-    for user in ({f"{given}-data": encode(pem)}, {given: "pem"}):
-        check_error(write, with_user(**user), f"users[dev].user.{missing}", f"missing, but {given} is set")
-
-
-def test_a_token_file_excludes_basic_authentication_too(write: Write) -> None:
-    write("t", "token")
-    check_error(write, with_user(tokenFile="token", username="u", password="p"), "users[dev].user", "both")
 
 
 @pytest.mark.parametrize("field", ["certificate-authority", "client-certificate", "client-key", "tokenFile"])
@@ -551,10 +466,6 @@ def test_the_error_of_a_file_that_cannot_be_read_names_it(write: Write, tmp_path
         found = [str(each) for each in fails(lambda: load_kubeconfig(path)).problems]  # noqa: B023  # called here
         # Another one may be that a certificate has no key.
         assert any(f".{field}: file '{tmp_path / name}' {problem}" in each for each in found)
-
-
-def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
-    check_error(write, with_user(tokenFile="/a\0b"), "users[dev].user.tokenFile", r"'/a\x00b' cannot be read")
 
 
 @pytest.mark.parametrize(("content", "words"), [(b" \n", "is empty"), ("töken".encode(), "non-ASCII")])
@@ -571,15 +482,6 @@ def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> N
     path = write(kubeconfig())
     error = fails(lambda: load_kubeconfig(path, context="prod"))
     assert str(error) == f"{path}: contexts: there is no context 'prod'; known contexts: dev"
-
-
-@pytest.mark.parametrize(("count", "more"), [(20, ""), (21, " and 1 more")])
-def test_at_most_twenty_known_contexts_are_listed(write: Write, count: int, more: str) -> None:
-    names = ["\t", *(f"c{n:02}" for n in range(1, count))]
-    path = write(kubeconfig(contexts=[entry("contexts", name) for name in reversed(names)]))
-    error = fails(lambda: load_kubeconfig(path, context=""))
-    known = ", ".join([r"'\t'", *names[1:20]])
-    assert str(error) == f"{path}: contexts: there is no context ''; known contexts: {known}{more}"
 
 
 def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
@@ -646,14 +548,6 @@ def test_one_error_lists_the_problems_of_all_files(write: Write, pod: Pod) -> No
         assert places == [(wrong, "kind"), (wrong, "clusters"), (wrong, "users[0]"), (broken, None)]
 
 
-def test_the_text_of_an_error_has_at_most_twenty_problems(write: Write) -> None:
-    error = fails(lambda: load_kubeconfig(write({"users": [7] * 25})))
-    assert len(error.problems) == 25
-    assert "25 problems: users[0]: " in str(error)
-    assert "users[19]: " in str(error)
-    assert str(error).endswith("; and 5 more")
-
-
 # ------------------------------------------------------------------------------------- files that are not kubeconfigs
 
 
@@ -671,11 +565,9 @@ def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("users:\n- user:\n    token: hidden: hidden\n", r"not YAML: .*\(line 3, column 18\)"),
         ("a: b\n--- hidden\n", r"second document.*\(line 2, column 5\)"),
         ("a: b\n---\n---\n", "second document"),
-        ("a: b\nc: d\na: hidden", r"key twice.*\(line 3, column 1\)"),
         ("a: !hidden1 b", r"tag.*\(line 1, column 4\)"),
         ("- a\n", "mapping, not a list"),
         ("just text", "mapping, not a string"),
-        (b"\xff\xfe\xff", r"UTF-16.*\(line 1\)"),
         (b"a: b\nc: hidd\xe9n\n", r"UTF-8.*\(line 2\)"),
     ],
 )
@@ -699,11 +591,6 @@ def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
     assert load_kubeconfig(write(text.encode("utf-16"))).context == "dev"
 
 
-def test_a_kubeconfig_that_is_a_directory_is_an_error_even_in_a_list(tmp_path: Path, write: Write) -> None:
-    error = fails(lambda: load_kubeconfig(str(tmp_path), write(kubeconfig())))
-    assert str(error) == f"{tmp_path}: cannot be read: Is a directory"
-
-
 @pytest.mark.parametrize("content", ["", "# comment\n", "kind: Config\napiVersion: v1\n", "clusters:\nusers: []\n"])
 def test_an_explicit_empty_file_is_an_error(write: Write, content: str) -> None:
     """client-go: TestConfirmUsableEmptyConfig, TestValidateEmptyConfig"""
@@ -718,40 +605,6 @@ def test_an_explicit_file_must_exist(tmp_path: Path) -> None:
     assert str(fails(lambda: load_config(kubeconfig=path, environ={}))) == f"{path}: does not exist"
     assert str(fails(lambda: load_config(kubeconfig="~/x", environ={}))) == "~/x: does not exist; ~ is not expanded"
     assert str(fails(lambda: load_config(kubeconfig="", environ={}))) == "'': does not exist"
-
-
-NAMES = st.sampled_from(["dev", "server", "cluster", "user", "context", "name", "token", "exec", "client-key-data"])
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), NAMES, st.text(), st.just(SERVER), st.binary(), st.dates()
-)
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4))
-
-
-@given(
-    content=st.one_of(
-        st.binary(),
-        st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
-        st.builds(
-            lambda cluster, user, context, top: yaml.safe_dump(
-                kubeconfig(cluster=cluster, user=user, context=context) | top
-            ).encode("utf-8", "surrogatepass"),
-            cluster=st.dictionaries(NAMES, VALUES) | VALUES,
-            user=st.dictionaries(NAMES, VALUES) | VALUES,
-            context=st.fixed_dictionaries({"cluster": st.just("dev")}, optional={"user": VALUES, "namespace": VALUES}),
-            top=st.dictionaries(st.sampled_from(["clusters", "users", "contexts", "kind", "current-context"]), VALUES),
-        ),
-    )
-)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_file_is_a_config_or_a_config_error_of_one_line(write: Write, content: bytes) -> None:
-    path = write(content)
-    config = error = None
-    try:
-        config = load_kubeconfig(path)
-    except ConfigError as exc:
-        error = exc
-    assert (config and config.server.startswith(("https://", "http://"))) or str(error).startswith(f"{path}: ")
-    assert "\n" not in str(error)
 
 
 # ------------------------------------------------------------------------------------- finding the configuration
@@ -810,9 +663,6 @@ def test_without_ca_crt_the_systems_authorities_are_used_with_a_warning(
     (pod.directory / "ca.crt").unlink()
     assert pod.load_in_cluster().ca_file is None
     assert [str(pod.directory / "ca.crt") in message for message in caplog.messages] == [True]
-
-
-def test_invalid_files_of_a_service_account_are_errors(pod: Pod) -> None:
     (pod.directory / "token").write_text("")
     assert f"file '{pod.directory / 'token'}' is empty" in str(fails(pod.load_in_cluster))
 
@@ -823,15 +673,12 @@ def test_an_invalid_service_address_is_an_error(pod: Pod) -> None:
 
 
 def test_outside_a_pod_in_cluster_configuration_is_an_error(pod: Pod) -> None:
-    def load(**environ: str) -> object:
-        return load_in_cluster(environ=environ, service_account_directory=pod.directory)
-
-    assert str(fails(load)) == "no in-cluster configuration: $KUBERNETES_SERVICE_HOST is not set"
-    error = fails(lambda: load(KUBERNETES_SERVICE_HOST="h"))
-    assert str(error) == "no in-cluster configuration: $KUBERNETES_SERVICE_PORT is not set"
+    for variable in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        assert f"${variable} is not set" in str(fails(lambda: pod.load_in_cluster(**{variable: ""})))  # noqa: B023
     (pod.directory / "token").unlink()
-    expected = f"no in-cluster configuration: '{pod.directory / 'token'}' does not exist"
-    assert str(fails(pod.load_in_cluster)) == expected
+    assert f"'{pod.directory / 'token'}' does not exist" in str(fails(pod.load_in_cluster))
+    (pod.directory / "token").mkdir()
+    assert f"'{pod.directory / 'token'}' does not exist" in str(fails(pod.load_in_cluster))
 
 
 def test_the_environment_of_the_process_is_the_default(write: Write, pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -854,13 +701,6 @@ def test_an_explicit_file_takes_precedence(write: Write, pod: Pod) -> None:
     assert pod.load({"KUBECONFIG": ""}).context == "home"
     assert pod.load().context == "home"
     assert pod.load({"HOME": "", "USERPROFILE": pod.environ["HOME"]}).context == "home"
-
-
-def test_the_kubeconfig_variable_is_a_list(write: Write, pod: Pod, tmp_path: Path) -> None:
-    first, second = write(kubeconfig(name="a"), "first"), write(kubeconfig(name="b"), "second")
-    value = os.pathsep.join(["", str(tmp_path / "gone"), first, first, second, ""])
-    config = pod.load({"KUBECONFIG": value}, context="b")
-    assert (config.context, config.source) == ("b", f"{first}, {second}")
 
 
 def test_a_kubeconfig_variable_without_any_file_hides_the_home_directory(
@@ -891,12 +731,7 @@ def test_an_invalid_kubeconfig_is_an_error_in_a_pod_too(write: Write, pod: Pod) 
 
 @pytest.mark.parametrize(
     "document",
-    [
-        kubeconfig(**{"current-context": ""}),
-        {"contexts": [entry("contexts", "dev")]},
-        {"clusters": [entry("clusters", "dev")]},
-        {"users": [entry("users", "dev")]},
-    ],
+    [kubeconfig(**{"current-context": ""}), {"users": [entry("users", "dev")]}],
 )
 def test_in_a_pod_a_kubeconfig_without_current_context_is_not_used(
     write: Write, pod: Pod, document: object, caplog: pytest.LogCaptureFixture
@@ -908,11 +743,6 @@ def test_in_a_pod_a_kubeconfig_without_current_context_is_not_used(
     outside = {"HOME": pod.environ["HOME"], "KUBECONFIG": path}
     assert fails(lambda: load_config(environ=outside)).key == "current-context"
     assert fails(lambda: load_kubeconfig(path)).key == "current-context"
-
-
-def test_a_kubeconfig_with_a_current_context_only_is_not_empty(write: Write, pod: Pod) -> None:
-    path = write({"current-context": "dev"})
-    assert fails(lambda: pod.load({"KUBECONFIG": path})).key == "current-context"
 
 
 def test_in_a_pod_an_empty_kubeconfig_is_not_used(write: Write, pod: Pod, caplog: pytest.LogCaptureFixture) -> None:
@@ -938,32 +768,17 @@ def test_in_a_pod_a_context_without_namespace_gets_the_pods(write: Write, pod: P
 
 
 def test_the_error_without_a_configuration_lists_what_was_tried(write: Write, pod: Pod, tmp_path: Path) -> None:
-    def load(**environ: str) -> object:
-        return load_config(environ=environ, service_account_directory=pod.directory)
-
-    home = str(tmp_path / "home")
-    assert str(fails(lambda: load(HOME=home))) == (
-        f"no cluster configuration found; tried '{home}/.kube/config' (does not exist), "
-        "in-cluster ($KUBERNETES_SERVICE_HOST is not set)"
-    )
-    empty = write("", "empty")
-    assert str(fails(lambda: load(KUBECONFIG=f"/gone:{empty}", KUBERNETES_SERVICE_HOST="h"))) == (
-        f"no cluster configuration found; tried '/gone' (does not exist), '{empty}' (is empty), "
-        "in-cluster ($KUBERNETES_SERVICE_PORT is not set)"
-    )
-    assert str(fails(lambda: load(KUBECONFIG=":"))) == (
-        "no cluster configuration found; tried $KUBECONFIG (is an empty list), "
-        "in-cluster ($KUBERNETES_SERVICE_HOST is not set)"
-    )
-    assert str(fails(load)) == (
-        "no cluster configuration found; tried ~/.kube/config ($HOME is not set), "
-        "in-cluster ($KUBERNETES_SERVICE_HOST is not set)"
-    )
+    home, empty = str(tmp_path / "home"), write("", "empty")
+    for environ, tried in (
+        ({"HOME": home}, f"'{home}/.kube/config' (does not exist), in-cluster ($KUBERNETES_SERVICE_HOST is not set)"),
+        ({"KUBECONFIG": f"/gone:{empty}"}, f"'/gone' (does not exist), '{empty}' (is empty), in-cluster"),
+        ({"KUBECONFIG": ":"}, "$KUBECONFIG (is an empty list), in-cluster"),
+        ({}, "~/.kube/config ($HOME is not set), in-cluster"),
+    ):
+        error = fails(lambda: load_config(environ=environ, service_account_directory=pod.directory))  # noqa: B023
+        assert str(error).startswith(f"no cluster configuration found; tried {tried}")
     (pod.directory / "token").unlink()
-    assert str(fails(pod.load)) == (
-        f"no cluster configuration found; tried '{home}/.kube/config' (does not exist), "
-        f"in-cluster ('{pod.directory}/token' does not exist)"
-    )
+    assert str(fails(pod.load)).endswith(f"in-cluster ('{pod.directory}/token' does not exist)")
 
 
 def test_a_context_is_not_searched_in_the_service_account(pod: Pod) -> None:

@@ -12,15 +12,13 @@ import trio
 import trustme
 
 from tests.support.proxies import SCHEMES, Proxy, Scheme, proxy
-from tests.support.scripted_http import CHUNKED, END, Loopback, Step, chunk, complete, serving, suspended_generators
+from tests.support.scripted_http import CHUNKED, Loopback, Step, chunk, complete, serving, suspended_generators
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError, ProxyError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._proxy._environment import find_route
-from trioformer.transport.http._network import Network, _Tunnel
-from trioformer.transport.http._sockets import TLSStream
-from trioformer.transport.policy._liveness import ServerHealth
+from trioformer.transport.http._network import Network
 
 CA = trustme.CA()
 USER = ("anna", "p@ss:w/rd")
@@ -39,8 +37,6 @@ LARGE = bytes(range(256)) * 4_000
 def respond(head: bytes) -> list[Step]:
     if b"watch" in head:
         return [CHUNKED + chunk(b"one"), None]
-    if b"large" in head:
-        return [CHUNKED, *(chunk(LARGE) for _ in range(4)), END]
     return [complete(b"hello")]
 
 
@@ -94,15 +90,6 @@ async def test_requests_watches_and_probes_go_through_the_proxy(scheme: Scheme, 
 
 
 @every_scheme
-async def test_a_large_body_arrives_unchanged(scheme: Scheme) -> None:
-    async with opened(scheme) as (_, _, transport), transport.stream("/large", for_watch=False) as body:
-        received = b""
-        while data := await body.receive_some():
-            received += data
-        assert received == LARGE * 4
-
-
-@every_scheme
 async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
     async def echo(stream: trio.abc.Stream) -> None:
         secured = trio.SSLStream(stream, TLS, server_side=True, https_compatible=True)
@@ -128,23 +115,6 @@ async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
         assert not stream.is_readable
         stream.close()
         nursery.cancel_scope.cancel()
-
-
-async def test_a_tunnel_in_tls_has_the_checks_of_a_connection_to_the_server_once() -> None:
-    context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
-    health = ServerHealth._create("https://127.0.0.1", None)
-    async with serving() as server, proxy("https", tls=TLS) as p:
-        route = find_route("https://127.0.0.1", Secret(p.url), source="test")
-        network = Network(health, route=route, context=context)
-        tunnel = await network.connect("127.0.0.1", server.port, None)
-        assert isinstance(tunnel.raw, _Tunnel)
-        outer = tunnel.raw._outer
-        assert isinstance(outer, TLSStream)
-        assert (tunnel._health, outer._health) == (health, None)
-        assert not tunnel.is_readable
-        outer._is_ended = True  # close_notify of the proxy, which may keep the socket open
-        assert tunnel.is_readable
-        tunnel.close()
 
 
 async def test_requests_without_tls_have_the_whole_url_as_their_target(
@@ -184,13 +154,6 @@ async def test_socks_carries_requests_without_tls_in_a_tunnel() -> None:
         assert (await transport.request("GET", "/x")).body == b"hello"
         assert p.targets == [f"api.test:{server.port}"]
         assert server.heads[0].startswith(b"GET /x HTTP/1.1\r\n")
-
-
-@every_scheme
-async def test_a_proxy_of_the_configuration_is_also_for_loopback(scheme: Scheme) -> None:
-    async with opened(scheme, host="127.0.0.1") as (server, p, transport):
-        await transport.request("GET", "/x")
-        assert p.targets == [f"127.0.0.1:{server.port}"]
 
 
 @every_scheme

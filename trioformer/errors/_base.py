@@ -86,7 +86,7 @@ class ConfigError(TrioformerError):
     Attributes:
         file: The file with the problem; None when it is not in a single file.
         key: The key in it, such as ``users[dev].user.token``; None when there are several problems.
-        problems: All problems that were found, each a :class:`ConfigProblem`; the text has the first twenty.
+        problems: All problems that were found, each a :class:`ConfigProblem`; the text may be cut.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:

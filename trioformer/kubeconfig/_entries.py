@@ -17,9 +17,6 @@ from ._checks import CheckError
 
 T = TypeVar("T")
 
-MAX_SHOWN: Final = 20
-"""Problems in the text of an error; all are in its ``problems``."""
-
 
 @final
 class Problems:
@@ -47,9 +44,8 @@ class Problems:
         if len(problems) == 1:
             raise ConfigError(first.message, file=first.file, key=first.key)
         file = first.file if all(problem.file == first.file for problem in problems) else None
-        shown = [str(ConfigProblem(p.message, None if file else p.file, p.key)) for p in problems[:MAX_SHOWN]]
-        more = f"; and {len(problems) - MAX_SHOWN} more" if len(problems) > MAX_SHOWN else ""
-        error = ConfigError(f"{len(problems)} problems: {'; '.join(shown)}{more}", file=file)
+        shown = "; ".join(str(ConfigProblem(p.message, None if file else p.file, p.key)) for p in problems)
+        error = ConfigError(f"{len(problems)} problems: {shown}", file=file)
         error.problems = problems
         raise error
 

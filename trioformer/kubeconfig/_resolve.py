@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ..errors import ConfigError
@@ -18,8 +18,6 @@ from ._entries import Entry
 from ._files import Kubeconfig
 
 _log = logging.getLogger("trioformer.kubeconfig")
-
-_MAX_SHOWN: Final = 20
 
 
 def resolve(
@@ -95,7 +93,7 @@ def configure(
 def _choose_context(
     kubeconfig: Kubeconfig, context: str | None, overrides: ConfigOverrides
 ) -> tuple[str | None, Entry]:
-    known = f"known contexts: {_names(kubeconfig.contexts)}"
+    known = f"known contexts: {', '.join(sorted(kubeconfig.contexts)) or 'none'}"
     files = os.pathsep.join(kubeconfig.files)
     name = kubeconfig.current_context if context is None else context
     if name is None and (overrides.server or overrides.cluster):
@@ -114,15 +112,9 @@ def _choose_context(
 def _follow(chosen: Entry, field: str, entries: Mapping[str, Entry]) -> Entry | None:
     name = chosen.text(field)
     if name is not None and name not in entries:
-        known = f"known {field}s: {_names(entries)}"
+        known = f"known {field}s: {', '.join(sorted(entries)) or 'none'}"
         chosen.report(field, f"names the {field} {name!r}, which does not exist; {known}")
     return None if name is None else entries.get(name)
-
-
-def _names(names: Iterable[str]) -> str:
-    ordered = [name if name.isprintable() else repr(name) for name in sorted(names)]
-    more = f" and {len(ordered) - _MAX_SHOWN} more" if len(ordered) > _MAX_SHOWN else ""
-    return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
 _Groups: TypeAlias = tuple[Mapping[str, str], ...]

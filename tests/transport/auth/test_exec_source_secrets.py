@@ -12,7 +12,7 @@ import pytest
 import trio
 import trustme
 
-from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential
+from tests.support.plugins import HELD, V1BETA1, Plugin, credential
 from trioformer.errors import ExecPluginError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import PluginPolicy
@@ -130,11 +130,3 @@ async def test_a_plugin_that_succeeds_shows_no_secret(plugin: Plugin, caplog) ->
     with caplog.at_level(logging.DEBUG):
         found = await source.get()
     check(caplog.text, repr(source), repr(found), repr(found.certificate))
-
-
-@pytest.mark.parametrize("version", [V1])
-async def test_variables_and_the_extension_reach_the_plugin(plugin: Plugin, version: str) -> None:
-    plugin.prints(credential(api_version=version, token=TOKEN), before='echo "$SECRET $3" > seen')
-    await source_of(plugin).get()
-    assert await trio.Path(plugin.directory / "seen").read_text() == f"{VARIABLE} {ARGUMENT}\n"
-    assert plugin.info["spec"]["cluster"]["config"] == {"audience": EXTENSION}

@@ -7,7 +7,6 @@ import os
 import socket
 import ssl
 import stat
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,17 +19,13 @@ from cryptography.hazmat.primitives import serialization
 
 from tests.support.rotated_files import rotate
 from tests.support.scripted_http import (
-    ONE_CHUNK,
-    cancelled_at_step,
     serving,
-    suspended_generators,
 )
 from trioformer.errors import ConfigError, ConnectionFailedError
-from trioformer.kubeconfig import ClusterConfig, load_kubeconfig
+from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import open_transport
 from trioformer.transport.auth._file_changes import LOOK_PERIOD
 from trioformer.transport.auth._tls import REFRESH_PERIOD, TLS
-from trioformer.transport.http._network import Network
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
 
 CA = trustme.CA()
@@ -77,7 +72,6 @@ async def test_the_server_is_verified_by_the_configured_authority(tmp_path: Path
 
 
 JUNK_CERTIFICATES = {
-    "not base64": b"-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
     "not DER": b"-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n",
     "no end": b"-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n",
 }
@@ -142,34 +136,20 @@ async def test_verification_can_be_turned_off() -> None:
         assert await fetch(ClusterConfig(server=server.url, insecure_skip_tls_verify=True)) == b"hello"
 
 
-INSECURE = """
-current-context: a
-clusters:
-- {name: a, cluster: {server: 'https://insecure-a', insecure-skip-tls-verify: true}}
-- {name: plain, cluster: {server: 'http://insecure-c', insecure-skip-tls-verify: true}}
-- {name: verified, cluster: {server: 'https://insecure-d', insecure-skip-tls-verify: false}}
-contexts:
-- {name: a, context: {cluster: a}}
-- {name: plain, context: {cluster: plain}}
-- {name: verified, context: {cluster: verified}}
-"""
-
-
-async def test_a_server_that_is_not_verified_is_a_warning_once_for_each(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "config").write_text(INSECURE)
-    (tmp_path / "config").chmod(0o600)
-    loaded = [load_kubeconfig(tmp_path / "config", context=name) for name in ("a", "plain", "verified", "a")]
-    made = ClusterConfig(server="https://insecure-b", insecure_skip_tls_verify=True)
-    assert caplog.messages == []
-    for config in (*loaded, made, made):
+async def test_a_server_that_is_not_verified_is_a_warning_once_for_each(caplog: pytest.LogCaptureFixture) -> None:
+    made = partial(ClusterConfig, insecure_skip_tls_verify=True)
+    verified = ClusterConfig(server="https://insecure-d")
+    for config in (
+        made(server="https://insecure-a"),
+        made(server="http://insecure-c"),
+        verified,
+        *[made(server="https://insecure-b")] * 2,
+    ):
         async with open_transport(config):
             pass
-    assert caplog.messages == [
-        f"{source}: insecure-skip-tls-verify is set: whoever answers as {server} receives the credentials; "
-        "set certificate-authority-data instead"
-        for source, server in ((tmp_path / "config", "https://insecure-a"), ("code", "https://insecure-b"))
+    assert [[server in message for server in ("insecure-a", "insecure-b")] for message in caplog.messages] == [
+        [True, False],
+        [False, True],
     ]
 
 
@@ -188,14 +168,6 @@ async def test_the_keys_of_connections_are_not_written_to_sslkeylogfile(
         monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
         assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("field", ["ca_file", "client_certificate_file", "client_key_file"])
-async def test_a_certificate_file_that_cannot_be_read_is_a_config_error(tmp_path: Path, field: str) -> None:
-    files = {"client_certificate_data": CHAIN, "client_key_data": KEY, field: str(tmp_path)}
-    with pytest.raises(ConfigError, match="cannot be read") as caught:
-        TLS(ClusterConfig(server="https://api.test", **files))  # type: ignore[arg-type]  # mypy checks against every parameter
-    assert caught.value.file == str(tmp_path)
 
 
 async def test_a_client_key_with_a_passphrase_is_refused_without_asking_for_it() -> None:
@@ -340,33 +312,6 @@ async def test_no_directory_is_needed_for_copies_in_memory(copies: Path) -> None
             pass
 
 
-async def test_without_a_place_for_copies_the_previous_certificate_stays(
-    copies: Path, tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    if hasattr(os, "memfd_create"):
-        pytest.skip("copies are in memory here")
-    (tmp_path / "tls.crt").write_bytes(CHAIN)
-    config = ClusterConfig(
-        server="https://api.test", client_certificate_file=str(tmp_path / "tls.crt"), client_key_data=KEY
-    )
-    tls = TLS(config)
-    copies.rmdir()
-    rotate(tmp_path / "tls.crt", CHAIN + b"\n")
-    await trio.sleep(LOOK_PERIOD)
-    tls.refresh()
-    assert "keeping the previous ones" in caplog.text
-    assert "cannot be copied for OpenSSL" in caplog.text
-
-
-ENCRYPTED_KEY = b"""-----BEGIN EC PRIVATE KEY-----
-Proc-Type: 4,ENCRYPTED
-DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF
-
-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
------END EC PRIVATE KEY-----
-"""
-
-
 @pytest.mark.parametrize(
     ("fields", "file", "key"),
     [
@@ -379,7 +324,6 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
         ({"client_certificate_file": "chain", "client_key_file": "missing"}, "missing", "client-key"),
         ({"client_certificate_file": "chain", "client_key_file": "junk"}, "junk", "client-key"),
         ({"client_certificate_file": "chain", "client_key_file": "other"}, "other", "client-key"),
-        ({"client_certificate_data": CHAIN, "client_key_data": ENCRYPTED_KEY}, "code", "client-key-data"),
         ({"client_certificate_data": b"junk", "client_key_data": KEY}, "code", "client-certificate-data"),
         ({"client_certificate_data": CHAIN}, "code", "client-key-data"),
     ],
@@ -454,30 +398,11 @@ async def test_files_with_the_same_content_keep_the_context(files: Files, autoju
     assert tls.context is context
 
 
-async def test_a_change_that_no_stat_shows_is_found_within_five_minutes(files: Files, autojump_clock) -> None:
-    authority = files.directory / "ca"
-    padded = CA_PEM.ljust(8192, b"\n")
-    authority.write_bytes(padded)
-    dates = authority.stat().st_atime_ns, authority.stat().st_mtime_ns
-    tls = TLS(files.config)
-    context = tls.context
-    authority.write_bytes(OTHER_CA.cert_pem.bytes().ljust(8192, b"\n"))
-    os.utime(authority, ns=dates)
-    await trio.sleep(REFRESH_PERIOD - 1)
-    tls.refresh()
-    assert tls.context is context
-    await trio.sleep(1)
-    tls.refresh()
-    assert tls.context is not context
-
-
 BROKEN: dict[str, dict[str, bytes]] = {
     "a certificate without its key": {"chain": OTHER_CHAIN},
     "a key without its certificate": {"key": OTHER_KEY},
     "an empty bundle": {"ca": b""},
-    "a bundle that is cut off": {"ca": CA_PEM[:200]},
     "a certificate that is cut off": {"chain": CHAIN[:200]},
-    "an empty key": {"key": b""},
 }
 
 
@@ -504,38 +429,6 @@ async def test_invalid_rotated_files_keep_the_old_certificates_in_use(
     assert tls.context is not context
 
 
-async def test_files_that_are_being_written_are_not_read(
-    files: Files, autojump_clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Half a bundle of authorities is a valid bundle."""
-    both = CA_PEM + OTHER_CA.cert_pem.bytes()
-    files.write(ca=both)
-    tls = TLS(files.config)
-    context = tls.context
-    for end in range(0, len(both), 300):
-        rotate(files.directory / "ca", both[:end], age=0)
-        await trio.sleep(LOOK_PERIOD)
-        tls.refresh()
-        assert tls.context is context
-    rotate(files.directory / "ca", both, age=0)
-    for _ in range(3):
-        await trio.sleep(LOOK_PERIOD)
-        tls.refresh()
-    assert tls.context is context
-    assert caplog.text == ""
-
-
-EXPIRED = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-async def test_a_server_certificate_that_has_expired_is_a_permanent_failure() -> None:
-    expired = CA.issue_cert("127.0.0.1", not_before=datetime(2000, 1, 1), not_after=EXPIRED)
-    async with serving(tls=server_tls(expired)) as server:
-        error = await failure(ClusterConfig(server=server.url, ca_data=CA_PEM))
-    assert error.permanent
-    assert "the server's certificate does not verify (certificate has expired)" in str(error)
-
-
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "xn--a"])
 async def test_a_name_that_cannot_be_is_a_failed_connection_that_names_it(host: str) -> None:
     await failure(ClusterConfig(server=f"https://{host}:6443"))
@@ -550,26 +443,6 @@ async def test_an_address_that_cannot_be_is_a_mistake_in_the_config() -> None:
     assert caught.value.key == "server"
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_client_certificate_that_the_server_calls_expired_is_a_permanent_failure(
-    version: ssl.TLSVersion, nursery: trio.Nursery
-) -> None:
-    user = CA.issue_cert("client@test", not_before=datetime(2000, 1, 1), not_after=EXPIRED)
-    context = server_tls(requires_client_certificate=True)
-    context.minimum_version = context.maximum_version = version
-    listeners = await nursery.start(trio.serve_tcp, partial(fail_with_an_alert, context), 0)
-    config = ClusterConfig(
-        server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}",
-        ca_data=CA_PEM,
-        client_certificate_data=user.cert_chain_pems[0].bytes(),
-        client_key_data=user.private_key_pem.bytes(),
-    )
-    error = await failure(config)
-    nursery.cancel_scope.cancel()
-    assert error.permanent
-    assert "rejected the client certificate (SSLV3_ALERT_CERTIFICATE_EXPIRED)" in str(error)
-
-
 async def test_after_a_rejection_changed_certificates_are_read_immediately(files: Files) -> None:
     tls = TLS(files.config)
     context = tls.context
@@ -579,25 +452,6 @@ async def test_after_a_rejection_changed_certificates_are_read_immediately(files
     tls.record_rejection()
     tls.refresh()
     assert tls.context is not context
-
-
-async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
-    async with (
-        serving(ONE_CHUNK, None, tls=server_tls()) as server,
-        open_transport(ClusterConfig(server=server.url, ca_data=CA_PEM)) as transport,
-    ):
-        async with transport.stream("/x", for_watch=True) as body:
-            assert await body.receive_some() == b"one"
-
-        async def watch() -> None:
-            async with transport.stream("/x", for_watch=True) as body:
-                assert await body.receive_some() == b"one"
-                await body.receive_some()
-
-        async with cancelled_at_step(1_000_000) as nursery:  # when it waits for the next piece
-            nursery.start_soon(watch)
-        assert transport._generations.present.watches.connections == []  # type: ignore[attr-defined]  # of a Pool
-    assert suspended_generators() == []
 
 
 async def test_rotated_files_are_loaded_when_a_request_is_sent(tmp_path: Path, mock_clock) -> None:
@@ -612,25 +466,6 @@ async def test_rotated_files_are_loaded_when_a_request_is_sent(tmp_path: Path, m
         rotate(authority, CA_PEM)
         mock_clock.jump(LOOK_PERIOD)
         assert (await transport.request("GET", "/x")).body == b"hello"
-
-
-async def test_a_request_cancelled_during_its_handshake_closes_its_socket(nursery: trio.Nursery) -> None:
-    received, closed = trio.Event(), trio.Event()
-
-    async def receive_only(stream: trio.SocketStream) -> None:
-        async for _ in stream:
-            received.set()
-        closed.set()
-
-    (listener,) = await nursery.start(partial(trio.serve_tcp, receive_only, 0, host="127.0.0.1"))
-    port = listener.socket.getsockname()[1]
-    async with open_transport(ClusterConfig(server=f"https://127.0.0.1:{port}")) as transport:
-        async with trio.open_nursery() as own:
-            own.start_soon(transport.request, "GET", "/x")
-            await received.wait()
-            own.cancel_scope.cancel()
-        await closed.wait()
-    nursery.cancel_scope.cancel()
 
 
 async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.Nursery) -> None:
@@ -654,18 +489,3 @@ async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.
     await theirs.aclose()
     assert await stream.receive_raw(65_536) == b"", "HTTP itself shows whether a response is complete"
     stream.close()
-
-
-async def test_requests_use_the_librarys_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither httpx nor httpcore opens one."""
-    used: list[str] = []
-    connect = Network.connect
-
-    async def spy(self: Network, host: str, port: int, patience: float) -> object:
-        used.append(host)
-        return await connect(self, host, port, patience)
-
-    monkeypatch.setattr(Network, "connect", spy)
-    async with serving(tls=server_tls()) as server:
-        assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
-    assert used == ["127.0.0.1"]

@@ -119,10 +119,7 @@ def look_path(command: str) -> str | None:
 
 
 def _is_executable(path: str) -> bool:
-    try:
-        return os.path.isfile(path) and os.access(path, os.X_OK)
-    except ValueError:  # a NUL
-        return False
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _cleaned(command: str) -> str:

@@ -174,7 +174,4 @@ def how_it_ended(process: PluginProcess) -> str:
     code = process.exit_code or 0
     if code >= 0:
         return f"has failed with exit code {code}; its standard error says why, or run it by hand"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:  # a real-time signal
-        return f"was ended by signal {-code}"
+    return f"was ended by signal {-code}"
