@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trioformer.transport._errors import EarlyEndError, InvalidResponseError
-from trioformer.transport._limits import LimitPassedError
+from trioformer.transport._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
 from trioformer.transport.http._connection import BodyReader
 from trioformer.transport.http._messages import (
     Framing,
@@ -146,7 +145,7 @@ def test_a_chunk_that_is_not_valid_is_refused() -> None:
 
 def test_trailers_have_a_limit_and_are_lines_of_a_head() -> None:
     for trailers, error in (
-        (b"a: " + b"x" * 70_000, LimitPassedError),
+        (b"a: " + b"x" * 70_000, TooLongHeadError),
         (b"HTTP/1.1 200 OK\r\n\r\n", InvalidResponseError),
     ):
         reader = BodyReader(read_head(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), LIMIT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -15,7 +15,7 @@ from .._certificates import reason_of
 from .._text import quoted
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ..kubeconfig import ClusterConfig
-from ._limits import LimitPassedError, limit_error
+from ._limits import limit_error
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.HTTPError,
@@ -26,7 +26,6 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     UnicodeError,  # of a host name in a Location, which httpx parses
     trio.BrokenResourceError,
     trio.ClosedResourceError,
-    LimitPassedError,
 )
 """What a transport of httpx may raise when a request fails; callers never see these."""
 
@@ -58,70 +57,52 @@ class ProxyFailedError(Exception):
 
 
 _LOST: Final = "the connection was lost; try again"
+_SLOW: Final = "the server is overloaded, or the connection is lost"
 
 # The first match counts, so a class comes before its bases.
 _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
     (httpx.ConnectTimeout, "timeout while connecting; check the address, and firewalls or a VPN on the route"),
-    (httpx.ReadTimeout, "timeout while waiting for the response; the server is overloaded, or the connection is lost"),
-    (httpx.WriteTimeout, "timeout while sending the request; the server is overloaded, or the connection is lost"),
-    (httpx.PoolTimeout, "timeout while waiting for a free connection"),
-    (httpx.TimeoutException, "the request timed out"),
+    (httpx.WriteTimeout, f"timeout while sending the request; {_SLOW}"),
+    (httpx.TimeoutException, f"timeout while waiting for the response; {_SLOW}"),
     (httpx.ConnectError, "cannot connect ({error}); check the address and that the API server runs"),
-    (httpx.ReadError, _LOST),
-    (httpx.WriteError, _LOST),
-    (httpx.CloseError, _LOST),
     (httpx.NetworkError, _LOST),
-    (httpx.LocalProtocolError, "the request cannot be sent as HTTP"),
-    (httpx.RemoteProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
-    (httpx.ProtocolError, "invalid HTTP/1.1 response; check that it is an API server"),
+    (httpx.ProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
     (httpx.ProxyError, "the proxy failed ({error})"),
-    (httpx.UnsupportedProtocol, "the server's URL must begin with https:// or http://"),
     (httpx.DecodingError, "the response cannot be decompressed ({error})"),
-    (httpx.TooManyRedirects, "too many redirects; check that it is an API server"),
     (httpx.InvalidURL, "the URL is not valid ({error})"),
-    (httpx.TransportError, "the request failed ({error})"),
+    (httpx.HTTPError, "the request failed ({error})"),
 )
-
-_NO_RESPONSE: Final = "the server closed the connection without a response"
-_EARLY_END: Final = "the connection closed before the end of the body"
-_EARLY_ENDS: Final[Mapping[str, str]] = {
-    "Server disconnected": _NO_RESPONSE,
-    "peer closed connection without sending complete message body": _EARLY_END,
-}
-"""What errors of httpx's own transports begin with, and what is said of them."""
 
 
 class InvalidResponseError(httpx.RemoteProtocolError):
     """What was received is not a response of HTTP/1.1; the text quotes nothing of it."""
 
 
+class TooLongHeadError(InvalidResponseError):
+    """A head, or what follows the last chunk of a body, has more bytes than ``Limits.header_bytes``."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"{what} is too long")
+        self.limit = limit
+
+
 class EarlyEndError(httpx.RemoteProtocolError):
     """The server has closed the connection before the end of a response, or before its beginning."""
 
     def __init__(self, *, has_begun: bool) -> None:
-        super().__init__(_EARLY_END if has_begun else _NO_RESPONSE)
-
-
-def is_early_end(error: BaseException) -> bool:
-    """Whether a response ended early."""
-    return isinstance(error, EarlyEndError) or (
-        isinstance(error, httpx.RemoteProtocolError) and str(error).startswith((*_EARLY_ENDS, *_EARLY_ENDS.values()))
-    )
+        not_begun = "the server closed the connection without a response"
+        super().__init__("the connection closed before the end of the body" if has_begun else not_begun)
 
 
 def _remove_quotes(error: BaseException) -> None:
-    """Remove what protocol errors of other transports quote of a request or a response."""
+    """Remove what protocol errors of a caller's transport quote of a request or a response.
+
+    Those of httpx, httpcore and h11 have the same names, and local variables with the bytes that have arrived.
+    """
     for cause in list(causes_of(error)):
-        if type(cause).__name__ in _PROTOCOL_ERRORS:
-            text = str(cause)
-            found = (words for begin, words in _EARLY_ENDS.items() if text.startswith(begin))
-            cause.args = (next(found, "the framing is not valid"),)
-            # The local variables are the bytes that have arrived.
+        if type(cause).__name__ in ("ProtocolError", "RemoteProtocolError", "LocalProtocolError"):
+            cause.args = ("the framing is not valid",)
             cause.__traceback__ = cause.__cause__ = cause.__context__ = None
-
-
-_PROTOCOL_ERRORS: Final = ("ProtocolError", "RemoteProtocolError", "LocalProtocolError")
-"""Names of the classes of httpx, httpcore and h11 that quote what they refuse; h11 is imported when it is needed."""
 
 
 def server_text(config: ClusterConfig) -> str:
@@ -154,17 +135,13 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
     """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
 
     What the exception quotes of the response is removed from it.
-
-    Args:
-        error: The exception.
-        server: The server, and where it is configured: :func:`server_text`.
-        where: The operation, with which the text begins, if it is known.
+    The text begins with the operation, ``where``, and the server as in :func:`server_text`.
     """
     _remove_quotes(error)
     causes = list(causes_of(error))
     for cause in causes:
-        if isinstance(cause, LimitPassedError):
-            return limit_error(where or server, cause.limit, cause.value, cause.what)
+        if isinstance(cause, TooLongHeadError):
+            return limit_error(where or server, "header_bytes", cause.limit, str(cause))
     server = f"{where}: {server}" if where else server
     for cause in causes:
         if isinstance(cause, SilentConnectionError):
@@ -173,7 +150,9 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
             return ProxyError(f"{server}: {cause}", refused=cause.refused, permanent=cause.permanent)
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return _failed(server, _certificate_advice(cause), permanent=True)
+            advice = "check the certificate authority and the tls-server-name of the configuration"
+            text = f"the server's certificate does not verify ({verify_problem(cause)}); {advice}"
+            return _failed(server, text, permanent=True)
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
             return _tls_failed(server, cause)
@@ -218,7 +197,7 @@ def verify_problem(error: ssl.SSLCertVerificationError) -> str:
 def shows_failing_server(error: BaseException) -> bool:
     """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
     causes = list(causes_of(error))
-    if any(isinstance(cause, LimitPassedError) for cause in causes):
+    if any(isinstance(cause, TooLongHeadError) for cause in causes):
         return False
     return all(cause.server_failed for cause in causes if isinstance(cause, SilentConnectionError))
 
@@ -244,13 +223,6 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         if isinstance(cause, BaseExceptionGroup):
             todo += cause.exceptions
         todo += [*cause.args, cause.__cause__]
-
-
-def _certificate_advice(error: ssl.SSLCertVerificationError) -> str:
-    return (
-        f"the server's certificate does not verify ({verify_problem(error)}); "
-        "check the certificate authority and the tls-server-name of the configuration"
-    )
 
 
 def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:

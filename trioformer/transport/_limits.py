@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Final, final
 
 import attrs
+from attrs import validators
 
 from ..errors import LimitExceededError
 
 MIB: Final = 1024 * 1024
 
 
-def _check_count(_: object, attribute: attrs.Attribute[int], value: int) -> None:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"Limits.{attribute.name} must be a positive int, not {value!r}")
-
-
 def _count(default: int) -> int:
-    return attrs.field(default=default, validator=_check_count)
+    return attrs.field(default=default, validator=validators.ge(1))
 
 
 @final
@@ -33,7 +29,7 @@ class Limits:
             ...
 
     Raises:
-        ValueError: A value is not a positive int.
+        ValueError: A value is not positive.
     """
 
     object_bytes: int = _count(16 * MIB)
@@ -58,42 +54,7 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-def check_limits(limits: object) -> None:
-    """Check the type of the limits that a program has given.
-
-    Raises:
-        TypeError: They are a dictionary, for example.
-    """
-    if not isinstance(limits, Limits):
-        name = type(limits).__name__
-        raise TypeError(f"limits must be Limits(...) of trioformer.transport, not an object of {name}")
-
-
-class LimitPassedError(Exception):
-    """A limit is exceeded below httpx, where the name of the server is not known; becomes a LimitExceededError.
-
-    Attributes:
-        limit: The name of the field of :class:`Limits`.
-        value: Its value.
-        what: What has exceeded it.
-    """
-
-    def __init__(self, limit: str, value: int, what: str) -> None:
-        super().__init__(what)
-        self.limit: str = limit
-        self.value: int = value
-        self.what: str = what
-
-
 def limit_error(where: str, limit: str, value: int, what: str) -> LimitExceededError:
-    """Make the error for a limit that is exceeded.
-
-    Args:
-        where: The server or the operation.
-        limit: The name of the field of :class:`Limits`.
-        value: Its value.
-        what: What has exceeded it.
-    """
+    """Make the error for a field of :class:`Limits` that is exceeded; ``where`` is the server or the operation."""
     advice = f"if the server is right, raise it: open_client(..., limits=Limits({limit}=…))"
-    prefix = f"{where}: " if where else ""
-    return LimitExceededError(f"{prefix}{what}, more than Limits.{limit} ({value}); {advice}", limit=limit)
+    return LimitExceededError(f"{where}: {what}, more than Limits.{limit} ({value}); {advice}", limit=limit)

@@ -8,20 +8,19 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
 
 from .._secret import Secret
-from .._suggestions import check_sync, describe
+from .._suggestions import check_sync
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._connection import Transport
 from ._errors import credential_text, server_text
-from ._limits import DEFAULT_LIMITS, Limits, check_limits
+from ._limits import DEFAULT_LIMITS, Limits
 from ._observer import RequestObserver
 from ._warnings import WarningHandler, WarningLog
 from .auth._credentials import Authorization, CredentialSource
@@ -33,10 +32,7 @@ from .http._network import Network
 from .http._pool import Generation, Generations, Origin, Pool
 from .policy._liveness import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from .policy._retries import MAX_RETRIES
-from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
-
-if TYPE_CHECKING:
-    from ._proxy._route import Route
+from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
@@ -49,8 +45,7 @@ KEEPALIVE_COUNT: Final = 3
 
 The kernel's timers may each be late by half a second, so it is 45 s at most.
 """
-DEFAULT_POLICY: Final = PluginPolicy()
-"""All plugins may run."""
+_ALL_PLUGINS: Final = PluginPolicy()
 
 
 @asynccontextmanager
@@ -69,35 +64,21 @@ async def open_transport(
     probe_patience: float = PROBE_PATIENCE,
     limits: Limits = DEFAULT_LIMITS,
     retries: int = MAX_RETRIES,
-    plugin_policy: PluginPolicy = DEFAULT_POLICY,
+    plugin_policy: PluginPolicy = _ALL_PLUGINS,
     credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
-    Args:
-        config: The server and the credentials.
-        http_transport: Sends the requests instead of network connections, such as an API server in the same process;
-            it is then responsible for TLS.
-        user_agent: The ``User-Agent`` header; None for the library's.
-        qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
-        burst: Requests that may be sent without waiting after a pause.
-        rate_limiter: Decides when requests and lists are sent, instead of ``qps`` and ``burst``.
-        compression: Whether responses may be compressed; None for :func:`pays_to_compress`.
-        warning_handler: Receives the warnings of the server; None to log each once.
-        observer: Observes each request.
-        silence: Seconds without a byte after which the server of a watch is verified.
-        probe_patience: Seconds that the server may take to respond then.
-        limits: The limits of what the server may send.
-        retries: How often a request may be sent again; 0 for never.
-        plugin_policy: Which credential plugins may run.
-        credentials: The source of credentials of another transport to the server; None for one of its own.
+    The arguments are those of :func:`trioformer.client.open_client`, and three more.
+    A watch that is silent for ``silence`` seconds is verified, with ``probe_patience`` seconds for the response;
+    ``credentials`` are those of another transport to the server.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
             TLS.
         ValueError: The user agent contains characters that it must not, ``qps``, ``burst`` or ``retries`` is too
             small, or there is a limiter beside ``qps``.
-        TypeError: ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
+        TypeError: The handler is async.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -106,16 +87,11 @@ async def open_transport(
     user_agent = default_user_agent() if user_agent is None else user_agent
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
-    check_limits(limits)
-    if not isinstance(retries, int):
-        raise TypeError(f"retries must be a number of retries, 0 for none, not {describe(retries)}")
     if retries < 0:
         raise ValueError(f"retries must be at least 0, not {retries}")
-    if rate_limiter is not None:
-        check_rate_limiter(rate_limiter)
-        if qps is not None:
+    if qps is not None:
+        if rate_limiter is not None:
             raise ValueError("pass either qps and burst, or rate_limiter, not both")
-    elif qps is not None:
         rate_limiter = TokenBucketRateLimiter(qps, burst)
     warning_handler = WarningLog() if warning_handler is None else warning_handler
     check_sync(warning_handler, "warning_handler", "def on_warning(warning)")
@@ -136,27 +112,40 @@ async def open_transport(
         from ._proxy._environment import find_route  # noqa: PLC0415  # not for a transport of the caller
 
         route = find_route(config.server, proxy_url, source=config.source)
+        forwarded = None if route is None else route.forwarded
         try:
             origin = Origin.of(config.server, config.tls_server_name)
         except httpx.InvalidURL as exc:
             raise ConfigError(f"is not a valid URL: {exc}", file=config.source, key="server") from None
+
+        def network(verified: ServerHealth | None, context: ssl.SSLContext | None) -> Network:
+            return Network(verified, route=route, context=context, socket_options=socket_options())
+
+        def open_generation(context: ssl.SSLContext | None) -> Generation:
+            requests, watches = (
+                Pool(
+                    origin,
+                    context,
+                    network(verified, context),
+                    idle_period=IDLE_PERIOD,
+                    forwarded=forwarded,
+                    header_bytes=limits.header_bytes,
+                )
+                for verified in (None, health)
+            )
+            return Generation(requests, watches)
+
+        context = None if tls is None else tls.context
+        probe_headers = headers.of(accept="application/json", content_type=None, accepts_gzip=False)
+        probes = ProbeConnection(origin, tls, network(None, context), probe_headers, credentials, forwarded=forwarded)
         health = ServerHealth._create(
             server_text(config),
-            ProbeConnection(
-                origin,
-                tls,
-                Network(route=route, context=None if tls is None else tls.context, socket_options=socket_options()),
-                headers.of(accept="application/json", content_type=None, accepts_gzip=False),
-                credentials,
-                forwarded=None if route is None else route.forwarded,
-            ),
+            probes,
             silence=silence,
             patience=probe_patience,
             credential_text=credential_text(config),
         )
-        open_pools = partial(_open_pools, origin=origin, limits=limits, route=route, health=health)
-        first = Generation(*open_pools(None if tls is None else tls.context))
-        generations = Generations(first, tls, open_pools, health)
+        generations = Generations(open_generation(context), tls, open_generation, health)
     transport = Transport._create(
         config,
         generations=generations,
@@ -178,8 +167,6 @@ async def open_transport(
 
 def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:
     """Choose the source of credentials: as in client-go, a plugin is used if there is nothing else."""
-    if not isinstance(policy, PluginPolicy):
-        raise TypeError(f"plugin_policy must be a PluginPolicy, not {type(policy).__name__}")
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
@@ -223,24 +210,6 @@ def pays_to_compress(config: ClusterConfig) -> bool:
     except ValueError:
         is_loopback = host == "localhost"
     return not (config.in_cluster or is_loopback)
-
-
-def _open_pools(
-    context: ssl.SSLContext | None, *, origin: Origin, limits: Limits, route: Route | None, health: ServerHealth
-) -> tuple[Pool, Pool]:
-    """Make the pools of connections for requests and for watches."""
-
-    def pool(verified: ServerHealth | None) -> Pool:
-        return Pool(
-            origin,
-            context,
-            Network(verified, route=route, context=context, socket_options=socket_options()),
-            idle_period=IDLE_PERIOD,
-            forwarded=None if route is None else route.forwarded,
-            header_bytes=limits.header_bytes,
-        )
-
-    return pool(None), pool(health)
 
 
 def socket_options() -> list[tuple[int, int, int]]:

@@ -119,9 +119,3 @@ async def test_open_client_takes_the_policy(plugin: Plugin) -> None:
             await client.api(ConfigMap, namespace="default").list()
     assert caught.value.permanent
     assert plugin.runs == 0
-
-
-async def test_a_policy_of_another_type_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="plugin_policy must be a PluginPolicy, not str"):
-        async with open_client(ClusterConfig(server="https://x"), http_transport=APIServer(), plugin_policy="DenyAll"):  # type: ignore[arg-type]  # the mistake
-            pass

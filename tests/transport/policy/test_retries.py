@@ -11,13 +11,17 @@ import pytest
 import trio
 
 from trioformer.errors import ConnectionFailedError, ExecPluginError, LimitExceededError, ProxyError
-from trioformer.transport._errors import ProxyFailedError, SilentConnectionError, connection_failed
-from trioformer.transport._limits import LimitPassedError
+from trioformer.transport._errors import (
+    InvalidResponseError,
+    ProxyFailedError,
+    SilentConnectionError,
+    TooLongHeadError,
+    connection_failed,
+)
 from trioformer.transport.policy._retries import (
     CONNECT_PERIOD,
     MAX_RETRIES,
     MAX_RETRY_AFTER,
-    Attempt,
     Failure,
     delay_after,
     failure_of,
@@ -45,17 +49,24 @@ def delay(
     *,
     number: int = 1,
     elapsed: float = 0.0,
-    code: int | None = None,
+    code: int = 0,
     retry_after: str = "",
     failure: Failure | None = None,
     limit: int = MAX_RETRIES,
     has_responded: bool = True,
     rng: random.Random | None = None,
 ) -> float | None:
-    attempt = Attempt(
-        method=method, number=number, elapsed=elapsed, code=code, retry_after=retry_after, failure=failure
+    return delay_after(
+        method,
+        number,
+        elapsed=elapsed,
+        code=code,
+        retry_after=retry_after,
+        failure=failure,
+        limit=limit,
+        has_responded=has_responded,
+        rng=rng or Lowest(),
     )
-    return delay_after(attempt, limit=limit, has_responded=has_responded, rng=rng or Lowest())
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
@@ -208,7 +219,7 @@ def test_failures_are_classified_before_and_after_their_error_is_made() -> None:
         (httpx.ReadTimeout("x"), Failure.SLOW),
         (httpx.WriteTimeout("x"), Failure.SLOW),
         (httpx.PoolTimeout("x"), Failure.SLOW),
-        (httpx.RemoteProtocolError("illegal status line"), Failure.FINAL),
+        (InvalidResponseError("the status line is not valid"), Failure.FINAL),
         (httpx.LocalProtocolError("x"), Failure.FINAL),
         (httpx.UnsupportedProtocol("x"), Failure.FINAL),
         (httpx.DecodingError("x"), Failure.FINAL),
@@ -216,7 +227,7 @@ def test_failures_are_classified_before_and_after_their_error_is_made() -> None:
         (chain(httpx.ConnectError("x"), ssl.SSLCertVerificationError(1, "self-signed")), Failure.FINAL),
         (chain(httpx.ConnectError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), Failure.FINAL),
         (chain(httpx.ReadError("x"), ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]")), Failure.FINAL),
-        (chain(httpx.ReadError("x"), LimitPassedError("header_bytes", 1, "the headers do not end")), Failure.FINAL),
+        (TooLongHeadError("the head", 1), Failure.FINAL),
         (trio.ClosedResourceError("x"), Failure.FINAL),
     ]:
         assert failure_of(error) is failure

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 import httpx
 import trio
 
-from .._errors import EarlyEndError, InvalidResponseError
-from .._limits import LimitPassedError
+from .._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
 from ._messages import SWITCHED, Framing, Head, decode, end_of_head, read_head, split_lines
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ class BodyReader:
         rest = data[position:]
         after = end_of_head(rest)
         if (after or len(rest)) > self._limit:
-            raise LimitPassedError("header_bytes", self._limit, "what follows the last chunk is too long")
+            raise TooLongHeadError("what follows the last chunk", self._limit)
         if not after:
             self._held = rest
             return len(data)
@@ -295,8 +294,7 @@ class Connection:
             is_alone: Whether no body follows: the request was a HEAD.
 
         Raises:
-            httpx.TransportError: It did not arrive, or is not valid.
-            LimitPassedError: It is too long.
+            httpx.TransportError: It did not arrive, is not valid, or is too long.
         """
         self._patience = patience
         begin = searched = 0  # what is before that are heads of code 100 to 199
@@ -307,7 +305,7 @@ class Connection:
                 raise InvalidResponseError("the response does not begin with HTTP/")
             end = end_of_head(data, max(begin, searched - 2))
             if (end or len(data)) > self._limit:
-                raise LimitPassedError("header_bytes", self._limit, "the head of the response is too long")
+                raise TooLongHeadError("the head of the response", self._limit)
             if end:
                 head = read_head(data[begin:end], is_alone=is_alone)
                 if head.code == SWITCHED or head.code >= 200:

@@ -98,47 +98,31 @@ class Origin:
 
 
 @final
+@attrs.define(eq=False)
 class Pool:
-    """Sends requests on connections that are kept for the next ones.
+    """Sends requests on connections that are kept for the next ones."""
 
-    Args:
-        origin: The server.
-        context: The TLS settings; None for the default ones.
-        network: Opens connections.
-        idle_period: Seconds before an unused connection is closed.
-        forwarded: What requests are for a proxy that forwards them; None without one.
-        header_bytes: The limit of the head of a response.
-
-    Attributes:
-        is_closed: Whether the client is closed.
-        is_retired: Whether other connections have replaced them: none is used for another request.
-    """
-
-    def __init__(
-        self,
-        origin: Origin,
-        context: ssl.SSLContext | None,
-        network: Network,
-        *,
-        idle_period: float,
-        forwarded: ForwardedRequests | None = None,
-        header_bytes: int = MAX_HEAD,
-    ) -> None:
-        self.origin: Final = origin
-        self.is_closed: bool = False
-        self.is_retired: bool = False
-        self._context = context
-        self._network = network
-        self._idle_period = idle_period
-        self._forwarded = forwarded
-        self._header_bytes = header_bytes
-        self._idle: deque[tuple[float, Connection]] = deque()
-        """Those that no request uses, and when they expire; the one that was used last at the end."""
-        self._open: set[Connection] = set()
-        self._connecting: set[NetworkStream] = set()
-        """Those whose handshake has not ended."""
-        self._lists: set[Connection] = set()
-        """Watches that begin with a list, until these end."""
+    origin: Origin
+    _context: ssl.SSLContext | None
+    """The TLS settings; None for the default ones."""
+    _network: Network
+    _idle_period: float = attrs.field(kw_only=True, alias="idle_period")
+    """Seconds before an unused connection is closed."""
+    _forwarded: ForwardedRequests | None = attrs.field(default=None, kw_only=True, alias="forwarded")
+    """What requests are for a proxy that forwards them; None without one."""
+    _header_bytes: int = attrs.field(default=MAX_HEAD, kw_only=True, alias="header_bytes")
+    """The limit of the head of a response."""
+    is_closed: bool = attrs.field(default=False, init=False)
+    """Whether the client is closed."""
+    is_retired: bool = attrs.field(default=False, init=False)
+    """Whether other connections have replaced them: none is used for another request."""
+    _idle: deque[tuple[float, Connection]] = attrs.field(factory=deque, init=False)
+    """Those that no request uses, and when they expire; the one that was used last at the end."""
+    _open: set[Connection] = attrs.field(factory=set, init=False)
+    _connecting: set[NetworkStream] = attrs.field(factory=set, init=False)
+    """Those whose handshake has not ended."""
+    _lists: set[Connection] = attrs.field(factory=set, init=False)
+    """Watches that begin with a list, until these end."""
 
     @property
     def connections(self) -> list[Connection]:
@@ -148,14 +132,13 @@ class Pool:
     @property
     def is_empty(self) -> bool:
         """Whether all connections are closed."""
-        return not self._open
+        return not (self._open or self._connecting)
 
     async def send(self, request: Request, authorization: Secret[str] | None) -> Connection:
         """Send a request on a connection that is idle, or else on a new one, and receive the head of its response.
 
         Raises:
             httpx.TransportError: There is no response.
-            LimitPassedError: Its head is too long.
 
         Cancellation: closes the connection.
         """
@@ -265,49 +248,49 @@ class Generation:
     """Those for watches, one each."""
     is_retired: bool = attrs.field(default=False, init=False)
     """Whether others have replaced them, and its watches were ended on this side."""
-
-
-@final
-@attrs.define(eq=False)
-class _Retired:
-    """A generation that was replaced."""
-
-    requests: Pool
-    watches: Pool
-    ends_at: float
+    ends_at: float = attrs.field(default=math.inf, init=False)
     """When its watch-lists end, too."""
 
-    @property
-    def is_empty(self) -> bool:
-        return self.requests.is_empty and self.watches.is_empty
+    def retire(self) -> None:
+        """Let its requests finish, and end its watches; those that begin with a list later."""
+        assert isinstance(self.requests, Pool)
+        self.is_retired, self.ends_at = True, trio.current_time() + WATCH_LIST_PATIENCE
+        self.requests.retire()
+        self.end_watches(spares_lists=True)
+
+    def end_watches(self, *, spares_lists: bool) -> None:
+        """Close the connections of watches, which then end without an error; those that begin with a list on demand."""
+        assert isinstance(self.watches, Pool)
+        self.watches.retire()
+        self.watches.end_watches(spares_lists=spares_lists)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.requests.close()
+        self.watches.close()
 
 
 @final
 @attrs.define(eq=False)
 class Generations:
-    """The connections of a client.
-
-    Args:
-        present: The first generation.
-        tls: The certificates; None for connections that have none.
-        open_pools: Makes the pools for requests and for watches of a generation, which use a context.
-        health: Must open its connection again when the certificates are others.
-    """
+    """The connections of a client."""
 
     present: Generation
     """The connections that the next request gets."""
     _tls: TLS | None = None
-    _open_pools: Callable[[ssl.SSLContext], tuple[Pool, Pool]] | None = None
+    """The certificates; None for connections that have none."""
+    _open: Callable[[ssl.SSLContext], Generation] | None = None
     _health: Liveness | None = None
+    """Must open its connection again when the certificates are others."""
     _context: ssl.SSLContext | None = attrs.field(init=False)
-    _retired: list[_Retired] = attrs.field(factory=list, init=False)
+    _retired: list[Generation] = attrs.field(factory=list, init=False)
     _sweep_at: float = attrs.field(default=math.inf, init=False)
     """When watch-lists of retired generations end: with the next look after that."""
 
     def __attrs_post_init__(self) -> None:
         self._context = self._tls.context if self._tls is not None else None
         if self._health is not None and self._tls is not None:
-            self._health.look = self._look
+            self._health.look = self._refresh
 
     def current(self, credential: Credential) -> Generation:
         """Return the connections for a request that is sent now with ``credential``.
@@ -317,30 +300,29 @@ class Generations:
         """
         if self._tls is not None:
             self._tls.use(credential.certificate)
-            self._refresh(self._tls)
+            self._refresh()
         return self.present
 
-    def _refresh(self, tls: TLS) -> None:
-        if self._health is not None and self._health.is_closed:
+    def _refresh(self) -> None:
+        """Replace the connections if the files have changed, and end watch-lists in time."""
+        tls, health = self._tls, self._health
+        assert tls is not None
+        if health is not None and health.is_closed:
             return  # a new generation would not be closed
         tls.refresh()
         if tls.context is not self._context:
             self._replace(tls.context)
         now = trio.current_time()
         if now >= self._sweep_at:
+            for retired in self._retired:
+                if retired.ends_at <= now:
+                    retired.end_watches(spares_lists=False)
             self._sweep()
-        if self._health is not None:
-            self._health.look_at = min(now + self._health.silence, self._sweep_at)
+        if health is not None:
+            health.look_at = min(now + health.silence, self._sweep_at)
 
     async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
-        """Send a request, and receive the head of its response.
-
-        Args:
-            request: The request.
-            credential: What it is authenticated with.
-
-        Returns:
-            The response, and the connections that it was received on.
+        """Send a request, and receive the head of its response; return the connections, too, that it came on.
 
         Raises:
             ConfigError: The certificate of the credential is not valid.
@@ -363,11 +345,8 @@ class Generations:
                     continue
                 raise
 
-    def reject(self, used: object) -> bool:
+    def reject(self, used: Generation) -> bool:
         """Record that the server has refused a client's credential, or one side the other's certificate.
-
-        Args:
-            used: The generation that the request was sent on.
 
         Returns:
             Whether there are newer connections: of several requests that are refused, the first one finds the changes.
@@ -375,42 +354,25 @@ class Generations:
         if self._tls is None:
             return False
         self._tls.record_rejection()
-        self._refresh(self._tls)
+        self._refresh()
         return self.present is not used
 
     def _replace(self, context: ssl.SSLContext) -> None:
-        assert self._open_pools is not None
-        old, now = self.present, trio.current_time()
-        self._context, self.present = context, Generation(*self._open_pools(context))
-        assert isinstance(old.requests, Pool)
-        assert isinstance(old.watches, Pool)
-        old.is_retired = True
-        retired = _Retired(old.requests, old.watches, now + WATCH_LIST_PATIENCE)
-        self._retired = [*(each for each in self._retired if not each.is_empty), retired]
-        retired.requests.retire()
-        retired.watches.retire()
-        retired.watches.end_watches(spares_lists=True)
-        self._sweep_at = min(each.ends_at for each in self._retired)
+        assert self._open is not None
+        old = self.present
+        self._context, self.present = context, self._open(context)
+        old.retire()
+        self._retired.append(old)
+        self._sweep()
         if self._health is not None:
             self._health.record_rotation()
 
     def _sweep(self) -> None:
         now = trio.current_time()
-        for retired in self._retired:
-            if retired.ends_at <= now:
-                retired.watches.end_watches(spares_lists=False)
-        self._retired = [each for each in self._retired if not each.is_empty]
+        self._retired = [each for each in self._retired if not (each.requests.is_empty and each.watches.is_empty)]
         self._sweep_at = min((each.ends_at for each in self._retired if each.ends_at > now), default=math.inf)
-
-    async def _look(self) -> None:
-        """Replace the connections if the files have changed, and end watch-lists in time; when no request does that."""
-        assert self._tls is not None
-        self._refresh(self._tls)
 
     def close(self) -> None:
         """Close all connections, including those of retired generations."""
-        for retired in self._retired:
-            retired.requests.close()
-            retired.watches.close()
-        self.present.requests.close()
-        self.present.watches.close()
+        for each in (*self._retired, self.present):
+            each.close()

@@ -19,7 +19,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Protocol, final
 
@@ -79,7 +79,7 @@ class Liveness(Protocol):
     server_text: str
     credential_text: str
     silence: float
-    look: Callable[[], Awaitable[None]] | None
+    look: Callable[[], None] | None
     look_at: float
     is_closed: bool
 
@@ -293,7 +293,7 @@ class NetworkStream:
         while True:
             now = trio.current_time()
             if now >= health.look_at and health.look is not None:
-                await health.look()  # may close this connection
+                health.look()  # may close this connection
             with trio.CancelScope(deadline=now + health.silence):
                 return await self.raw.receive_some(READ_SIZE)
             received = await self._receive_or_verify(health, resumable=resumable)

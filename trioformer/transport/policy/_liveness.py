@@ -22,8 +22,8 @@ the next one that has the turn waits for the response.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, Protocol, final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import trio
@@ -56,40 +56,6 @@ _LATE: Final = 1.0
 """Seconds after a deadline at which it must be noticed; otherwise this process was stopped, not the server."""
 
 
-class Probes(Protocol):
-    """The connection for probes, which is opened when a probe is sent; used by one task at a time."""
-
-    is_pending: bool
-    """Whether the last probe has no complete response yet."""
-    sent_at: float
-    """When the last probe was sent."""
-    opened_at: float
-    """When the connection of the last probe was opened."""
-    was_reused: bool
-    """Whether the last probe was sent on a connection that an earlier one had opened."""
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it is open, as far as this side knows."""
-        ...
-
-    async def send(self) -> None:
-        """Send a probe; opens the connection if it is not live."""
-        ...
-
-    async def receive(self) -> None:
-        """Receive the response to the last probe; a cancelled call loses nothing, and another task may repeat it."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection; the next probe opens another one."""
-        ...
-
-    def shut_down(self) -> None:
-        """Close the connection, and open no other one."""
-        ...
-
-
 @final
 @attrs.frozen
 class _Exchange:
@@ -109,14 +75,14 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
     server_text: str
     """The server and where it is configured, for errors."""
-    _connection: Probes | None
+    _connection: ProbeConnection | None
     """None for a server in the same process, which has no connections that could die."""
     silence: float = SILENCE
     """Seconds without a byte after which a watch is verified."""
     _patience: float = PROBE_PATIENCE
     credential_text: str = attrs.field(default="unknown", kw_only=True)
     """How the client authenticates its requests, for errors."""
-    look: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
+    look: Callable[[], None] | None = attrs.field(default=None, init=False)
     """Looks for changed certificates when no request does: before a probe, and at ``look_at``."""
     look_at: float = attrs.field(default=math.inf, init=False)
     """When a watch that is never silent must call ``look``; it sets this again."""
@@ -194,7 +160,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                     finally:
                         self._is_preparing = False
 
-    def _must_prepare(self, connection: Probes) -> bool:
+    def _must_prepare(self, connection: ProbeConnection) -> bool:
         return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
@@ -242,7 +208,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         if last is not None and last.has_response and trio.current_time() < last.began_at + 2 * self.silence:
             self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
         if self.look is not None:
-            await self.look()
+            self.look()
         exchange = await self._exchange()
         if exchange.has_response and self._is_old(exchange):
             # An earlier task's probe: its response may have arrived long ago, and shows nothing about now.
@@ -294,7 +260,7 @@ _WRITE_PATIENCE: Final = 1.0
 @final
 @attrs.define(eq=False)
 class ProbeConnection:
-    """A connection outside the pools; implements :class:`Probes`."""
+    """The connection for probes, outside the pools: opened when a probe is sent, and used by one task at a time."""
 
     _origin: Origin
     _tls: TLS | None
@@ -303,9 +269,13 @@ class ProbeConnection:
     _credentials: CredentialSource
     _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
     is_pending: bool = attrs.field(default=False, init=False)
+    """Whether the last probe has no complete response yet."""
     sent_at: float = attrs.field(default=-math.inf, init=False)
+    """When the last probe was sent."""
     opened_at: float = attrs.field(default=math.inf, init=False)
+    """When the connection of the last probe was opened."""
     was_reused: bool = attrs.field(default=False, init=False)
+    """Whether the last probe was sent on a connection that an earlier one had opened."""
     _connection: Connection | None = attrs.field(default=None, init=False)
     _sent_with: Credential = attrs.field(init=False)
     _head: Head | None = attrs.field(default=None, init=False)
@@ -315,11 +285,13 @@ class ProbeConnection:
 
     @property
     def is_live(self) -> bool:
+        """Whether it is open, as far as this side knows."""
         # An idle connection becomes readable when the server closes it.
         connection = self._connection
         return connection is not None and (self.is_pending or not connection.stream.is_readable)
 
     async def send(self) -> None:
+        """Send a probe; opens the connection if it is not live."""
         try:
             self.was_reused = self.is_live
             if not self.was_reused:
@@ -359,6 +331,7 @@ class ProbeConnection:
             raise trio.ClosedResourceError("this client is closed")
 
     async def receive(self) -> None:
+        """Receive the response to the last probe; a cancelled call loses nothing, and another task may repeat it."""
         try:
             await self._receive()
         except BaseException as exc:
@@ -384,6 +357,7 @@ class ProbeConnection:
             self._credentials.reject(self._sent_with)
 
     def close(self) -> None:
+        """Close the connection; the next probe opens another one."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self.is_pending = None, False

@@ -35,8 +35,7 @@ import trio
 
 from ..._text import one_line
 from ...errors import ConnectionFailedError, ExecPluginError, TrioformerError
-from .._errors import causes_of, is_early_end
-from .._limits import LimitPassedError
+from .._errors import InvalidResponseError, causes_of
 
 FAILING_INTERVAL: Final = 1 / 5
 """Seconds between two retries while requests fail."""
@@ -165,22 +164,25 @@ class Failure(enum.Enum):
 def failure_of(error: BaseException) -> Failure:
     """Return how a request failed that raised ``error``, which is one of httpx, of the library, or of a socket."""
     causes = list(causes_of(error))
-    if any(_is_final(cause) for cause in causes):
-        return Failure.FINAL
+
+    def has(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
     # An SSLEOFError and an SSLZeroReturnError are the end of the connection; the others are about what was received.
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError, trio.BrokenResourceError)
-    if any(isinstance(cause, ssl.SSLError) and not isinstance(cause, ends) for cause in causes):
+    if any(_is_final(cause) or (isinstance(cause, ssl.SSLError) and not isinstance(cause, ends)) for cause in causes):
         return Failure.FINAL
-    if any(isinstance(cause, httpx.ConnectTimeout) for cause in causes):
+    if has(httpx.ConnectTimeout):
         return Failure.UNREACHABLE
-    if any(isinstance(cause, httpx.ConnectError | httpx.ProxyError) for cause in causes):
-        is_end = any(isinstance(cause, ends) for cause in causes)
-        return Failure.NOT_SENT if is_end else Failure.UNREACHABLE
-    if any(isinstance(cause, httpx.TimeoutException) for cause in causes):
+    if has(httpx.ConnectError, httpx.ProxyError):
+        return Failure.NOT_SENT if has(*ends) else Failure.UNREACHABLE
+    if has(httpx.TimeoutException):
         return Failure.SLOW
-    if any(isinstance(cause, httpx.NetworkError | trio.BrokenResourceError | OSError) for cause in causes):
-        return Failure.LOST
-    return Failure.LOST if any(is_early_end(cause) for cause in causes) else Failure.FINAL
+    if has(InvalidResponseError):
+        return Failure.FINAL
+    # Transports of a caller say nothing else of a response that ended early.
+    is_lost = has(httpx.NetworkError, httpx.RemoteProtocolError, trio.BrokenResourceError, OSError)
+    return Failure.LOST if is_lost else Failure.FINAL
 
 
 def _is_final(error: BaseException) -> bool:
@@ -188,60 +190,50 @@ def _is_final(error: BaseException) -> bool:
         return True  # each attempt would run the plugin, which may ask the user
     if isinstance(error, ConnectionFailedError):
         return error.permanent
-    return isinstance(error, TrioformerError | LimitPassedError)
+    return isinstance(error, TrioformerError)
 
 
-@final
-@attrs.frozen(kw_only=True)
-class Attempt:
-    """An attempt that has ended: with a response, or with a failure."""
-
-    method: str
-    """Such as ``GET``."""
-    number: int
-    """1 for the first one."""
-    elapsed: float
-    """Seconds since the first one began."""
-    code: int | None = None
-    """The status code of the response; None without one."""
-    retry_after: str = ""
-    """The header ``Retry-After`` of the response."""
-    failure: Failure | None = None
-    """How it failed; None with a response."""
-
-
-def delay_after(attempt: Attempt, *, limit: int, has_responded: bool, rng: random.Random) -> float | None:
-    """Return the seconds to wait before the next attempt; None to make none.
+def delay_after(
+    method: str,
+    number: int,
+    *,
+    elapsed: float,
+    code: int = 0,
+    retry_after: str = "",
+    failure: Failure | None = None,
+    limit: int,
+    has_responded: bool,
+    rng: random.Random,
+) -> float | None:
+    """Return the seconds to wait after an attempt before the next one; None to make none.
 
     Args:
-        attempt: The one that has ended.
+        method: Such as ``GET``.
+        number: That of the attempt, 1 for the first one.
+        elapsed: Seconds since the first one began.
+        code: The status code of the response.
+        retry_after: The header ``Retry-After`` of the response.
+        failure: How the attempt failed; None with a response.
         limit: How many attempts may follow the first one.
         has_responded: Whether this client has ever had a response of the server.
         rng: Randomness of the delay.
     """
-    if attempt.number > limit:
+    if number > limit:
         return None
-    is_read = attempt.method == "GET"
-    if attempt.failure is None:
-        return _delay_after_response(attempt, rng, is_read=is_read)
-    may_repeat = {
-        Failure.UNREACHABLE: has_responded,
-        Failure.NOT_SENT: True,
-        Failure.LOST: is_read,
-        Failure.SLOW: False,
-        Failure.FINAL: False,
-    }[attempt.failure]
-    delay = min(FIRST_DELAY * 2 ** (attempt.number - 1), MAX_DELAY) * (1 + rng.random() / 2)
-    return delay if may_repeat and attempt.elapsed + delay <= CONNECT_PERIOD else None
-
-
-def _delay_after_response(attempt: Attempt, rng: random.Random, *, is_read: bool) -> float | None:
-    code = attempt.code or 0
-    if code not in _NOT_BEGUN and not (is_read and code >= 500):
-        return None
-    if not _SECONDS.fullmatch(attempt.retry_after) or int(attempt.retry_after) > MAX_RETRY_AFTER:
-        return None
-    return int(attempt.retry_after) * (1 + RETRY_AFTER_JITTER * rng.random())
+    is_read = method == "GET"
+    if failure is None:
+        if code not in _NOT_BEGUN and not (is_read and code >= 500):
+            return None
+        if not _SECONDS.fullmatch(retry_after) or int(retry_after) > MAX_RETRY_AFTER:
+            return None
+        return int(retry_after) * (1 + RETRY_AFTER_JITTER * rng.random())
+    may_repeat = (
+        failure is Failure.NOT_SENT
+        or (failure is Failure.UNREACHABLE and has_responded)
+        or (failure is Failure.LOST and is_read)
+    )
+    delay = min(FIRST_DELAY * 2 ** (number - 1), MAX_DELAY) * (1 + rng.random() / 2)
+    return delay if may_repeat and elapsed + delay <= CONNECT_PERIOD else None
 
 
 @final
@@ -278,10 +270,7 @@ class Retries:
 
     def after_response(self, code: int, headers: Mapping[str, str]) -> float | None:
         """Return the seconds to wait before the next attempt; None to return this response."""
-        if code < 400:
-            return None
-        attempt = self._attempt(code=code, retry_after=headers.get("retry-after", ""))
-        delay = delay_after(attempt, limit=self._limit, has_responded=True, rng=_random)
+        delay = self._delay(has_responded=True, code=code, retry_after=headers.get("retry-after", ""))
         return None if delay is None else self._next(f"HTTP {code}", delay)
 
     def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
@@ -290,8 +279,7 @@ class Retries:
         It then says what happened to the attempt before it; the last error before it is the context of its first cause.
         """
         failure = failure_of(error)
-        attempt = self._attempt(failure=failure)
-        delay = delay_after(attempt, limit=self._limit, has_responded=has_responded, rng=_random)
+        delay = self._delay(has_responded=has_responded, failure=failure)
         text, previous = self._text_of(error), self._previous
         if previous is not None:
             _set_context(error, previous)
@@ -310,25 +298,24 @@ class Retries:
             error.args = (one_line("; ".join([error.message, *notes])),)
         return None
 
-    def _attempt(self, *, code: int | None = None, retry_after: str = "", failure: Failure | None = None) -> Attempt:
-        return Attempt(
-            method=self._method,
-            number=self.number,
+    def _delay(
+        self, *, has_responded: bool, code: int = 0, retry_after: str = "", failure: Failure | None = None
+    ) -> float | None:
+        return delay_after(
+            self._method,
+            self.number,
             elapsed=trio.current_time() - self._began_at,
             code=code,
             retry_after=retry_after,
             failure=failure,
+            limit=self._limit,
+            has_responded=has_responded,
+            rng=_random,
         )
 
     def _next(self, before: str, delay: float, why: str = "") -> float:
-        logger.info(
-            "%s: %s: %s; sending the request again in %.1f s (retry %d)",
-            self._what,
-            self._server,
-            why or before,
-            delay,
-            self.number,
-        )
+        text = "%s: %s: %s; sending the request again in %.1f s (retry %d)"
+        logger.info(text, self._what, self._server, why or before, delay, self.number)
         self.number += 1
         self._before = before
         return delay

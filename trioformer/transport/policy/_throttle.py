@@ -14,7 +14,6 @@ import trio
 from attrs import validators
 
 from ..._retry import TokenBucket
-from ..._suggestions import check_async
 
 BURST: Final = 10
 """Requests that may be sent without waiting after a pause (client-go's default)."""
@@ -47,20 +46,6 @@ class RequestRateLimiter(Protocol):
         A task that is cancelled must not have used up anything.
         """
         ...
-
-
-def check_rate_limiter(limiter: object) -> None:
-    """Check the type of the limiter that a program has given.
-
-    Raises:
-        TypeError: It has no async ``wait()``, as the rate limiters of work queues.
-    """
-    wait = getattr(limiter, "wait", None)
-    if isinstance(limiter, type) or not callable(wait):
-        name = limiter.__name__ if isinstance(limiter, type) else type(limiter).__name__
-        example = "TokenBucketRateLimiter(qps=5, burst=10) of trioformer.transport"
-        raise TypeError(f"rate_limiter needs an `async def wait()`, such as {example}, but this is {name}")
-    check_async(wait, "wait() of a rate_limiter", "async def wait(self)")
 
 
 @final
