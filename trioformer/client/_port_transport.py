@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections import deque
+from functools import partial
 from typing import Final, final
 
 import attrs
@@ -13,7 +14,6 @@ import trio
 from ..errors import TrioformerError
 from ..transport._internal import (
     Connection,
-    Head,
     NetworkStream,
     NotAvailableError,
     State,
@@ -69,30 +69,13 @@ class _PodStream:
 @final
 @attrs.define(eq=False)
 class _Kept:
-    """A connection, and the response that it receives."""
+    """A connection to a pod."""
 
     pod: PodConnection
     connection: Connection
     origin: tuple[str, str]
     """The scheme and the host, with which TLS was done."""
     expires_at: float = attrs.field(default=0.0, init=False)
-    _transport: PortTransport
-
-    @property
-    def head(self) -> Head:
-        """The head of the response."""
-        return self.connection.head
-
-    @property
-    def upgraded(self) -> None:
-        """It does not switch to another protocol."""
-        return
-
-    async def receive(self) -> bytes:
-        return await self.connection.receive()
-
-    async def aclose(self) -> None:
-        await self._transport._release(self)
 
 
 @final
@@ -122,7 +105,7 @@ class PortTransport(httpx.AsyncBaseTransport):
                 await kept.pod.aclose()
                 raise
             else:
-                return response_of(kept)
+                return response_of(kept.connection.head, kept.connection.receive, partial(self._release, kept))
 
     async def _take_idle(self, origin: tuple[str, str]) -> _Kept | None:
         now = trio.current_time()
@@ -144,7 +127,7 @@ class PortTransport(httpx.AsyncBaseTransport):
                 stream = NetworkStream(_PodStream(pod))
                 if origin[0] == "https":
                     stream = await stream.start_tls(self._tls or client_context(None), origin[1])
-                return _Kept(pod, Connection(stream), origin, self)
+                return _Kept(pod, Connection(stream), origin)
         except BaseException as exc:
             if pod is not None:
                 await pod.aclose()

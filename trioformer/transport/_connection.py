@@ -14,7 +14,7 @@ import trio
 
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
-from ..kubeconfig import ClusterConfig, Impersonation
+from ..kubeconfig import Impersonation
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._limits import Limits
 from ._observer import RequestObserver
@@ -24,7 +24,7 @@ from .http._body import ByteStream
 from .http._messages import Request, RequestHeaders, Response, impersonation_headers
 from .http._pool import Generations
 from .policy._liveness import ServerHealth
-from .policy._retries import MAX_RETRIES, Retries
+from .policy._retries import Retries
 from .policy._throttle import RequestRateLimiter, WaitLog
 
 R = TypeVar("R")
@@ -34,69 +34,37 @@ MAX_REQUESTS: Final = 100
 
 
 @final
+@attrs.define(eq=False, kw_only=True)
 class Transport(metaclass=NoPublicConstructor):
     """Sends requests to one API server; made by :func:`~._open.open_transport`.
 
     Any number of tasks may use it at the same time.
     Each watch has its own connection, and a limiter in front of the others makes requests wait.
     Redirects are not followed: the credentials are not for another server.
-
-    Attributes:
-        server: The URL of the server.
-        health: What the requests have shown about the server.
-        limits: The limits of what the server may send.
-        plugin: The command of the credential plugin; empty without one.
-        request_timeout: Seconds for each attempt of a request, unless it is a watch; None for no other limit than that
-            of a silent server.  Of a streamed response they are for the head.
     """
 
-    __slots__ = (
-        "_credentials",
-        "_generations",
-        "_headers",
-        "_host",
-        "_limiter",
-        "_max_retries",
-        "_observer",
-        "_rate_limiter",
-        "_wait_log",
-        "_warning_handler",
-        "health",
-        "limits",
-        "plugin",
-        "request_timeout",
-        "server",
-    )
+    server: str
+    """The URL of the server."""
+    plugin: str
+    """The command of the credential plugin; empty without one."""
+    health: ServerHealth
+    """What the requests have shown about the server."""
+    limits: Limits
+    """The limits of what the server may send."""
+    request_timeout: float | None = None
+    """Seconds for each attempt of a request, of a streamed response for the head; not for watches.
 
-    def __init__(
-        self,
-        config: ClusterConfig,
-        *,
-        generations: Generations,
-        health: ServerHealth,
-        credentials: CredentialSource,
-        headers: RequestHeaders,
-        rate_limiter: RequestRateLimiter | None = None,
-        warning_handler: WarningHandler,
-        observer: RequestObserver | None = None,
-        limits: Limits,
-        max_retries: int = MAX_RETRIES,
-    ) -> None:
-        self.health: ServerHealth = health
-        self.limits: Limits = limits
-        self.plugin: str = "" if config.exec is None else config.exec.command
-        self.request_timeout: float | None = None
-        self.server: str = config.server
-        self._host = urlsplit(config.server).netloc
-        self._observer = observer
-        self._generations = generations
-        self._credentials = credentials
-        self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
-        self._rate_limiter = rate_limiter
-        self._wait_log = WaitLog()
-        self._warning_handler = warning_handler
-        self._max_retries = max_retries
-        self._headers = headers
+    None for no other limit than that of a silent server.
+    """
+    _generations: Generations
+    _credentials: CredentialSource
+    _headers: RequestHeaders
+    _rate_limiter: RequestRateLimiter | None
+    _warning_handler: WarningHandler
+    _observer: RequestObserver | None
+    _max_retries: int
+    _limiter: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(MAX_REQUESTS), init=False)
+    _wait_log: WaitLog = attrs.field(factory=WaitLog, init=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
@@ -138,18 +106,9 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> Response:
         """Send a request, and wait for the complete response, whatever its status code.
 
-        It is sent again where that is safe; ``_retries.py`` says when.
-
-        Args:
-            method: Such as ``GET``.
-            path: The path below the server's URL, with its leading slash, quoted.
-            params: The query.
-            content: The body of the request.
-            content_type: The media type of the body.
-            accept: The media types that the response may have.
-            limit: The field of :class:`Limits` that limits the body.
-            retries: Whether it may be sent again; False if the caller decides that itself.
-            where: The operation, with which the error of an exceeded limit begins instead of the server.
+        It is sent again where that is safe (``policy/_retries.py``), unless the caller decides that itself.
+        ``path`` is below the server's URL, has its leading slash, and is quoted; ``limit`` is the field of
+        :class:`Limits` for the body; ``where`` is the operation, for errors and logs.
 
         Raises:
             ConnectionFailedError: No complete response arrived.
@@ -180,25 +139,10 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> AsyncGenerator[ByteStream, None]:
         """Send a request; inside the block the body of the response can be read, whatever its status code.
 
-        Until there is a response that is not retried, it is sent again as by :meth:`request`.
-
-        Args:
-            path: The path below the server's URL, with its leading slash, quoted.
-            method: Such as ``GET``.
-            params: The query.
-            content: The body of the request.
-            content_type: The media type of the body.
-            accept: The media types that the response may have.
-            for_watch: Whether it is a watch, which may be silent for any time and has no limits.
-            resumable: Whether the caller watches again after a ConnectionFailedError; then it is not sent again here,
-                and a silent connection that cannot be verified is given up.
-            retries: Whether it may be sent again; False if the caller decides that itself.
-            where: As for :meth:`request`.
-
-        Raises:
-            ConnectionFailedError: No response arrived.
-            LimitExceededError: Its headers exceed a limit.
-            trio.ClosedResourceError: The client is closed.
+        Arguments, errors and retries, until there is a response, are those of :meth:`request`.
+        A watch, ``for_watch``, may be silent for any time and has no limits.
+        The caller of a ``resumable`` one watches again after a ConnectionFailedError: then it is not sent again here,
+        and a silent connection that cannot be verified is given up.
 
         Cancellation:
             Closes the connection, as does leaving the block before the end of the body.
@@ -231,21 +175,11 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> R:
         """Send a GET request, read its response with ``read_body``, and return what that returns.
 
-        Other than by :meth:`stream`, it is also sent again if the connection fails while the body arrives.
-
-        Args:
-            path: As for :meth:`stream`.
-            read_body: Reads the body; called again, with another one, when the connection failed.
-            params: As for :meth:`stream`.
-            accept: As for :meth:`stream`.
-            retries: As for :meth:`stream`.
-            where: As for :meth:`stream`.
+        Unlike by :meth:`stream`, it is also sent again if the connection fails while the body arrives; ``read_body`` is
+        then called again, with another body.
 
         Raises:
-            ConnectionFailedError: No complete response arrived.
-            LimitExceededError: The response exceeds a limit.
-            trio.ClosedResourceError: The client is closed.
-            Exception: What ``read_body`` raises.
+            Exception: Those of :meth:`request`, and what ``read_body`` raises.
         """
         request = self._make("GET", path, params, None, None, accept, where)
         attempts = self._retries_of(request, may_retry=retries)
@@ -294,11 +228,7 @@ class Transport(metaclass=NoPublicConstructor):
 
         With a limit for its body, the body has been received.  Otherwise the caller closes it; until then the request
         counts as one in flight.
-
-        Raises:
-            ConnectionFailedError: No response arrived.
-            LimitExceededError: The response exceeds a limit.
-            trio.ClosedResourceError: The client is closed.
+        Errors are those of :meth:`request`.
         """
         while True:
             throttled = await self._wait_for_turn(request, attempts.number)
@@ -388,14 +318,7 @@ class Transport(metaclass=NoPublicConstructor):
         try:
             try:
                 response, generation = await self._generations.send(request, credential)
-                body = ByteStream(
-                    response,
-                    request,
-                    generation=generation,
-                    sent_with=credential,
-                    health=self.health,
-                    limits=self.limits,
-                )
+                body = ByteStream(response, request, credential, generation, self.health, self.limits)
                 if request.limit is not None:
                     await body.read_whole()
                 code = body.code
@@ -408,7 +331,7 @@ class Transport(metaclass=NoPublicConstructor):
                 if self._observer is not None:
                     self._observer.ended(
                         method=request.method,
-                        host=self._host,
+                        host=urlsplit(self.server).netloc,
                         code=code,
                         duration=trio.current_time() - sent_at,
                         throttled=throttled,

@@ -17,7 +17,6 @@ from .http._connection import NotAvailableError as NotAvailableError
 from .http._connection import State as State
 from .http._httpx_transport import request_of as request_of
 from .http._httpx_transport import response_of as response_of
-from .http._messages import Head as Head
 from .http._messages import Response as Response
 from .http._messages import request_id_in as request_id_in
 from .http._sockets import NetworkStream as NetworkStream

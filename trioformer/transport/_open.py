@@ -147,15 +147,16 @@ async def open_transport(
         )
         generations = Generations(open_generation(context), tls, open_generation, health)
     transport = Transport._create(
-        config,
-        generations=generations,
+        server=config.server,
+        plugin="" if config.exec is None else config.exec.command,
         health=health,
+        limits=limits,
+        generations=generations,
         credentials=credentials,
         headers=headers,
         rate_limiter=rate_limiter,
         warning_handler=warning_handler,
         observer=observer,
-        limits=limits,
         max_retries=retries,
     )
     with credentials.in_use():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final, cast, final
+from typing import final
 
 import attrs
 import httpx
@@ -16,7 +16,7 @@ import httpx
 from ..errors import ConnectionFailedError, LimitExceededError
 from ._connection import Transport
 from .http._body import ByteStream
-from .http._httpx_transport import request_of, response_of
+from .http._httpx_transport import httpx_error, request_of, response_of
 from .http._messages import READ_PATIENCE, Header, Headers, Request
 
 
@@ -29,11 +29,7 @@ async def upgrade(
     After status 101 it has a stream of the other protocol, ``ByteStream.upgraded``, and no body.
     The request is sent again after a 401 only: what it starts, such as a command, would be started twice.
 
-    Args:
-        transport: The connections to the server.
-        path: The path below the server's URL, with its leading slash and the query, quoted.
-        headers: Those of the upgrade, ``Connection`` and ``Upgrade`` among them.
-        where: The operation, for errors.
+    ``path`` has the query as well; ``headers`` are those of the upgrade, ``Connection`` and ``Upgrade`` among them.
 
     Raises:
         ConnectionFailedError: No response arrived.
@@ -82,9 +78,9 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
         try:
             body = await self._transport.open(sent, self._transport._retries_of(sent, may_retry=True))
         except (ConnectionFailedError, LimitExceededError) as exc:
-            raise _httpx_error(exc) from exc
+            raise httpx_error(exc) from exc
         body.end_turn()  # its reader may keep it open for as long as it wants
-        return response_of(_Response(body))
+        return response_of(body.head, body.receive_some, body.aclose)
 
     async def _request_of(self, request: httpx.Request) -> Request:
         url, server = request.url, self._server
@@ -104,41 +100,9 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
         )
 
 
-@final
-class _Response:
-    """The body of a response, with the errors of httpx; implements :class:`~.http._connection.ResponseStream`."""
-
-    def __init__(self, body: ByteStream) -> None:
-        self._body = body
-        self.head: Final = body.head
-
-    @property
-    def upgraded(self) -> None:
-        """A client of httpx switches to no other protocol."""
-        return
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._body.receive_some()
-        except (ConnectionFailedError, LimitExceededError) as exc:
-            raise _httpx_error(exc) from exc
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
-
-
 def _origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port or {"https": 443, "http": 80}.get(url.scheme)
 
 
 def _shown(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode('ascii')}{url.path}"
-
-
-def _httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
-    """Make the error that a user of httpx expects, with the text of ours."""
-    cause = error.__cause__
-    kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
-    while kind.__module__ != "httpx":  # a subclass of ours, with another constructor
-        kind = cast("type[httpx.TransportError]", kind.__base__)
-    return kind(str(error))

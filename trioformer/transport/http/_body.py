@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, final
 
+import attrs
 import httpx
 import trio
 
@@ -89,78 +90,51 @@ MIN_WATCH: Final = 1.1
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class ByteStream:
-    """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
+    """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it."""
 
-    Attributes:
-        code: The HTTP status code.
-        headers: The headers of the response, in lower case; if the body was decompressed, without that of its encoding.
-        content: The body, if the request has a limit for it.
-        sent_with: What the request was authenticated with.
-        generation: The connections that it was received on.
-        history: The attempts before it, for a note in errors; empty if the request was sent once.
-        is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
-        on_close: Is called once, when it is closed.
-    """
+    _response: ResponseStream
+    _request: Request
+    sent_with: Credential
+    """What the request was authenticated with."""
+    generation: Generation
+    """The connections that it was received on."""
+    _health: Liveness
+    _limits: Limits
+    code: int = attrs.field(init=False)
+    """The HTTP status code."""
+    headers: Mapping[str, str] = attrs.field(init=False)
+    """The headers, in lower case; if the body was decompressed, without that of its encoding."""
+    content: bytes = attrs.field(default=b"", init=False)
+    """The body, if the request has a limit for it."""
+    history: str = attrs.field(default="", init=False)
+    """The attempts before it, for a note in errors; empty if the request was sent once."""
+    is_cut_off: bool = attrs.field(default=False, init=False)
+    """Whether the body has ended anywhere, because the connections of the client were replaced."""
+    on_close: Callable[[], None] | None = attrs.field(default=None, init=False)
+    """Is called once, when it is closed."""
+    _receive: Callable[[], Awaitable[bytes]] = attrs.field(init=False)
+    _ends_at: float = attrs.field(default=0.0, init=False)
+    _left: float = attrs.field(default=math.inf, init=False)
+    """How many bytes the body may still have."""
+    _error: Exception | None = attrs.field(default=None, init=False)
+    _is_receiving: bool = attrs.field(default=False, init=False)
+    _is_over: bool = attrs.field(default=False, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
+    _is_released: bool = attrs.field(default=False, init=False)
 
-    __slots__ = (
-        "_ends_at",
-        "_error",
-        "_health",
-        "_is_closed",
-        "_is_over",
-        "_is_receiving",
-        "_is_released",
-        "_left",
-        "_limits",
-        "_receive",
-        "_request",
-        "_response",
-        "code",
-        "content",
-        "generation",
-        "headers",
-        "history",
-        "is_cut_off",
-        "on_close",
-        "sent_with",
-    )
-
-    def __init__(
-        self,
-        response: ResponseStream,
-        request: Request,
-        *,
-        generation: Generation,
-        sent_with: Credential,
-        health: Liveness,
-        limits: Limits,
-    ) -> None:
-        head = response.head
-        self.code: int = head.code
-        self.headers: Mapping[str, str] = head.headers
-        self.content: bytes = b""
-        self.sent_with: Credential = sent_with
-        self.generation: Generation = generation
-        self.history: str = ""
-        self.is_cut_off: bool = False
-        self.on_close: Callable[[], None] | None = None
-        self._response = response
-        self._request = request
-        self._receive = response.receive
+    def __attrs_post_init__(self) -> None:
+        response, request, head = self._response, self._request, self._response.head
+        self.code, self.headers, self._receive = head.code, head.headers, response.receive
         if request.accepts_gzip and is_gzip(head.headers):
             self._receive = Gunzip(response.receive).receive
             own = ("content-encoding", "content-length")
             self.headers = {name: value for name, value in head.headers.items() if name not in own}
-        self._health = health
-        self._limits = limits
-        self._ends_at = trio.current_time() + MIN_WATCH if request.is_watch else 0.0
-        # Of an error the beginning is read, whatever it is.
-        self._left: float = math.inf
-        if request.limit is not None and head.code < 400:
-            self._left = getattr(limits, request.limit)
-        self._error: Exception | None = None
-        self._is_receiving = self._is_over = self._is_closed = self._is_released = False
+        if request.is_watch:
+            self._ends_at = trio.current_time() + MIN_WATCH
+        if request.limit is not None and head.code < 400:  # of an error the beginning is read, whatever it is
+            self._left = getattr(self._limits, request.limit)
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "over" if self._is_over else "open"

@@ -19,8 +19,8 @@ import httpx
 import trio
 
 from ..._secret import Secret
+from ...errors import ConnectionFailedError, LimitExceededError
 from .._errors import CONNECTION_ERRORS
-from ._connection import ResponseStream
 from ._messages import (
     CONNECT_PATIENCE,
     NOT_IN_A_HEADER,
@@ -193,28 +193,43 @@ async def request_of(request: httpx.Request, *, where: str = "") -> Request:
     )
 
 
-def response_of(response: ResponseStream) -> httpx.Response:
+def response_of(
+    head: Head, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]
+) -> httpx.Response:
     """Make a response of httpx, which closes the given one."""
-    head = response.head
     headers = [(name, value) for name, value in head.headers.items() if name != "warning"]
     headers += [("warning", value) for value in head.warnings]
-    return httpx.Response(head.code, headers=headers, stream=_Body(response))
+    return httpx.Response(head.code, headers=headers, stream=_Body(receive, aclose))
 
 
 @final
 class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
     """A body that is its own iterator: no generator that is left suspended when it is closed early."""
 
-    def __init__(self, response: ResponseStream) -> None:
-        self._response = response
+    def __init__(self, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]) -> None:
+        self._receive = receive
+        self._aclose = aclose
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        if data := await self._response.receive():
+        try:
+            data = await self._receive()
+        except (ConnectionFailedError, LimitExceededError) as exc:
+            raise httpx_error(exc) from exc
+        if data:
             return data
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        await self._aclose()
+
+
+def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
+    """Make the error that a user of httpx expects, with the text of ours."""
+    cause = error.__cause__
+    kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
+    while kind.__module__ != "httpx":  # a subclass of ours, with another constructor
+        kind = cast("type[httpx.TransportError]", kind.__base__)
+    return kind(str(error))
