@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import attrs
 import pytest
@@ -14,6 +14,7 @@ import trustme
 
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._connection import MAX_REQUESTS
 from trioformer.transport._internal import Transport, open_transport, upgrade
 from trioformer.transport.http._upgraded import UpgradedStream
 
@@ -211,6 +212,17 @@ async def test_an_upgrade_is_not_sent_twice() -> None:
             async with upgrade(transport, "/x", HEADERS, where="upgrade x"):
                 pytest.fail("there is a response")
         assert len(server.heads) == 1
+
+
+async def test_streams_of_other_protocols_do_not_keep_requests_waiting() -> None:
+    async with (
+        serving(echo, tls=False) as server,
+        open_transport(connected(server)) as transport,
+        AsyncExitStack() as stack,
+    ):
+        with trio.fail_after(10):
+            for _ in range(MAX_REQUESTS + 1):
+                await stack.enter_async_context(upgrade(transport, "/x", HEADERS, where="upgrade x"))
 
 
 async def test_a_switch_that_nobody_requested_is_an_error() -> None:

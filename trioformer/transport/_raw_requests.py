@@ -40,6 +40,7 @@ async def upgrade(
     own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
     request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
     body = await transport.open(request, transport._retries_of(request, may_retry=False))
+    body.end_turn()  # a command or a forwarded port may run for as long as the caller wants
     try:
         yield body
     finally:
