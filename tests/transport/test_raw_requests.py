@@ -132,6 +132,13 @@ async def test_a_response_to_head_has_no_body_whatever_its_length() -> None:
         assert server.connections == 1
 
 
+async def test_headers_of_a_response_need_not_be_ascii() -> None:
+    answer = 'HTTP/1.1 200 OK\r\nWarning: 299 - "größer"\r\nX-Name: é\r\nContent-Length: 0\r\n\r\n'
+    async with serving(answer.encode(), tls=server_tls()) as server, http_client(server) as http:
+        found = await http.get("/x")
+        assert (found.headers["warning"], found.headers["x-name"]) == ('299 - "größer"', "é")
+
+
 async def test_what_would_be_another_request_is_not_sent() -> None:
     for method, headers in [
         ("GET /y HTTP/1.1\r\nX:", {}),

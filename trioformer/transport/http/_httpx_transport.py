@@ -197,8 +197,9 @@ def response_of(
     head: Head, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]
 ) -> httpx.Response:
     """Make a response of httpx, which closes the given one."""
-    headers = [(name, value) for name, value in head.headers.items() if name != "warning"]
-    headers += [("warning", value) for value in head.warnings]
+    values = [(name, value) for name, value in head.headers.items() if name != "warning"]
+    values += [("warning", value) for value in head.warnings]
+    headers = [(name.encode(), value.encode()) for name, value in values]  # httpx encodes text as ASCII
     return httpx.Response(head.code, headers=headers, stream=_Body(receive, aclose))
 
 
