@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import socket
 import traceback
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -30,7 +32,7 @@ from trioformer._secret import Secret
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import RequestObserver
-from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._internal import ByteStream, Transport, open_transport
 from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._network import Network
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
@@ -178,6 +180,23 @@ async def test_reads_are_sent_again_after_the_connection_was_lost(autojump_clock
     async with opened(lost(), ended, cut, response(200, "all"), observer=observer) as (transport, _):
         assert (await transport.request("GET", "/x")).body == b"all"
     assert observer.attempts == [(None, 1), (None, 2), (None, 3), (200, 4)]
+
+
+async def test_what_was_read_before_a_failure_is_not_kept_for_the_next_attempt(autojump_clock: Clock) -> None:
+    begun: list[weakref.ref[set[bytes]]] = []
+
+    async def read(body: ByteStream) -> int:
+        gc.collect()
+        assert [each() for each in begun] == [None] * len(begun)
+        pieces: set[bytes] = set()
+        begun.append(weakref.ref(pieces))
+        while piece := await body.receive_some():
+            pieces.add(piece)
+        return len(begun)
+
+    cut = [response(200, "beginning", lost()) for _ in range(2)]
+    async with opened(*cut, response(200, "all")) as (transport, _):
+        assert await transport.read("/x", read) == 3
 
 
 async def test_writes_are_never_sent_again_if_they_may_have_arrived(autojump_clock: Clock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
@@ -188,6 +189,7 @@ class Transport(metaclass=NoPublicConstructor):
             try:
                 return await read_body(body)
             except ConnectionFailedError as exc:
+                traceback.clear_frames(exc.__traceback__)  # the next attempts keep the error, which has what was read
                 if (delay := attempts.after_error(exc, has_responded=True)) is None:
                     raise
             finally:
