@@ -241,6 +241,20 @@ async def test_requests_in_flight_end_when_the_transport_is_closed() -> None:
         assert len(seen) == 1
 
 
+@pytest.mark.parametrize("for_watch", [False, True])
+async def test_a_body_that_is_read_when_the_transport_is_closed_raises_so(for_watch: bool) -> None:
+    async with serving(CHUNKED, None) as server, trio.open_nursery() as nursery:
+
+        async def read(transport: Transport) -> None:
+            with pytest.raises(trio.ClosedResourceError, match="client that is closed"):
+                async with transport.stream("/x", for_watch=for_watch) as body:
+                    await body.receive_some()
+
+        async with open_transport(ClusterConfig(server=server.url)) as transport:
+            nursery.start_soon(read, transport)
+            await wait_all_tasks_blocked(0.01)
+
+
 async def test_a_user_agent_must_be_printable_ascii() -> None:
     for name in ["bad\nname", "näme"]:
         with pytest.raises(ValueError, match="printable ASCII"):

@@ -173,7 +173,7 @@ class ByteStream:
         Raises:
             ConnectionFailedError: The body ended early; every later call raises it again.
             LimitExceededError: It is too long; likewise.
-            trio.ClosedResourceError: The stream is closed, or an earlier call was cancelled.
+            trio.ClosedResourceError: The stream or the client is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
@@ -220,8 +220,9 @@ class ByteStream:
         return data
 
     def _failure(self, cause: Exception) -> Exception:
-        if self._is_closed:
-            return trio.ClosedResourceError("this stream was closed while it was being read")
+        if self._is_closed or self._health.is_closed:
+            whose = "" if self._is_closed else " of a client that is closed"
+            return trio.ClosedResourceError(f"this stream{whose} was closed while it was being read")
         if shows_failing_server(cause):
             self._health.record_failure()
         self._error = error = connection_failed(cause, self.server, self._request.where)
