@@ -32,7 +32,7 @@ from trioformer._secret import Secret
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import RequestObserver
-from trioformer.transport._internal import ByteStream, Transport, open_transport
+from trioformer.transport._internal import ByteStream, Transport, open_http_client, open_transport
 from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._network import Network
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
@@ -391,6 +391,14 @@ async def test_a_401_is_sent_again_once_with_another_credential(autojump_clock: 
                 assert (await transport.request(method, "/x", retries=retries)).code == 401
                 assert len(carrier.requests) == 5
             assert trio.current_time() == 0
+
+
+async def test_a_401_to_an_authorization_of_the_program_rejects_no_credential(autojump_clock: Clock) -> None:
+    async with opened(response(401), response(200)) as (transport, carrier), open_http_client(transport) as http:
+        transport._credentials = Rotating(["old", "new"])
+        assert (await http.get("/x", headers={"Authorization": "of a visitor"})).status_code == 401
+        await http.get("/x")
+        assert [each.headers["authorization"] for each in carrier.requests] == ["of a visitor", "old"]
 
 
 async def test_a_token_file_that_was_rotated_is_read_after_a_401(tmp_path: Path, autojump_clock: Clock) -> None:

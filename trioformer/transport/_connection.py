@@ -250,7 +250,7 @@ class Transport(metaclass=NoPublicConstructor):
                 if body.code < 400:
                     return body
                 try:
-                    if (delay := await self._delay_after(body, attempts)) is None:
+                    if (delay := await self._delay_after(request, body, attempts)) is None:
                         body.history = attempts.history(body.code)
                         return body
                 except BaseException:
@@ -268,9 +268,9 @@ class Transport(metaclass=NoPublicConstructor):
             may_authenticate=self._max_retries > 0,
         )
 
-    async def _delay_after(self, body: ByteStream, attempts: Retries) -> float | None:
+    async def _delay_after(self, request: Request, body: ByteStream, attempts: Retries) -> float | None:
         """Return the seconds to wait after a response before the request is sent again; None to send it no more."""
-        if body.code == 401:
+        if body.code == 401 and not request.has_authorization:
             # The server executes nothing without authentication.
             self._credentials.reject(body.sent_with)
             is_renewed = self._generations.reject(body.generation)
