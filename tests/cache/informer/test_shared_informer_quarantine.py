@@ -14,6 +14,7 @@ import trio.testing
 
 from tests.cache.reflector.test_reflector_bad_input import BadServer, a_list, a_pod, event
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
+from tests.support.turns import turns_during
 from trioformer.cache import (
     ApiListWatch,
     FilteringHandler,
@@ -694,20 +695,13 @@ def test_a_list_of_many_bad_objects_logs_five_of_them_and_holds_up_no_other_task
     bad = [bad_pod(f"bad-{number}", 2) for number in range(30_000)]
     turns = 0
 
-    async def count_turns() -> None:
-        nonlocal turns
-        while True:
-            await trio.lowlevel.checkpoint()
-            turns += 1
-
     async def main() -> None:
+        nonlocal turns
         source = ScriptedListWatch([listing(*first), listing(*first, *bad, version=9)], [[1.0, EXPIRED], [None]])
-        async with running(source, **CAUSES[cause]) as informer, trio.open_nursery() as nursery:
+        async with running(source, **CAUSES[cause]) as informer:
             await trio.sleep(0.5)
-            nursery.start_soon(count_turns)
-            await informer.wait_until_at_least("9")
+            turns, _ = await turns_during(informer.wait_until_at_least("9"))
             assert len(informer.lister.quarantined()) == 30_000
-            nursery.cancel_scope.cancel()
 
     with caplog.at_level(logging.WARNING, "trioformer.cache"):
         trio.run(main)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod
+from tests.support.turns import turns_during
 from trioformer.cache import NAMESPACE_INDEX, Lister, field_index
 from trioformer.cache.store._indexer import Indexer
 from trioformer.errors import CacheNotSyncedError, IndexerError, NotFoundError, SelectorError
@@ -200,6 +202,23 @@ async def test_an_object_that_a_late_index_fails_on_is_left_out_of_a_swap() -> N
     assert sorted(indexer.index_values("picky")) == ["1", "3"]
     assert sorted(indexer.index_values("name")) == ["a", "c"]
     assert set(indexer.index_keys("namespace", "default")) == {"default/a", "default/c"}
+
+
+async def test_a_list_on_which_a_function_fails_holds_up_no_other_task(autojump_clock: trio.testing.MockClock) -> None:
+    broken: set[str] = set()
+
+    def moody(obj: Pod) -> list[str]:
+        if obj.name in broken:
+            raise ValueError
+        return [obj.name]
+
+    indexer: Indexer[Pod] = Indexer({"moody": moody})
+    pods = [pod(f"p{number}", 1) for number in range(5_000)]
+    store(indexer, *pods)
+    broken |= {each.name for each in pods}
+    turns, (_, failed) = await turns_during(indexer.stage(pod(each.name, 2) for each in pods))
+    assert len(failed) == 5_000
+    assert turns > 2 * 5, "about one after each thousand, while the objects are collected, indexed and kept"
 
 
 async def test_an_object_stays_indexed_when_its_function_fails_on_it_later() -> None:

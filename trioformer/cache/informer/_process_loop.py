@@ -14,6 +14,7 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Generic, TypeVar, final
 
 import attrs
@@ -23,7 +24,7 @@ from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject, Quarantined, QuarantineReason
-from ..processor._notifications import Added, Deleted, Notification, Updated, object_of
+from ..processor._notifications import Added, Deleted, Notification, Updated
 from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import Bookmark, Change, Deletion, DeltaFIFO, Replaced
 from ..store._indexer import Indexer, Staged, drain
@@ -197,7 +198,7 @@ class ProcessLoop(Generic[T]):
         bad = dict(batch.bad)
         content: list[T] = []
         gone: list[Notification[T]] = []
-        changed: list[Notification[T]] = []
+        changed: dict[str, tuple[Notification[T], ...]] = {}
         slices = Slices()
         listed: dict[str, T] = {}
         for obj in batch.objects:
@@ -219,9 +220,9 @@ class ProcessLoop(Generic[T]):
             else:
                 content.append(obj)
                 if old is not None:
-                    changed.extend(changes_between(old, obj))
+                    changed[key] = changes_between(old, obj)
                 elif not is_first:
-                    changed.append(Added(obj))
+                    changed[key] = (Added(obj),)
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)
@@ -232,6 +233,7 @@ class ProcessLoop(Generic[T]):
                 self._mistakes.raise_if_any(len(self._indexer))
         for obj, error in failed:
             bad[key_of(obj)] = self._bad_object(batch.namespace, obj, error)
+            changed.pop(key_of(obj), None)
             if slices.is_over():
                 await slices.checkpoint()
         marks = await self._quarantine.stage(batch.namespace, bad, staged.items)
@@ -240,13 +242,11 @@ class ProcessLoop(Generic[T]):
         before_marks = self._quarantine.swap(marks)
         for obj, error in failed_late:
             self.quarantine(obj, error)
-        if failed or failed_late:
-            not_stored = {key_of(obj) for obj, _ in (*failed, *failed_late)}
-            changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
+            changed.pop(key_of(obj), None)
         self._unlisted.discard(batch.namespace)
         self._versions.advance(batch.namespace, batch.resource_version)
         if not is_first:
-            await self._processor.distribute_relist(gone + changed)
+            await self._processor.distribute_relist([*gone, *chain.from_iterable(changed.values())])
         elif not self._unlisted:
             self._on_synced()
             self._processor.distribute_initial(indexer.snapshot())

@@ -276,20 +276,24 @@ class Indexer(Generic[T]):
                     index.move(key, values)
             if slices.is_over():
                 await slices.checkpoint()
-        return staged, self._keep_stored(staged, failed, marked)
+        left_out: list[tuple[T, IndexerError]] = []
+        for each in failed:
+            if self._keep_stored(staged, each[0], marked):
+                left_out.append(each)
+            if slices.is_over():
+                await slices.checkpoint()
+        return staged, left_out
 
-    def _keep_stored(
-        self, staged: Staged[T], failed: list[tuple[T, IndexerError]], marked: Container[str]
-    ) -> list[tuple[T, IndexerError]]:
-        """Put the stored states of objects that are not indexed in their places; return the changed or marked ones."""
-        for obj, _ in failed:
-            key = key_of(obj)
-            del staged.items[key]
-            if (known := self._items.get(key)) is not None:
-                staged.items[key] = known
-                for name, index in staged.indices.items():
-                    index.move(key, self._indices[name].values_of(key))
-        return [each for each in failed if (key := key_of(each[0])) in marked or each[0] is not self._items.get(key)]
+    def _keep_stored(self, staged: Staged[T], obj: T, marked: Container[str]) -> bool:
+        """Keep the stored state of an object that cannot be indexed; return whether it is another one, or is marked."""
+        key = key_of(obj)
+        del staged.items[key]
+        known = self._items.get(key)
+        if known is not None:
+            staged.items[key] = known
+            for name, index in staged.indices.items():
+                index.move(key, self._indices[name].values_of(key))
+        return key in marked or obj is not known
 
     def swap(self, staged: Staged[T], marked: Container[str] = ()) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Replace the whole content by staged content; atomic.
@@ -314,7 +318,7 @@ class Indexer(Generic[T]):
         for key in failed:
             for index in staged.indices.values():
                 index.move(key, ())
-        return self._keep_stored(staged, list(failed.values()), marked)
+        return [each for each in failed.values() if self._keep_stored(staged, each[0], marked)]
 
 
 def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
