@@ -243,11 +243,11 @@ async def test_indexers_of_further_requests_are_added_and_shared_ones_are_no_con
     informer = factory.informer(Pod, indexers=both)
     assert factory.informer(Pod, indexers=both) is informer
     with pytest.raises(IndexerError, match="index 'node' already exists"):
-        factory.informer(Pod, indexers={"node": field_index("spec.node_name"), "name": lambda each: [each.name]})
+        factory.informer(Pod, indexers={"node": field_index("spec.hostname"), "name": lambda each: [each.name]})
     by_name = {"name": field_index("metadata.name")}
     informer.add_indexers(both)
     informer.add_indexers(by_name)
-    assert factory.informer(Pod, indexers=by_name) is informer
+    assert factory.informer(Pod, indexers={"name": field_index("metadata.name")}) is informer
     async with run(factory):
         assert informer.lister.by_index("node", "a") == informer.lister.by_index("phase", "b") == ()
         factory.informer(Pod, indexers={"late": lambda each: [each.name]})

@@ -713,7 +713,7 @@ async def test_an_index_may_be_added_while_the_informer_runs(
         assert informer.lister.index_keys(index, "n") == ("default/a", "default/b")
         assert informer.lister.index_values(index) == ("n",)
     with pytest.raises(IndexerError, match="index 'while' already exists"):
-        informer.add_indexers({"while": field_index("spec.node_name")})
+        informer.add_indexers({"while": field_index("spec.hostname")})
 
 
 async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(

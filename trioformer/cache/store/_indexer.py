@@ -8,6 +8,7 @@ Source: client-go ``tools/cache/thread_safe_store.go``; unlike there, an index f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeAlias, TypeVar, final
 
@@ -354,7 +355,13 @@ def field_index(path: str) -> IndexFunc[KubernetesObject]:
 
     An object whose value is None or empty is not indexed; if the value is a tuple, the object is indexed under each of
     its elements.
+    The same path gives the same function, so several users of an informer may ask for the same index.
     """
+    return _values_at(path)
+
+
+@functools.lru_cache
+def _values_at(path: str) -> IndexFunc[KubernetesObject]:
     names = path.split(".")
 
     def values(obj: KubernetesObject) -> tuple[str, ...]:
