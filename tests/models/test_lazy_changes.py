@@ -168,11 +168,14 @@ def test_an_object_of_a_list_equals_that_of_a_watch() -> None:
     assert item == Pod(metadata=ObjectMeta(name="a"))
 
 
-def test_a_difference_in_the_head_is_found_without_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_are_compared_without_decoding_where_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = (from_dict(Pod, {"metadata": {"name": "a", "resourceVersion": each}}) for each in "12")
     monkeypatch.setattr("trioformer.models._serde.canonical", None)
     assert old != new
     assert old == from_json(Pod, encode(old))
+    item = from_json(Pod, '{"metadata":{"name":"a"}}')
+    event = from_json(Pod, '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}')
+    assert item == event == item
     odd = from_json(Pod, '{"metadata": {"name": 5}}')
     assert odd == from_json(Pod, encode(odd))
 

@@ -69,3 +69,6 @@ async def test_a_mapping_of_such_sources_has_a_name(
     informer = SharedInformer({"default": TwoMethods()})
     await nursery.start(informer.run)
     assert "TwoMethods in namespaces default" in repr(informer)
+    many = SharedInformer({f"namespace-{number}": TwoMethods() for number in range(500)})
+    assert "and 495 more" in repr(many)
+    assert len(repr(many)) < 300

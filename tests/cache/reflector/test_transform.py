@@ -172,7 +172,7 @@ async def test_a_transform_must_return_the_same_object(
 ) -> None:
     source = ScriptedListWatch([listing(*map(pod, "abc"))])
     informer = SharedInformer(source, transform=transform)  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=why)):
+    with trio.fail_after(60), pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=why)):
         await informer.run()
 
 
