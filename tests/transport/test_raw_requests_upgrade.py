@@ -102,6 +102,37 @@ async def test_both_sides_speak_at_the_same_time_after_a_switch(tls: bool) -> No
     assert b"Upgrade: echo\r\n" in head
 
 
+async def test_a_reader_does_not_wait_for_a_sender_whose_peer_waits_to_be_read() -> None:
+    size, received = 48_000_000, 0
+
+    def shrink(connection: socket.socket | trio.socket.SocketType) -> None:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            connection.setsockopt(socket.SOL_SOCKET, option, 32_768)
+
+    async def echo_in_small_buffers(stream: trio.abc.Stream) -> None:
+        shrink(stream.transport_stream.socket)  # type: ignore[attr-defined]  # it is an SSLStream
+        await echo(stream)
+
+    async with (
+        serving(echo_in_small_buffers, tls=True) as server,
+        open_transport(connected(server)) as transport,
+        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+    ):
+        stream = response.upgraded
+        shrink(stream._stream.raw.socket)  # type: ignore[attr-defined]  # it is a TCPStream
+
+        async def send() -> None:
+            for _ in range(size // 16_000):
+                await stream.send_all(bytes(16_000))
+
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send)
+                while received < size:
+                    received += len(await stream.receive_some())
+                    await trio.lowlevel.checkpoint()
+
+
 async def test_a_stream_is_readable_when_something_has_arrived() -> None:
     async def speak_when_asked(stream: trio.abc.Stream) -> None:
         await stream.send_all(SWITCH)

@@ -275,9 +275,6 @@ class NetworkStream:
         """Whether there is something to read, or the connection has ended, on this side or the other."""
         return self.raw.is_readable
 
-    def share(self) -> None:
-        """Let one task send while another one receives."""
-
     def close(self) -> None:
         """Close the connection; not a checkpoint, so it also works after a cancellation."""
         self.raw.close()
@@ -367,11 +364,6 @@ class TLSStream(NetworkStream):
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=host)
         self._is_ended = False
         """Whether the peer has sent close_notify."""
-        self._sending: trio.Lock | None = None
-        """Set when one task may send while another one receives, which sends responses to messages of TLS."""
-
-    def share(self) -> None:
-        self._sending = trio.Lock()
 
     async def handshake(self) -> None:
         """Do the TLS handshake, which verifies the server's certificate."""
@@ -392,14 +384,11 @@ class TLSStream(NetworkStream):
             raise trio.BrokenResourceError from exc
 
     def _send_now(self, data: bytes) -> bytes | None:
-        if self._sending is not None or len(data) > _RECORD_SIZE:
+        if len(data) > _RECORD_SIZE:
             return data
         self._tls.write(data)
-        encrypted = self._to_send.read()
-        if (sent := self.raw.send_now(encrypted)) == len(encrypted):
-            return None
-        self._to_send.write(encrypted[sent:])
-        return b""
+        self._flush_now()
+        return b"" if self._to_send.pending else None
 
     async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
         await self._flush()
@@ -425,20 +414,20 @@ class TLSStream(NetworkStream):
             self._received.write_eof()
 
     async def _flush(self) -> None:
-        if not self._to_send.pending:
-            return
-        if self._sending is None:
+        if self._to_send.pending:
             await self.raw.send_all(self._to_send.read())
-            return
-        async with self._sending:  # what is encrypted is sent in the order in which it was
-            if data := self._to_send.read():
-                await self.raw.send_all(data)
+
+    def _flush_now(self) -> None:
+        """Send what can be sent without waiting; the next flush sends the rest, before what is written meanwhile."""
+        encrypted = self._to_send.read()
+        self._to_send.write(encrypted[self.raw.send_now(encrypted) :])
 
     async def _receive(self, max_bytes: int = READ_SIZE, *, resumable: bool = False) -> bytes:
         while True:
             pieces = self._decrypt(max_bytes) if self._received.pending or self._tls.pending() else []
-            if pieces or not self._is_over:
-                await self._flush()  # a response to the peer's TLS messages, such as a key update
+            if self._to_send.pending:  # a response to the peer's TLS messages, such as a key update
+                # A peer that is blocked in sending reads nothing until this task receives, so it must not wait here.
+                self._flush_now()
             if pieces or self._is_over:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             await self._fetch(resumable=resumable)

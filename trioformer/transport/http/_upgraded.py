@@ -37,7 +37,6 @@ class UpgradedStream(trio.abc.Stream):
         self._stream = stream
         self._first = first
         """What has arrived together with the head of the response."""
-        self._stream.share()
         _be_patient_with_a_slow_reader(self._stream.raw)
 
     @property
