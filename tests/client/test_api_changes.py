@@ -81,20 +81,6 @@ async def test_nothing_is_sent_if_nothing_differs() -> None:
             assert await getattr(client.api(Deployment, "shop"), write)(old, same, optimistic_lock=True) is old
 
 
-async def test_an_optimistic_lock_needs_a_version() -> None:
-    old = Deployment(metadata=ObjectMeta(name="web"))
-    async with open_client(CONFIG, http_transport=InMemory([])) as client:
-        with pytest.raises(ValueError, match=r"^<Deployment web> has no resourceVersion; pass the object as it was"):
-            await client.api(Deployment, "shop").update(old, old, optimistic_lock=True)
-
-
-async def test_states_of_another_kind_are_refused() -> None:
-    pod: Any = Pod(metadata=ObjectMeta(name="a"))
-    async with open_client(CONFIG, http_transport=InMemory([])) as client:
-        with pytest.raises(TypeError, match=r"^this is the API of Deployment, and a Pod is not one$"):
-            await client.api(Deployment, "shop").update(pod, pod)
-
-
 # --- on a server ---
 
 

@@ -106,14 +106,6 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
                 informer.add_indexers(indexers)
 
 
-async def test_an_option_of_open_client_of_another_type_is_refused() -> None:
-    wrong: list[tuple[dict[str, Any], str]] = [({"rate_limiter": 5}, "async def wait"), ({"retries": "3"}, "retries")]
-    for given, text in wrong:
-        with pytest.raises(TypeError, match=text):
-            async with open_client(ClusterConfig(server="https://api.test"), **given):
-                pytest.fail("the client is open")
-
-
 async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     opening: Any = open_client(ClusterConfig(server="https://api.test"))
     hint = "write `async with open_client() as client:`"

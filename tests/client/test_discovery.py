@@ -18,7 +18,6 @@ from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, open_client
 from trioformer.errors import (
     DecodeError,
-    ForbiddenError,
     LimitExceededError,
     NotAcceptableError,
     NotFoundError,
@@ -362,15 +361,6 @@ async def test_a_response_that_is_not_a_resource_list_is_unexpected() -> None:
             text = r"^unexpected response \(HTTP 200\) to discover Thing of a/v1: not a resource list: "
             with pytest.raises(UnexpectedResponseError, match=text):
                 await client.discover("a/v1", "Thing")
-
-
-async def test_discovery_raises_the_status_of_the_server() -> None:
-    status = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}'
-    async with client_of(response(403, status), response(200, '{"resources":[]}')) as (client, _):
-        with pytest.raises(ForbiddenError, match="discover Thing of a/v1: no"):
-            await client.discover("a/v1", "Thing")
-        with pytest.raises(NotFoundError, match="it has no kinds"):
-            await client.discover("a/v1", "Thing")
 
 
 # --- metadata kinds ---------------------------------------------------------------------------------------------------

@@ -317,15 +317,13 @@ async def test_lines_that_a_container_wrote_last_are_read_after_its_restart(
         assert [line.text async for line in lines] == ["one", "two"]
 
 
-@pytest.mark.parametrize("how", ["clean", None])
 async def test_a_deletion_ends_the_lines(
-    web: ScriptedPod, pods: Api[Pod], api_server: APIServer, nursery: trio.Nursery, autojump_clock: MockClock, how: Any
+    web: ScriptedPod, pods: Api[Pod], api_server: APIServer, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     async def play() -> None:
         web.write_log("one")
         await wait_all_tasks_blocked()
-        if how is not None:
-            web.disconnect(how)
+        web.disconnect("clean")
         api_server.delete(Pod, "web-0")
 
     async with pods.follow_logs("web-0") as lines:

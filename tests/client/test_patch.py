@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -200,13 +199,6 @@ async def test_what_replaces_a_whole_value_may_be_typed(api_server: APIServer, c
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "b", "resources": {"limits": limits}}]}}}}
     patched = await deployments.patch("web", patch, patch_type="strategic")
     assert patched.spec.template.spec.containers[1].resources.limits == limits
-
-
-async def test_an_unknown_patch_type_raises_with_the_known_ones(api_server: APIServer, client: Client) -> None:
-    unknown: Any = "apply"
-    with pytest.raises(ValueError, match="one of 'merge', 'strategic', 'json', not 'apply'"):
-        await client.api(Deployment, "default").patch("web", {}, patch_type=unknown)
-    assert not api_server.requests
 
 
 def test_a_patch_that_contains_itself_is_a_value_error() -> None:

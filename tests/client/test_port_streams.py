@@ -304,19 +304,23 @@ async def test_a_task_that_is_blocked_in_sending_delays_no_data(
         assert await stream.receive_some() == b""
 
 
-@pytest.mark.parametrize("end", ["bytes", "text", "close"])
-async def test_what_is_not_spdy_breaks_the_connection(end: str) -> None:
-    async with scripted() as (connection, peer, frames):
-        await peer.send(0, frames.data(3, b"x") + (bytes.fromhex("ffff0000 00000000") if end == "bytes" else b""))
-        if end == "close":
-            await peer.aclose()
-        elif end == "text":
-            await peer._stream.send_all(b"\x81\x01x")
-        assert await connection.receive_some() == b"x"
-        expected = {"bytes": "not SPDY/3.1", "text": "a message of text", "close": "connection to the node has ended"}
-        with pytest.raises(trio.BrokenResourceError, match=expected[end]) as raised:
-            await connection.receive_some()
-        assert isinstance(raised.value.__cause__, ConnectionFailedError)
+async def test_what_is_not_spdy_breaks_the_connection() -> None:
+    for end in ["bytes", "text", "close"]:
+        async with scripted() as (connection, peer, frames):
+            await peer.send(0, frames.data(3, b"x") + (bytes.fromhex("ffff0000 00000000") if end == "bytes" else b""))
+            if end == "close":
+                await peer.aclose()
+            elif end == "text":
+                await peer._stream.send_all(b"\x81\x01x")
+            assert await connection.receive_some() == b"x"
+            expected = {
+                "bytes": "not SPDY/3.1",
+                "text": "a message of text",
+                "close": "connection to the node has ended",
+            }
+            with pytest.raises(trio.BrokenResourceError, match=expected[end]) as raised:
+                await connection.receive_some()
+            assert isinstance(raised.value.__cause__, ConnectionFailedError)
 
 
 async def test_an_error_may_follow_the_end_of_the_data(autojump_clock: MockClock) -> None:

@@ -167,11 +167,3 @@ async def test_the_timeouts_of_httpx_hold(web: ScriptedPod, pods: Api[Pod], auto
             await http.post("http://web-0/", content=bytes(30_000_000))
         with pytest.raises(httpx.ConnectTimeout):
             await http.get("https://web-0/")
-
-
-async def test_a_transport_sends_nothing_before_it_is_used(api_server: APIServer, pods: Api[Pod]) -> None:
-    transport = pods.port_transport("web-0", 8080)
-    await transport.aclose()
-    assert api_server.statistics().requests_served == 0
-    with pytest.raises(ValueError, match="between 1 and 65535"):
-        pods.port_transport("web-0", 0)

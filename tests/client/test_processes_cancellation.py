@@ -157,11 +157,18 @@ OPERATIONS = [
     connect_to_a_port,
     forward_a_port,
 ]
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
 
 
-@each_operation
-@pytest.mark.parametrize("where", ["memory", "socket"])
+def name_of(value: object) -> str:
+    return str(getattr(value, "__name__", value))
+
+
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+
+
+@pytest.mark.parametrize(
+    ("operation", "where"), [(execute, "memory"), *((each, "socket") for each in OPERATIONS)], ids=name_of
+)
 async def test_a_cancelled_process_leaves_nothing_on_either_side(
     operation: Callable[[Api[Pod]], Awaitable[object]], where: Where, played: Played, api_server: APIServer
 ) -> None:
@@ -195,7 +202,7 @@ async def test_a_client_is_as_good_as_before_after_each_cancellation(
             assert len([each for each in pool_of(client) if "idle" not in each]) == 1
 
 
-@pytest.mark.parametrize("operation", [execute, execute_on_a_terminal], ids=lambda operation: operation.__name__)
+@pytest.mark.parametrize("operation", [execute, execute_on_a_terminal], ids=name_of)
 async def test_a_client_that_is_closed_at_any_step_ends_what_uses_it(
     operation: Callable[[Api[Pod]], Awaitable[object]], played: Played, api_server: APIServer
 ) -> None:

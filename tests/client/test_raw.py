@@ -119,12 +119,6 @@ async def test_options_that_cannot_be_sent_are_a_mistake() -> None:
         assert http.requests == []
 
 
-async def test_dots_inside_a_segment_are_sent() -> None:
-    async with client_of("{}") as (client, http):
-        await client.request("GET", "/apis/x.test/v1/things/a..b/...")
-    assert http.requests[0].url.raw_path == b"/apis/x.test/v1/things/a..b/..."
-
-
 async def test_an_error_names_the_request_without_its_query() -> None:
     async with client_of(response(404, NOT_FOUND), response(404, NOT_FOUND)) as (client, _):
         with pytest.raises(NotFoundError, match=r"^GET /x: gone") as raised:
@@ -243,12 +237,6 @@ async def test_health_has_the_checks_of_the_server() -> None:
     )
     assert (failing.is_ok, failing.failed) == (False, ("etcd",))
     assert failing.checks[1].text == "failed: reason withheld"
-
-
-async def test_a_server_that_lists_no_checks_has_a_health() -> None:
-    async with client_of(response(200, "ok"), response(500, "livez check failed\n")) as (client, _):
-        assert await client.health("livez") == Health(endpoint="livez", is_ok=True)
-        assert await client.health("livez") == Health(endpoint="livez", is_ok=False)
 
 
 async def test_what_no_health_endpoint_sends_is_an_error() -> None:

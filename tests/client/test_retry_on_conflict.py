@@ -100,11 +100,6 @@ async def test_concurrent_writers_all_succeed(api_server: APIServer, client: Cli
     assert len(tries) > 4
 
 
-async def test_tries_must_be_at_least_one() -> None:
-    with pytest.raises(ValueError, match="tries must be at least 1, not 0"):
-        await retry_on_conflict(trio.sleep_forever, tries=0)
-
-
 async def test_an_apply_that_conflicts_with_another_manager_is_not_retried() -> None:
     """Other than in client-go: the same apply has the same conflict."""
     cause = {"reason": "FieldManagerConflict", "message": 'conflict with "other" using v1', "field": ".data.a"}

@@ -15,7 +15,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trioformer.client import Api, Client, TerminalSize, interact
+from trioformer.client import Api, Client, interact
 from trioformer.errors import ConnectionFailedError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -217,7 +217,3 @@ async def test_a_reader_that_has_gone_is_an_error(web: ScriptedPod, pods: Api[Po
                 await interact(process, stdout=writer)
     finally:
         os.close(writer)
-
-
-def test_a_size_is_a_value() -> None:
-    assert TerminalSize(80, 24).encode() == b'{"Width":80,"Height":24}'

@@ -83,15 +83,6 @@ async def test_a_batch_has_all_complete_events() -> None:
                 await events.receive_batch()
 
 
-async def test_batches_and_single_events_can_be_mixed() -> None:
-    async with watching(event("ADDED", "a") + event("ADDED", "b") + event("ADDED", "c"), event("ADDED", "d")) as events:
-        assert (await anext(events)).object.name == "a"
-        assert words(await events.receive_batch()) == ["ADDED b@1", "ADDED c@1"]
-        assert (await anext(events)).object.name == "d"
-        with pytest.raises(StopAsyncIteration):
-            await anext(events)
-
-
 async def test_a_watch_sends_its_options() -> None:
     async with client_of(response(200), response(200), response(200)) as (client, transport):
         pods = client.api(Pod, "shop")

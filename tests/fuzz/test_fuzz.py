@@ -52,12 +52,12 @@ def test_the_inputs_of_a_long_run_are_a_hundred_thousand() -> None:
 # --- the checks themselves can fail ---
 
 
-@pytest.mark.parametrize("secret", [TOKEN, PASSWORD, CONTENT])
-def test_a_secret_in_a_text_is_found_whole_cut_and_in_base64(secret: str) -> None:
-    encoded = [base64.b64encode((before + secret).encode()).decode() for before in ("", "a", "ab", "admin:")]
-    for shown in (secret, secret[:10], secret[-10:], *encoded):
-        with pytest.raises(Finding, match="shows a secret"):
-            Oracle().text(f"cannot read {shown}", "a text")
+def test_a_secret_in_a_text_is_found_whole_cut_and_in_base64() -> None:
+    for secret in [TOKEN, PASSWORD, CONTENT]:
+        encoded = [base64.b64encode((before + secret).encode()).decode() for before in ("", "a", "ab", "admin:")]
+        for shown in (secret, secret[:10], secret[-10:], *encoded):
+            with pytest.raises(Finding, match="shows a secret"):
+                Oracle().text(f"cannot read {shown}", "a text")
 
 
 def _leaking(token: str) -> None:

@@ -16,18 +16,13 @@ from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer, serve_http
 
 
-@pytest.mark.parametrize("on_socket", [True, False], ids=["on a socket", "in memory"])
 async def test_requests_and_watches_that_succeed_log_nothing(
-    on_socket: bool, caplog: pytest.LogCaptureFixture, nursery: trio.Nursery
+    caplog: pytest.LogCaptureFixture, nursery: trio.Nursery
 ) -> None:
     caplog.set_level(logging.DEBUG)  # of the root: also httpx and httpcore, whose INFO line is for each request
     server = APIServer()
-    if on_socket:
-        opening = open_client(ClusterConfig(server=await nursery.start(serve_http, server)))
-    else:
-        await nursery.start(server.run)
-        opening = server.open_client()
-    async with opening as client, trio.open_nursery() as informers:
+    config = ClusterConfig(server=await nursery.start(serve_http, server))
+    async with open_client(config) as client, trio.open_nursery() as informers:
         config_maps = client.api(ConfigMap, namespace="default")
         factory = SharedInformerFactory(client)
         informer = factory.informer(ConfigMap)

@@ -142,17 +142,17 @@ async def test_a_rejection_without_a_number_of_seconds_is_returned_at_once(autoj
     assert trio.current_time() == 0
 
 
-@pytest.mark.parametrize("for_watch", [False, True])
-async def test_streams_are_sent_again_until_their_response_begins(for_watch: bool, autojump_clock: Clock) -> None:
+async def test_streams_are_sent_again_until_their_response_begins(autojump_clock: Clock) -> None:
     """client-go: TestRequestStreamWithRetry, TestRequestWatch."""
-    replies = [response(429, "busy", retry_after="1"), lost(), response(500, retry_after="0"), response(200, "one")]
-    async with opened(*replies) as (transport, carrier):
-        async with transport.stream("/x", for_watch=for_watch) as body:
-            assert (body.code, await body.receive_some()) == (200, b"one")
-        assert len(carrier.requests) == 4
-    states = [each.stream.state for each in replies if isinstance(each, httpx.Response)]  # type: ignore[attr-defined]
-    assert "new" not in states
-    assert suspended_generators() == []
+    for for_watch in [False, True]:
+        replies = [response(429, "busy", retry_after="1"), lost(), response(500, retry_after="0"), response(200, "one")]
+        async with opened(*replies) as (transport, carrier):
+            async with transport.stream("/x", for_watch=for_watch) as body:
+                assert (body.code, await body.receive_some()) == (200, b"one")
+            assert len(carrier.requests) == 4
+        states = [each.stream.state for each in replies if isinstance(each, httpx.Response)]  # type: ignore[attr-defined]
+        assert "new" not in states
+        assert suspended_generators() == []
 
 
 async def test_an_exception_in_the_block_of_a_stream_is_not_retried(autojump_clock: Clock) -> None:

@@ -149,14 +149,6 @@ async def test_errors_of_requests_of_a_client_name_the_kubeconfig() -> None:
             assert str(unexpected.value).endswith(f"; check that {server} is an API server")
 
 
-async def test_another_exception_of_a_transport_is_raised_unchanged() -> None:
-    async with open_transport(
-        ClusterConfig(server="http://api.test"), http_transport=InMemory([LookupError("bug")])
-    ) as transport:
-        with pytest.raises(LookupError):
-            await transport.request("GET", "/x")
-
-
 async def test_a_refused_connection_has_refused_set() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -80,9 +80,9 @@ async def opened(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_silent_watch_goes_on_while_the_server_responds_to_probes(tls: ssl.SSLContext | None) -> None:
+async def test_a_silent_watch_goes_on_while_the_server_responds_to_probes() -> None:
     script = Script([ONE_CHUNK, SILENCE * 8, chunk(b"two"), None])
-    async with opened(script, tls) as (server, transport), transport.stream("/x", for_watch=True) as body:
+    async with opened(script, None) as (server, transport), transport.stream("/x", for_watch=True) as body:
         assert await body.receive_some() == b"one"
         assert await body.receive_some() == b"two"
         assert script.sent >= 2
@@ -90,10 +90,10 @@ async def test_a_silent_watch_goes_on_while_the_server_responds_to_probes(tls: s
     assert suspended_generators() == []
 
 
-async def test_a_server_that_stops_responding_ends_a_watch(tls: ssl.SSLContext | None) -> None:
+async def test_a_server_that_stops_responding_ends_a_watch() -> None:
     script = Script([ONE_CHUNK, None])
     async with (
-        opened(script, tls, patience=SHORT_PATIENCE) as (server, transport),
+        opened(script, None, patience=SHORT_PATIENCE) as (server, transport),
         transport.stream("/x", for_watch=True) as body,
     ):
         assert await body.receive_some() == b"one"

@@ -148,12 +148,6 @@ def test_an_item_of_too_many_levels_is_an_item_like_any_other() -> None:
                 assert (head.kind, head.resource_version) == ("PodList", "7")
 
 
-def test_a_list_may_have_only_items() -> None:
-    assert split(b'{"items":[{}]}', [], block=1) == ([b"{}"], ListHead())
-    odd = b'{"metadata":null,"kind":7,"items":[{}],"apiVersion":null}'
-    assert split(odd, [], block=1) == ([b"{}"], ListHead())
-
-
 def test_an_invalid_list_is_a_decode_error_of_one_line() -> None:
     for body, text in [
         (b"", "an incomplete list"),

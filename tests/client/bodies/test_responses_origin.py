@@ -47,13 +47,6 @@ async def test_a_rejected_credential_is_named_without_its_secret() -> None:
             assert SECRET not in str(error)
 
 
-async def test_the_token_file_that_was_used_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    file.write_text(SECRET)
-    error = await error_of(ClusterConfig(server=SERVER, token_file=str(file)), response(401, "no"))
-    assert error.__notes__ == [f"server: {SERVER}; credential: token file {file}"]
-
-
 async def test_the_error_of_every_call_names_server_context_and_file(tmp_path: Path) -> None:
     for call in ("get", "list", "watch", "create"):
         file = tmp_path / "config"
