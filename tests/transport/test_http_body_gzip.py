@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+import attrs
 import httpx
 import pytest
 import trio
@@ -18,10 +19,15 @@ import trio.testing
 from tests.support.scripted_http import Body, InMemory, Loopback, serving, suspended_generators
 from trioformer.errors import ConnectionFailedError, LimitExceededError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._internal import ByteStream, Transport, open_transport
 from trioformer.transport._limits import DEFAULT_LIMITS, Limits
 from trioformer.transport._open import pays_to_compress
+from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._body import SLICE, Gunzip
+from trioformer.transport.http._httpx_transport import HTTPXTransport
+from trioformer.transport.http._messages import Head, Headers, Request, read_head
+from trioformer.transport.http._pool import Generation
+from trioformer.transport.policy._liveness import ServerHealth
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
 DATA = b"".join(b'{"name":"%d"},' % number for number in range(200_000))
@@ -253,3 +259,43 @@ async def test_a_transport_in_the_same_process_is_never_asked_to_compress() -> N
     async with open_transport(config, http_transport=in_memory, compression=True) as transport:
         await request(transport)
     assert in_memory.requests[0].headers["accept-encoding"] == "identity"
+
+
+@attrs.define(eq=False)
+class Arrived:
+    """A response that another task closes when its last piece is received; its connection is for others then."""
+
+    pieces: list[bytes]
+    close: Callable[[], Awaitable[None]] | None = None
+    head: Head = attrs.field(factory=lambda: read_head(GZIP + b"\r\n"))
+    upgraded: None = None
+    is_closed: bool = False
+
+    async def receive(self) -> bytes:
+        assert not self.is_closed
+        piece = self.pieces.pop(0)
+        if not self.pieces and self.close is not None:
+            await self.close()
+        return piece
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+async def test_a_body_that_is_closed_while_it_is_decompressed_leaves_its_connection() -> None:
+    compressed = gzip.compress(b"hello")
+    health = ServerHealth._create("http://api.test", None)
+    sender = HTTPXTransport(InMemory([]), "http://api.test")
+    response = Arrived([compressed[:-8], compressed[-8:]])
+    body = ByteStream(
+        response,
+        Request(method="GET", path="/x", headers=Headers([]), accepts_gzip=True, where=""),
+        generation=Generation(sender, sender),
+        sent_with=Credential(),
+        health=health,
+        limits=DEFAULT_LIMITS,
+    )
+    response.close = body.aclose
+    assert await body.receive_some() == b"hello"
+    with pytest.raises(trio.ClosedResourceError):
+        await body.receive_some()

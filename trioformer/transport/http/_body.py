@@ -128,7 +128,7 @@ class ByteStream:
         response, request, head = self._response, self._request, self._response.head
         self.code, self.headers, self._receive = head.code, head.headers, response.receive
         if request.accepts_gzip and is_gzip(head.headers):
-            self._receive = Gunzip(response.receive).receive
+            self._receive = Gunzip(self._receive_compressed).receive
             own = ("content-encoding", "content-length")
             self.headers = {name: value for name, value in head.headers.items() if name not in own}
         if request.is_watch:
@@ -218,6 +218,11 @@ class ByteStream:
             self._error = limit_error(self._request.where or self.server, limit, longest, "the body is too long")
             raise self._error
         return data
+
+    async def _receive_compressed(self) -> bytes:
+        if self._is_closed:  # during a checkpoint; another request may use the connection
+            raise trio.ClosedResourceError
+        return await self._response.receive()
 
     def _failure(self, cause: Exception) -> Exception:
         if self._is_closed or self._health.is_closed:
