@@ -107,6 +107,20 @@ def test_every_dependency_has_its_reason() -> None:
     assert {name for name in names if f"``{name}``" not in reasons} == set()
 
 
+def test_the_sidebar_lists_every_how_to_page_in_a_group() -> None:
+    trees = (ROOT / "docs" / "index.rst").read_text().split(".. toctree::")[1:]
+    groups = [re.findall(r"^   howto/([\w-]+)$", tree, re.MULTILINE) for tree in trees if ":caption: How to: " in tree]
+    pages = {path.stem for path in (ROOT / "docs" / "howto").glob("*.rst")} - {"index"}
+    assert sorted(itertools.chain(*groups)) == sorted(pages)
+    assert all(len(group) <= 9 for group in groups)
+
+
+def test_code_blocks_have_copy_buttons() -> None:
+    assert re.search(
+        r"^extensions = \[[^]]*\"sphinx_copybutton\"", (ROOT / "docs" / "conf.py").read_text(), re.MULTILINE
+    )
+
+
 def test_news_fragments_have_the_names_that_towncrier_reads() -> None:
     kept = {"README.rst", ".gitignore"}
     names = {path.name for path in (ROOT / "docs" / "newsfragments").iterdir()} - kept
