@@ -106,6 +106,11 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
                 informer.add_indexers(indexers)
 
 
+def test_the_constructor_of_a_client_names_the_function_that_opens_one() -> None:
+    with pytest.raises(TypeError, match=r"open_client\(\)"):
+        Client()
+
+
 async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     opening: Any = open_client(ClusterConfig(server="https://api.test"))
     hint = "write `async with open_client() as client:`"
