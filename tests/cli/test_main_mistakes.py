@@ -23,7 +23,7 @@ CLUSTER = CONTEXT + "clusters: [{name: c, cluster: {%s}}]\n"
         (b"\xff\xfe\x00", "is not UTF-16 text"),
         (b"a: \xff\n", "utf-8"),
         (CONTEXT.encode(), "names the cluster 'c', which does not exist"),
-        ((CLUSTER % "server: 'ht!tp://x'").encode(), "must begin with https://"),
+        ((CLUSTER % "server: 'ht!tp://x'").encode(), "must be a url such as 'https://"),
         ((CLUSTER % "server: 'https://x', certificate-authority: ca.crt").encode(), "does not exist"),
         ((CLUSTER % "").encode(), "server"),
     ],

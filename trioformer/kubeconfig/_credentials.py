@@ -98,6 +98,9 @@ def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
     has_token, has_username = user.has("token", "tokenFile"), user.has("username")
     # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
     uses_key = has_certificate or not (has_token or has_username)
+    certificate = _read_pem(user, "client-certificate", "client_certificate")
+    if uses_key:
+        certificate |= _read_pem(user, "client-key", "client_key")
     if uses_key and has_certificate != has_key:
         missing, given = ("client-key", "client-certificate")[:: 1 if has_certificate else -1]
         user.report(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")
@@ -111,8 +114,7 @@ def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
         token = user.check("tokenFile", read_token_file, token_file, f"file {token_file!r} ")
     username = user.text("username")
     return {
-        **_read_pem(user, "client-certificate", "client_certificate"),
-        **(_read_pem(user, "client-key", "client_key") if uses_key else {}),
+        **certificate,
         "token": token,
         "token_file": token_file,
         "username": username,

@@ -70,13 +70,12 @@ def configure(
     reached = _override(cluster or Entry(problems, "", ""), overrides, _CLUSTER)
     user = _override(user, overrides, _USER)
     if (impersonate := overrides.impersonate) is not None:
-        values = {
-            "as": impersonate.user,
-            "as-uid": impersonate.uid,
-            "as-groups": list(impersonate.groups),
-            "as-user-extra": {key: list(values) for key, values in impersonate.extra.items()},
-        }
-        user = user.override(values, dict.fromkeys(values, "overrides.impersonate"))
+        extra = {key: list(values) for key, values in impersonate.extra.items()}
+        values = {"user": impersonate.user, "uid": impersonate.uid, "groups": list(impersonate.groups), "extra": extra}
+        user = user.override(
+            {_IMPERSONATION[name]: value for name, value in values.items()},
+            {key: f"overrides.impersonate.{name}" for name, key in _IMPERSONATION.items()},
+        )
     server = None if cluster is None and not overrides.server else read_server(reached)
     reachable = {**about, "namespace": namespace, **read_connection(reached), **read_impersonation(user)}
     tls, credentials = read_tls(reached), read_credentials(user, reached)
@@ -139,6 +138,8 @@ _USER: Final[_Groups] = (
     {"client-key": "client_key_file", "client-key-data": "client_key_data"},
     {"token": "token", "tokenFile": "token_file"},
 )
+
+_IMPERSONATION: Final = {"user": "as", "uid": "as-uid", "groups": "as-groups", "extra": "as-user-extra"}
 
 
 def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
