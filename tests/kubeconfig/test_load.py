@@ -220,14 +220,6 @@ def test_a_file_together_with_data_is_an_error(write: Write, pems: Certificates)
     }
 
 
-def test_certificate_data_may_be_used_with_a_key_file(write: Write, pems: Certificates) -> None:
-    key_file = write(pems.key, "key")
-    config = load_kubeconfig(
-        write(with_user(**{"client-certificate-data": encode(pems.certificate), "client-key": "key"}))
-    )
-    assert (config.client_certificate_data, config.client_key_file) == (pems.certificate, key_file)
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_base64_may_be_broken_into_lines(write: Write, pems: Certificates, newline: str) -> None:
     lines = base64.encodebytes(pems.ca).decode().replace("\n", newline)
@@ -287,13 +279,6 @@ def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, t
     config = load_kubeconfig(str(tmp_path / "missing"), empty, path, path)
     assert config.context == "dev"
     assert config.source == f"{empty}, {path}"
-
-
-def test_a_list_without_any_entry_is_an_error_about_each_file(write: Write, tmp_path: Path) -> None:
-    empty, missing = write("# nothing\n", "empty"), str(tmp_path / "missing")
-    error = fails(lambda: load_kubeconfig(missing, empty))
-    expected = f"no cluster configuration found; tried '{missing}' (does not exist), '{empty}' (is empty)"
-    assert str(error) == expected
 
 
 def test_load_kubeconfig_needs_a_path() -> None:
@@ -360,6 +345,7 @@ def check_error(write: Write, document: object, key: str, words: str) -> None:
         ({"username": "u", "password": True}, ".password", "a boolean: put it in quotes"),
         ({"username": ["u"]}, ".username", "a list"),
         ({"tokenFile": {"a": "b"}}, ".tokenFile", "a mapping"),
+        ({"tokenFile": "empty"}, ".tokenFile", "/empty' is empty"),
         ({"tokenFile": "/a\0b"}, ".tokenFile", r"'/a\x00b' cannot be read"),
         ({"client-certificate-data": "aGlkZGVu"}, ".client-key", "missing, but client-certificate is set"),
         ({"client-key": "token"}, ".client-certificate", "missing, but client-key is set"),
@@ -374,6 +360,7 @@ def test_an_invalid_user_is_an_error_with_its_key(
 ) -> None:
     """client-go: TestValidateMultipleMethodsAuthInfo"""
     write("hidden", "token")
+    write(" \n", "empty")
     check_error(write, with_user(**user), f"users[dev].user{field}", words)
 
 
@@ -468,29 +455,6 @@ def test_the_error_of_a_file_that_cannot_be_read_names_it(write: Write, tmp_path
         assert any(f".{field}: file '{tmp_path / name}' {problem}" in each for each in found)
 
 
-@pytest.mark.parametrize(("content", "words"), [(b" \n", "is empty"), ("töken".encode(), "non-ASCII")])
-def test_the_error_of_a_token_file_with_invalid_content_names_it(write: Write, content: bytes, words: str) -> None:
-    file = write(content, "wrong")
-    error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="wrong"))))
-    assert error.key == "users[dev].user.tokenFile"
-    assert f"file '{file}' " in str(error)
-    assert words in str(error)
-
-
-def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> None:
-    """client-go: TestCreateMissingContext, TestCreateMissingContextNoDefault"""
-    path = write(kubeconfig())
-    error = fails(lambda: load_kubeconfig(path, context="prod"))
-    assert str(error) == f"{path}: contexts: there is no context 'prod'; known contexts: dev"
-
-
-def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
-    first = write({"users": [entry("users", "x")]}, "first")
-    second = write(kubeconfig(**{"current-context": "gone"}), "second")
-    assert fails(lambda: load_kubeconfig(first, second)).file == second
-    assert fails(lambda: load_kubeconfig(first, second, context="gone")).file == f"{first}{os.pathsep}{second}"
-
-
 # ------------------------------------------------------------------------------------- all errors at once
 
 
@@ -528,6 +492,16 @@ def test_one_error_lists_all_problems_of_a_context(write: Write) -> None:
     assert str(error).startswith(f"{path}: 10 problems: ")
     assert all(f"{problem.key}: {problem.message}" in str(error) for problem in error.problems)
     assert "hidden" not in "".join(traceback.format_exception(error))
+
+
+def test_the_error_of_an_unknown_context_lists_the_known_ones_and_names_the_files(write: Write) -> None:
+    """client-go: TestCreateMissingContext, TestCreateMissingContextNoDefault"""
+    first = write({"users": [entry("users", "x")]}, "first")
+    second = write(kubeconfig(**{"current-context": "gone"}), "second")
+    assert fails(lambda: load_kubeconfig(first, second)).file == second
+    error = fails(lambda: load_kubeconfig(first, second, context="prod"))
+    assert error.file == f"{first}{os.pathsep}{second}"
+    assert str(error).endswith(": contexts: there is no context 'prod'; known contexts: dev")
 
 
 def test_a_missing_cluster_does_not_hide_the_problems_of_the_user(write: Write) -> None:
@@ -583,12 +557,6 @@ def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str 
 @pytest.mark.parametrize("end", ["---", "--- # nothing\n# more\n", "...\n---\n...\n"])
 def test_an_empty_document_may_follow(write: Write, end: str) -> None:
     assert load_kubeconfig(write(f"{yaml.safe_dump(kubeconfig())}\n{end}")).context == "dev"
-
-
-def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
-    text = yaml.safe_dump(kubeconfig()).replace("\n", "\r\n")
-    assert load_kubeconfig(write(text.encode("utf-8-sig"))).context == "dev"
-    assert load_kubeconfig(write(text.encode("utf-16"))).context == "dev"
 
 
 @pytest.mark.parametrize("content", ["", "# comment\n", "kind: Config\napiVersion: v1\n", "clusters:\nusers: []\n"])

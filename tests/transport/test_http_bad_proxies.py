@@ -97,13 +97,10 @@ NO_SOCKS = "does not speak SOCKS5"
     ("scheme", "tls", "answer", "text", "is_permanent", "kind"),
     [
         ("http", None, b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password", True, "list"),
-        ("https", TLS, b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password", True, "watch"),
         ("http", None, b"HTTP/1.1 503 X\r\n\r\n", "cannot connect to 127.0.0.1:9 (HTTP 503)", False, "request"),
-        ("http", None, b"SSH-2.0-x\r\n", NO_HTTP, True, "request"),
         ("https", TLS, b"\0" * 100, NO_HTTP, True, "watch"),
         ("https", None, b"HTTP/1.1 400 X\r\n\r\n", NO_TLS, True, "request"),
         ("http", None, b"HTTP/1.1 200 X\r\nX: " + b"y" * 100_000, "responded with more than 16384", False, "list"),
-        ("http", None, b"", "closed the connection without a response", False, "watch"),
         ("https", server_context(trustme.CA()), b"", "has a certificate that does not verify", True, "request"),
         ("socks5", None, b"HTTP/1.1 400 X\r\n\r\n", NO_SOCKS, True, "request"),
         ("socks5", None, b"\x05\x02\x01\x01", "rejected the user and password", True, "request"),

@@ -454,20 +454,6 @@ async def test_after_a_rejection_changed_certificates_are_read_immediately(files
     assert tls.context is not context
 
 
-async def test_rotated_files_are_loaded_when_a_request_is_sent(tmp_path: Path, mock_clock) -> None:
-    authority = tmp_path / "ca"
-    authority.write_bytes(OTHER_CA.cert_pem.bytes())
-    async with (
-        serving(tls=server_tls()) as server,
-        open_transport(ClusterConfig(server=server.url, ca_file=str(authority))) as transport,
-    ):
-        with pytest.raises(ConnectionFailedError):
-            await transport.request("GET", "/x")
-        rotate(authority, CA_PEM)
-        mock_clock.jump(LOOK_PERIOD)
-        assert (await transport.request("GET", "/x")).body == b"hello"
-
-
 async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.Nursery) -> None:
     """One record per read would cost more than all other work on the items of a list."""
     ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
