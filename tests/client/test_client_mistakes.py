@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trioformer.cache import SharedInformerFactory
-from trioformer.client import open_client, run_in_pod
+from trioformer.client import Client, open_client, run_in_pod
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import DeploymentSpec

@@ -220,15 +220,6 @@ async def test_closing_early_ignores_a_lost_connection() -> None:
     assert suspended_generators() == []
 
 
-@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")  # nothing can end the inner generators
-async def test_the_body_of_a_transport_that_never_waits_can_be_closed() -> None:
-    async with in_memory(*[b"x"] * 100_000) as it:
-        async with it.stream() as body:
-            await body.receive_some()
-        with pytest.raises(trio.ClosedResourceError):
-            await body.receive_some()
-
-
 async def test_a_watch_has_no_read_timeout_and_a_list_has() -> None:
     http_transport = InMemory([response(200), response(200), response(200)])
     async with open_transport(ClusterConfig(server="http://memory"), http_transport=http_transport) as transport:
