@@ -32,7 +32,7 @@ from ._api import Api
 from ._api_requests import check_field_manager
 from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
-from .bodies._responses import MAX_STATUS, check, raise_failure, unexpected_response
+from .bodies._responses import check, raise_failure, unexpected_response
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources
@@ -276,7 +276,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         check(response, method="GET", where=where)
         raise_failure(response, response.body, where=where)
         try:
-            found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
+            found: object = decode(response.body)
         except DecodeError as exc:
             raise unexpected_response(response, where, problem) from exc
         if not isinstance(found, dict) or "gitVersion" not in found:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Final, Generic, NamedTuple, NoReturn, TypeVar, final
 
+import attrs
 import trio
 
 from .._util import NoPublicConstructor, Slices
@@ -13,11 +14,7 @@ from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject
 from ..models._internal import make_object
 from ..transport import Limits
-from ..transport._internal import (
-    ByteStream,
-    limit_error,
-    request_id_in,
-)
+from ..transport._internal import ByteStream, limit_error, request_id_in
 from .bodies._contents import failure_in, read_status
 from .bodies._responses import add_origin
 from .bodies._undecodable import Undecodable, UndecodableHandler, undecodable_frame
@@ -40,6 +37,7 @@ class WatchEvent(NamedTuple, Generic[T]):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     """The events of one watch, for one task at a time; :meth:`Api.watch` makes it and closes it.
 
@@ -47,42 +45,23 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     It checkpoints when it waits, and about once a millisecond while events are ready.
     """
 
-    __slots__ = (
-        "_body",
-        "_events",
-        "_failure",
-        "_is_reading",
-        "_limits",
-        "_lines",
-        "_on_undecodable",
-        "_slices",
-        "_splitter",
-        "_undecoded",
-        "_where",
-        "_wire_format",
-    )
+    _wire_format: WireFormat[T]
+    _body: ByteStream
+    _where: str
+    _limits: Limits
+    _on_undecodable: UndecodableHandler | None
+    _splitter: FrameSplitter = attrs.field(init=False)
+    _slices: Slices = attrs.field(factory=Slices, init=False)
+    _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
+    _undecoded: tuple[bytes, DecodeError] | None = attrs.field(default=None, init=False)
+    """An undecodable frame that has not been reported yet."""
+    _lines: Iterator[bytes] = attrs.field(factory=lambda: iter(()), init=False)
+    """The frames after it."""
+    _failure: Exception | None = attrs.field(default=None, init=False)
+    _is_reading: bool = attrs.field(default=False, init=False)
 
-    def __init__(
-        self,
-        wire_format: WireFormat[T],
-        body: ByteStream,
-        where: str,
-        limits: Limits,
-        on_undecodable: UndecodableHandler | None = None,
-    ) -> None:
-        self._wire_format = wire_format
-        self._body = body
-        self._where = where
-        self._on_undecodable = on_undecodable
-        self._limits = limits
-        self._splitter = FrameSplitter(max_frame=limits.object_bytes)
-        self._slices = Slices()
-        self._events: deque[WatchEvent[T]] = deque()
-        # An undecodable frame that has not been reported yet, and the frames after it.
-        self._undecoded: tuple[bytes, DecodeError] | None = None
-        self._lines: Iterator[bytes] = iter(())
-        self._failure: Exception | None = None
-        self._is_reading = False
+    def __attrs_post_init__(self) -> None:
+        self._splitter = FrameSplitter(max_frame=self._limits.object_bytes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
@@ -158,8 +137,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             # no checkpoint between receiving the bytes and returning their events
             events = self._decode(iter(self._splitter.feed(chunk)))
             if self._splitter.is_too_large and self._failure is None:
-                what, longest = "an event is too large", self._limits.object_bytes
-                self._failure = limit_error(self._where, "object_bytes", longest, what)
+                longest = self._limits.object_bytes
+                self._failure = limit_error(self._where, "object_bytes", longest, "an event is too large")
             if events:
                 return events
 
@@ -183,7 +162,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                         raise self._wire_format.unnamed()
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
-                    self._undecoded, self._lines = (line, self._located(exc)), lines
+                    error = DecodeError(f"{self._where}: {exc}")
+                    error.__cause__ = exc
+                    self._undecoded, self._lines = (line, error), lines
                     break
         except StatusError as exc:
             self._failure = exc
@@ -205,8 +186,3 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         if self._on_undecodable is None or found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)
-
-    def _located(self, cause: DecodeError) -> DecodeError:
-        error = DecodeError(f"{self._where}: {cause}")
-        error.__cause__ = cause
-        return error

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trioformer.client.bodies._contents import excerpt
+from trioformer.client.bodies._contents import describe, error_text
 from trioformer.client.bodies._wire_format import FrameSplitter, decode_watch_frame
 from trioformer.errors import DecodeError
 

@@ -34,7 +34,6 @@ import attrs
 
 from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder, list_items
-from ._contents import excerpt
 
 BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
@@ -62,18 +61,13 @@ _members_of: Final = level_decoder(("items", "metadata", "kind", "apiVersion"))
 @final
 @attrs.frozen(kw_only=True)
 class ListHead:
-    """The members of a list beside its items."""
+    """The members of a list beside its items, as `ObjectList` describes them."""
 
     kind: str = ""
-    """Kind, such as ``PodList``."""
     api_version: str = ""
-    """``group/version``."""
     resource_version: str = ""
-    """The version of the collection."""
     continue_token: str = ""
-    """The token for the next page; empty on the last page."""
     remaining_item_count: int | None = None
-    """The number of items on further pages, if the server reports it."""
 
 
 @final
@@ -138,7 +132,7 @@ class ListSplitter:
         if self._state is State.CUTTING:
             return self._cut()
         if len(buffer) > _MAX_OTHERS:
-            raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes beside its items: {self._excerpt()}")
+            raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes beside its items")
         self._try_at = min(2 * len(buffer), _MAX_OTHERS)  # so that no byte is searched more than twice
         return []
 
@@ -159,18 +153,14 @@ class ListSplitter:
             if self._state is State.SEARCHING:
                 self._search()
             if self._state is not State.CUTTING:
-                text = f"{_EXPECTED} something that is not JSON, or an incomplete list: {self._excerpt()}"
-                raise DecodeError(text) from exc
+                raise DecodeError(f"{_EXPECTED} something that is not JSON, or an incomplete list") from exc
             self._state, self._position, self._depth = State.COUNTING, 1, 0
             return None
         head = _make_head(*(decode(other) if bytes(other) else None for other in others))
         if items is None:
             found = "JSON object" if kind_problem(head.kind) else head.kind
-            raise DecodeError(f"{_EXPECTED} a {found} without items: {self._excerpt()}")
+            raise DecodeError(f"{_EXPECTED} a {found} without items")
         return items, head
-
-    def _excerpt(self) -> str:
-        return excerpt(self._head + self._buffer[:400])
 
     def _search(self) -> None:
         """Search the array ``items``, and remove what precedes its bracket from the buffer."""
@@ -242,17 +232,15 @@ class ListSplitter:
 
 
 def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
-    if not isinstance(metadata, dict | None):
-        raise DecodeError(f"{_EXPECTED} metadata that is not an object")
-    members = cast("dict[object, object]", metadata or {})
-    for name in ("resourceVersion", "continue"):  # otherwise a list would seem to be complete, or to have no version
-        if not isinstance(members.get(name), str | None):
-            raise DecodeError(f"{_EXPECTED} one whose metadata.{name} is not a string")
+    members = cast("dict[str, object]", metadata) if isinstance(metadata, dict) else {}
     version, token, remaining = map(members.get, ("resourceVersion", "continue", "remainingItemCount"))
+    # Otherwise a list would seem to be complete, or to have no version.
+    if not isinstance(version, str | None) or not isinstance(token, str | None):
+        raise DecodeError(f"{_EXPECTED} one whose metadata.resourceVersion or metadata.continue is not a string")
     return ListHead(
         kind=kind if isinstance(kind, str) else "",
         api_version=api_version if isinstance(api_version, str) else "",
-        resource_version=cast("str | None", version) or "",
-        continue_token=cast("str | None", token) or "",
+        resource_version=version or "",
+        continue_token=token or "",
         remaining_item_count=remaining if isinstance(remaining, int) else None,
     )

@@ -22,7 +22,7 @@ from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
 from ...models import KubernetesObject, Model, ResourceInfo, Unstructured, resource_of, unstructured_kind
 from ...models._internal import TOO_DEEP, Head, decode, kind_problem, level_decoder, make_object, scan_head
 from ...transport._internal import ByteStream, Response, request_id_in
-from ._contents import describe, excerpt, failure_in, html_title, shown_kind
+from ._contents import describe, error_text, failure_in, shown_kind
 from ._wire_format import WireFormat
 
 M = TypeVar("M", bound=Model)
@@ -33,8 +33,6 @@ MAX_STATUS: Final = 64 * 1024
 STATUS_PATIENCE: Final = 5.0
 """Seconds that a streamed error response may take."""
 
-_SEARCHED: Final = 1024
-"""Bytes in which the first that is not white space is searched."""
 _WRITTEN: Final = "the server reports success, so read the object before this is sent again"
 """What to do as well, after a write."""
 
@@ -60,13 +58,7 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 def check(response: Response, wire_format: WireFormat[Any] | None = None, *, method: str, where: str) -> None:
-    """Check that the request succeeded.
-
-    Args:
-        response: The response.
-        wire_format: The requested format; None if it is not that of a kind.
-        method: That of the request.
-        where: The operation.
+    """Check that the request, perhaps for a kind, succeeded.
 
     Raises:
         StatusError: The server rejected it.
@@ -208,18 +200,12 @@ def _with_metadata(response: Response) -> Response:
 def undecodable(
     error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool, method: str
 ) -> DecodeError | UnexpectedResponseError:
-    """Make the error of an object that cannot be decoded; the address is in doubt only if it is no such object.
+    """Make the error of an object that cannot be decoded; after a write it says that the server has executed it.
 
-    Args:
-        error: That of a scan or of decoding.
-        response: The response.
-        where: The operation.
-        expected: The kind that was expected.
-        is_ours: Whether it says that it is of this kind.
-        method: That of the request; after a write the error says that the server has executed it.
+    The address is in doubt only if the object does not say that it is of this kind (``is_ours``).
     """
     hint = "" if method == "GET" else f"; {_WRITTEN}"
-    if isinstance(error, RecursionError) and response.body[:_SEARCHED].lstrip()[:1] == b"{":
+    if isinstance(error, RecursionError) and response.body.lstrip().startswith(b"{"):
         # Not even its kind is known.
         return DecodeError(f"{where}: {response.server}: cannot decode a {expected}: {TOO_DEEP}{hint}")
     if is_ours and isinstance(error, DecodeError):
@@ -233,12 +219,8 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
     Raises:
         ConnectionFailedError: The body ended early.
     """
-    body = bytearray()
-    # An endless body must not keep the caller from its error.
-    with trio.move_on_after(STATUS_PATIENCE):
-        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
-            body += chunk
-    response = Response(stream.code, stream.headers, bytes(body), stream.server, stream.credential, stream.history)
+    body = await _read_short(stream)
+    response = Response(stream.code, stream.headers, body, stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)
 
 
@@ -247,8 +229,15 @@ async def drain(stream: ByteStream) -> bytes:
 
     It does not matter either when the body ends early.
     """
+    with suppress(ConnectionFailedError):
+        return await _read_short(stream)
+    return b""
+
+
+async def _read_short(stream: ByteStream) -> bytes:
     body = bytearray()
-    with trio.move_on_after(STATUS_PATIENCE), suppress(ConnectionFailedError):
+    # An endless body must not keep the caller from its error.
+    with trio.move_on_after(STATUS_PATIENCE):
         while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
     return bytes(body)
@@ -277,7 +266,8 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
     if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = one_line(_text_of(response, is_json=is_json))
+    what = f"the body is {len(response.body)} bytes of JSON, but not a Status"
+    text = what if is_json else one_line(error_text(response.body))
     cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
     made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
     return _error_of(made, response, where=where)
@@ -293,22 +283,6 @@ def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, 
     if response.history:  # not in the text, which stays the same when the error repeats
         error.add_note(response.history)
     return add_origin(error, response)
-
-
-def _text_of(response: Response, *, is_json: bool) -> str:
-    """Return the message of an error whose body is not a Status."""
-    body = response.body
-    if not body:
-        return "the server gave no reason"
-    if is_json:
-        return f"the body is {len(body)} bytes of JSON, but not a Status"
-    title = html_title(body)
-    if title is not None:
-        text = "the body is HTML, so a proxy or load balancer may have sent it"
-        return f"{text}: {title}" if title else text
-    if body[:_SEARCHED].lstrip()[:1] in (b"{", b"["):
-        return f"the body is {excerpt(body)}, but is not JSON"
-    return excerpt(body, is_error=True)
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ differently is scanned for its kind.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
@@ -28,7 +28,7 @@ from ...models._internal import (
     scan_without_managed_fields,
 )
 from ...transport._internal import DEFAULT_LIMITS
-from ._contents import excerpt, kind_in, shown_kind
+from ._contents import kind_in, shown_kind
 from ._list_splitter import ListHead
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -59,20 +59,6 @@ class WireFormat(Generic[T]):
         accept_list: The ``Accept`` header for a list.
         scan_single: Scans the only object of a response, without a check of its kind.
     """
-
-    __slots__ = (
-        "_api_versions",
-        "_item_prefixes",
-        "_prefixes",
-        "_scan",
-        "accept",
-        "accept_list",
-        "is_partial",
-        "kind",
-        "name",
-        "names",
-        "scan_single",
-    )
 
     def __init__(self, kind: type[T], scan: Scan) -> None:
         resource = resource_of(kind)
@@ -141,14 +127,10 @@ class WireFormat(Generic[T]):
         return DecodeError(f"the server sent a {self.name} without a name")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
-        """Check that a list is of this kind.
+        """Check that a list is of this kind, and its first object, if it has one.
 
         A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
         It may be a ``v1`` List, as kubectl makes them.
-
-        Args:
-            head: The kind and apiVersion of the list.
-            first: Its first object, if it has one.
 
         Raises:
             DecodeError: It is of another kind.
@@ -202,7 +184,7 @@ WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], 
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
-    Each frame is copied once, and no byte is searched twice.  A frame does not keep the chunk alive that it came in.
+    Each frame is copied once, so that it does not keep its chunk alive, and no byte is searched twice.
     """
 
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes
@@ -243,18 +225,8 @@ class FrameSplitter:
         return [frame for frame in frames if frame and not frame.isspace()]
 
 
-_LARGE: Final = 1024 * 1024
-"""Bytes of a frame that is not scanned twice."""
-
-_TYPES: Final[Mapping[str, EventType]] = {
-    "MODIFIED": "MODIFIED",
-    "ADDED": "ADDED",
-    "DELETED": "DELETED",
-    "BOOKMARK": "BOOKMARK",
-}
-_PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
-    (f'{{"type":"{name}","object":'.encode(), type_) for name, type_ in _TYPES.items()
-)
+_TYPES: Final[tuple[EventType, ...]] = ("MODIFIED", "ADDED", "DELETED", "BOOKMARK")
+_PREFIXES: Final = tuple((f'{{"type":"{type_}","object":'.encode(), type_) for type_ in _TYPES)
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
@@ -264,11 +236,7 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without a scan of the
     frame.  The scan of the object, which is needed anyway, proves that the cut is right: it accepts only one complete
     JSON object.
-    A frame in another form costs a second scan.
-
-    Args:
-        frame: The line, without its end.
-        scan: Scans the object.
+    A frame in another form, which aggregated servers may send, costs a second scan.
 
     Raises:
         DecodeError: The frame is not an event, its type is unknown, or its object has no metadata.
@@ -279,8 +247,6 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
             try:
                 data, head = scan(data)
             except DecodeError:
-                if len(frame) > _LARGE:
-                    raise  # a second scan would hold up other tasks
                 break  # other members follow the object, or it is not valid: decode the whole frame
             return type_, data, head
     return _decode_slowly(frame, scan)
@@ -290,14 +256,14 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     try:
         raw_type, raw_object = _members(frame)
     except (ValueError, RecursionError) as exc:
-        raise DecodeError(f"a frame of a watch is not an event: {exc}: {excerpt(frame)}") from exc
+        raise DecodeError(f"a frame of a watch is not an event: {exc}") from exc
     name: object = decode(raw_type) if bytes(raw_type) else None
     data = bytes(raw_object)
     if not data.startswith(b"{"):
-        raise DecodeError(f"a watch event has no object: {excerpt(frame)}")
+        raise DecodeError("a watch event has no object")
     if name == "ERROR":
         return "ERROR", data, None
-    type_ = _TYPES.get(name) if isinstance(name, str) else None
+    type_ = next((each for each in _TYPES if each == name), None)
     if type_ is None:
-        raise DecodeError(f"a watch event has an unknown type: {excerpt(frame)}")
+        raise DecodeError("a watch event has an unknown type")
     return type_, *scan(data)
