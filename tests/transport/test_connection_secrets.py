@@ -168,7 +168,7 @@ async def test_a_request_that_is_interrupted_shows_no_credential(monkeypatch: py
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TLSStream, "_send_now", lambda _, data: data)
-    monkeypatch.setattr(TLSStream, "send_raw", fail)
+    monkeypatch.setattr(TLSStream, "send_all", fail)
     async with serving(tls=server_tls()) as server, open_transport(config_of(server.url, USERS[0])) as transport:
         with pytest.raises(KeyboardInterrupt) as caught:
             await request(transport)

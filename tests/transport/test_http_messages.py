@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer.transport._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
-from trioformer.transport.http._connection import BodyReader
+from trioformer.transport.http._connection import BodyReader, Expected
 from trioformer.transport.http._messages import (
     Framing,
     Headers,
@@ -68,7 +68,7 @@ def read(received: list[bytes]) -> tuple[int, dict[str, str], bytes]:
     head = read_head(held[:end])
     reader = BodyReader(head, LIMIT)
     body = reader.feed(held[end:]) if held[end:] else b""
-    while not reader.is_over:
+    while reader.expected is not Expected.NOTHING:
         body += reader.feed(next(rest))
     assert not reader.has_excess
     return head.code, head.headers, body
@@ -114,7 +114,7 @@ def test_bytes_after_a_body_are_noticed(pieces: list[bytes], cuts: list[int], ex
     ):
         reader = BodyReader(read_head(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n"), LIMIT)
         found = b"".join(reader.feed(data) for data in cut(body + excess, cuts))
-        assert (found, reader.is_over, reader.has_excess) == (sized, True, True)
+        assert (found, reader.expected is Expected.NOTHING, reader.has_excess) == (sized, True, True)
 
 
 def test_a_head_that_is_not_valid_is_refused_and_not_quoted() -> None:

@@ -98,7 +98,7 @@ async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
 
     async def send() -> None:
         for _ in range(20):
-            await stream.send_raw(LARGE)
+            await stream.send_all(LARGE)
 
     context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
     async with proxy(scheme, tls=TLS, user=USER) as p, trio.open_nursery() as nursery:
@@ -110,7 +110,7 @@ async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
         nursery.start_soon(send)
         received = b""
         while len(received) < len(LARGE) * 20:
-            received += await stream.receive_raw(65_536)
+            received += await stream.receive_some(65_536)
         assert received == LARGE * 20
         assert not stream.is_readable
         stream.close()

@@ -7,11 +7,10 @@ Its packages and modules:
 - ``policy``: the rate of requests, retries, and probes of a server that is silent
 - ``_proxy``: which proxy a server is behind, and tunnels through it
 - ``_open.py``: checks the configuration, and puts the parts together
-- ``_connection.py``: sends requests, and opens streamed responses
+- ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
 - ``_limits.py``: :class:`Limits` of what a server may send
 - ``_warnings.py``: warnings of the server: :class:`ServerWarning`
-- ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_internal.py``: what other packages of trioformer need
 
@@ -20,8 +19,8 @@ No module here knows a Kubernetes kind, and no type of httpx is part of the inte
 
 from __future__ import annotations
 
+from ._connection import RequestObserver as RequestObserver
 from ._limits import Limits as Limits
-from ._observer import RequestObserver as RequestObserver
 from ._warnings import ServerWarning as ServerWarning
 from ._warnings import WarningHandler as WarningHandler
 from .auth._exec_policy import PluginPolicy as PluginPolicy

@@ -18,10 +18,9 @@ from .._suggestions import check_sync
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
-from ._connection import Transport
+from ._connection import RequestObserver, Transport
 from ._errors import credential_text, server_text
 from ._limits import DEFAULT_LIMITS, Limits
-from ._observer import RequestObserver
 from ._warnings import WarningHandler, WarningLog
 from .auth._credentials import Authorization, CredentialSource
 from .auth._exec_policy import PluginPolicy

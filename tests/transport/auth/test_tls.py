@@ -469,9 +469,9 @@ async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.
     context = ssl.create_default_context(cadata=CA_PEM.decode())
     stream = await NetworkStream(TCPStream(ours)).start_tls(context, "127.0.0.1")
     await sent.wait()
-    first = await stream.receive_raw(12_000)
+    first = await stream.receive_some(12_000)
     assert (len(first), first[-5:]) == (12_000, b"00011")
-    assert len(await stream.receive_raw(65_536)) == 8_000
+    assert len(await stream.receive_some(65_536)) == 8_000
     await theirs.aclose()
-    assert await stream.receive_raw(65_536) == b"", "HTTP itself shows whether a response is complete"
+    assert await stream.receive_some(65_536) == b"", "HTTP itself shows whether a response is complete"
     stream.close()

@@ -35,31 +35,14 @@ _CR, _LF = b"\r\n"
 
 
 class ResponseStream(Protocol):
-    """A response whose body arrives, for one task at a time."""
+    """A response whose body arrives, for one task at a time; after a cancellation it must be closed."""
 
     @property
-    def head(self) -> Head:
-        """Its head."""
-        ...
-
+    def head(self) -> Head: ...
     @property
-    def upgraded(self) -> trio.abc.Stream | None:
-        """The stream of the protocol that the server has switched to, if its status is 101."""
-        ...
-
-    async def receive(self) -> bytes:
-        """Receive the next bytes of the body; ``b""`` at its end.
-
-        Raises:
-            Exception: One of :data:`~..._errors.CONNECTION_ERRORS`.
-
-        Cancellation: the response must be closed.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Close the response; its connection, too, unless the body has been received."""
-        ...
+    def upgraded(self) -> trio.abc.Stream | None: ...  # of the protocol that the server has switched to, with 101
+    async def receive(self) -> bytes: ...  # the next bytes, empty at the end; raises CONNECTION_ERRORS
+    async def aclose(self) -> None: ...  # closes its connection, too, unless the body has been received
 
 
 class Expected(enum.Enum):
@@ -77,10 +60,8 @@ class Expected(enum.Enum):
 class BodyReader:
     """Finds the bytes of one body in what arrives.
 
-    Attributes:
-        expected: What comes next.
-        has_excess: Whether bytes have arrived after the body, by mistake: a response that a proxy sent twice, for
-            example.  They would be taken for the response to the next request.
+    With ``has_excess``, bytes have arrived after it, by mistake: a response that a proxy sent twice, for example.
+    They would be taken for the response to the next request.
     """
 
     __slots__ = ("_held", "_is_chunked", "_left", "_limit", "expected", "has_excess")
@@ -98,16 +79,10 @@ class BodyReader:
         else:
             self.expected = Expected.DATA if head.length else Expected.NOTHING
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the body has ended."""
-        return self.expected is Expected.NOTHING
-
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes of the body in what was received; empty if more must arrive first, or at the end.
+        """Return the bytes of the body in what was received, which is empty if the server has closed the connection.
 
-        Args:
-            data: What was received; empty if the server has closed the connection.
+        They are empty if more must arrive first, and at the end.
 
         Raises:
             httpx.RemoteProtocolError: The body ends early, or its chunks are not valid.
@@ -217,10 +192,6 @@ class Connection:
         stream: The network.
         limit: That of a head, in bytes.
         take_back: Is called with the connection when its response is closed; None to release it only.
-
-    Attributes:
-        stream: The network.
-        state: What it is used for.
     """
 
     __slots__ = ("_body", "_head", "_held", "_limit", "_patience", "_take_back", "_upgraded", "state", "stream")
@@ -287,11 +258,9 @@ class Connection:
             await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
-        """Receive the head of the response.
+        """Receive the head of the response, which ``is_alone``, without a body, if the request was a HEAD.
 
-        Args:
-            patience: Seconds without a byte, of the head and of the body; None for no limit.
-            is_alone: Whether no body follows: the request was a HEAD.
+        ``patience`` are the seconds without a byte, of the head and of the body; None for no limit.
 
         Raises:
             httpx.TransportError: It did not arrive, is not valid, or is too long.
@@ -340,32 +309,23 @@ class Connection:
             data, self._held = self._held, b""
             if found := body.feed(data):
                 return found
-        while not body.is_over:
+        while body.expected is not Expected.NOTHING:
             if found := body.feed(await self.stream.receive(self._patience)):
                 return found
         return b""
 
     async def aclose(self) -> None:
         """Close the response, and give the connection back; not a checkpoint."""
-        if self._take_back is not None:
-            self._take_back(self)
-        else:
-            self.release()
+        (self._take_back or Connection.release)(self)
 
     def release(self) -> None:
         """End the use for a request: the connection is idle if the response was complete, and closed otherwise."""
-        head, body = self._head, self._body
-        if (
-            self.is_closed
-            or head is None
-            or body is None
-            or not (body.is_over and head.keeps_alive)
-            or self._held
-            or body.has_excess
-        ):
-            self.close()
-        else:
+        body = self._body
+        is_complete = body is not None and body.expected is Expected.NOTHING and not (body.has_excess or self._held)
+        if is_complete and self.head.keeps_alive and not self.is_closed:
             self.state = State.IDLE
+        else:
+            self.close()
 
     def close(self) -> None:
         """Close the connection; not a checkpoint, so it also works after a cancellation."""

@@ -45,13 +45,7 @@ _SLICE: Final = 64
 
 @final
 class HTTPXTransport:
-    """Sends requests through a transport of httpx, which it does not close.
-
-    Args:
-        transport: The transport.
-        server: The URL of the server.
-        server_name: What TLS sends instead of the name in the URL; None for that.
-    """
+    """Sends requests through a transport of httpx, which it does not close."""
 
     is_empty = True
     """It has no connections of its own."""
@@ -83,25 +77,20 @@ class HTTPXTransport:
 
 
 @final
-class _Content(httpx.AsyncByteStream):
-    """The body of a request, in one piece; httpx's own class is an async generator."""
+class _Content(httpx.AsyncByteStream, AsyncIterator[bytes]):
+    """A body in one piece, which may be sent more than once; httpx's own class is an async generator."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._data = self._rest = data
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Pieces(self._data)
-
-
-@final
-class _Pieces(AsyncIterator[bytes]):
-    def __init__(self, data: bytes) -> None:
-        self._rest = [data] if data else []
+    def __aiter__(self) -> _Content:
+        return _Content(self._data)
 
     async def __anext__(self) -> bytes:
-        if not self._rest:
-            raise StopAsyncIteration
-        return self._rest.pop()
+        data, self._rest = self._rest, b""
+        if data:
+            return data
+        raise StopAsyncIteration
 
 
 @final
@@ -117,7 +106,7 @@ class HTTPXResponse:
         # A transport in the same process may have made the response of a complete body.
         # The stream is read itself: ``aiter_raw`` is one generator more, with pieces of the body in its variables.
         if response.is_stream_consumed:
-            self._pieces: AsyncIterator[bytes] = _Pieces(response.content)
+            self._pieces: AsyncIterator[bytes] = _Content(response.content)
         else:
             self._pieces = aiter(cast("httpx.AsyncByteStream", response.stream))
         self._next: Callable[[], Awaitable[bytes]] = self._pieces.__anext__

@@ -61,10 +61,6 @@ _MAX_MADE: Final = 64
 class Headers:
     """Headers of requests that do not change, encoded once.
 
-    Attributes:
-        items: Names and values.
-        encoded: The same as lines.
-
     Raises:
         ValueError: A line would end inside of one.
     """
@@ -193,23 +189,13 @@ class Request:
         return math.inf if self.resumable else None if self.for_watch else self.read_patience
 
     def target(self, prefix: str = "") -> bytes:
-        """Return the path and the query as they are sent, of any length; dots in the path are not resolved.
-
-        Args:
-            prefix: The path of the server's URL.
-        """
+        """Return the path, below that of the server's URL, and the query as they are sent; dots are not resolved."""
         path = self.path if _PLAIN(self.path) else quote(self.path, safe=_SAFE)
         query = f"?{urlencode(self.params)}" if self.params else ""
         return f"{prefix}{path}{query}".encode()
 
     def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> bytes:
-        """Return the request as it is sent, perhaps with a credential.
-
-        Args:
-            host: The server's name and port.
-            target: What is requested: :meth:`target`, or for a proxy a URL.
-            more: Headers of this request alone, such as ``Authorization``.
-        """
+        """Return the request as it is sent: for :meth:`target`, or a URL for a proxy, with more headers of its own."""
         parts = [self.method.encode(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n", self.headers.encoded]
         parts += [b"%b: %b\r\n" % header for header in more]
         if self.content is not None or self.method in _WITH_BODY:
@@ -250,11 +236,7 @@ def end_of_head(data: bytes, begin: int = 0) -> int:
 
 
 def read_head(data: bytes, *, is_alone: bool = False) -> Head:
-    """Read the head of a response, which ends with an empty line.
-
-    Args:
-        data: The head.
-        is_alone: Whether no body follows, whatever its headers say: the request was a HEAD.
+    """Read the head of a response; ``is_alone`` says that no body follows, whatever its headers say.
 
     Raises:
         httpx.RemoteProtocolError: It is not one of HTTP/1.1.

@@ -7,9 +7,10 @@ With an ``https://`` proxy the server's TLS is inside the proxy's.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
+import attrs
 import httpx
 import trio
 
@@ -21,68 +22,18 @@ if TYPE_CHECKING:
 
 
 @final
-class _Tunnel:
-    """The connection inside a proxy's TLS; implements :class:`RawStream`.
-
-    A cancelled read loses nothing: decrypted bytes are returned at once.
-    If a TLS record is sent only in part, the proxy closes the connection.
-    """
-
-    def __init__(self, outer: NetworkStream) -> None:
-        self._outer = outer
-        outer._health = None  # the connection inside has it
-
-    async def receive_some(self, max_bytes: int) -> bytes:
-        return await self._outer.receive_raw(max_bytes)
-
-    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        await self._outer.send_raw(data)
-
-    def send_now(self, data: bytes) -> int:
-        return 0
-
-    @property
-    def is_readable(self) -> bool:
-        return self._outer.is_readable
-
-    @property
-    def is_closed(self) -> bool:
-        return self._outer.raw.is_closed
-
-    def problem(self) -> Exception | None:
-        return self._outer.raw.problem()
-
-    def close(self) -> None:
-        self._outer.close()
-
-    def set_option(self, level: int, option: int, value: int) -> None:
-        self._outer.raw.set_option(level, option, value)
-
-
-@final
+@attrs.frozen(eq=False)
 class Network:
-    """Opens connections to one server.
+    """Opens connections to one server."""
 
-    Args:
-        health: Verifies the server when a connection is silent; None if it never is for long.
-        route: The proxy; None for direct connections.
-        context: The TLS settings for an ``https://`` proxy, those for the server (as in client-go); None for the
-            default ones.
-        socket_options: Options of every socket.
-    """
-
-    def __init__(
-        self,
-        health: Liveness | None = None,
-        *,
-        route: Route | None = None,
-        context: ssl.SSLContext | None = None,
-        socket_options: Iterable[tuple[int, int, int]] = (),
-    ) -> None:
-        self._health = health
-        self._route = route
-        self._context = context
-        self._socket_options = list(socket_options)
+    _health: Liveness | None = None
+    """Verifies the server when a connection is silent; None if it never is for long."""
+    _route: Route | None = attrs.field(default=None, kw_only=True, alias="route")
+    """The proxy; None for direct connections."""
+    _context: ssl.SSLContext | None = attrs.field(default=None, kw_only=True, alias="context")
+    """The TLS settings for an ``https://`` proxy, those for the server (as in client-go); None for the default ones."""
+    _socket_options: Sequence[tuple[int, int, int]] = attrs.field(default=(), kw_only=True, alias="socket_options")
+    """Options of every socket."""
 
     async def connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
         """Open a connection.
@@ -128,7 +79,8 @@ class Network:
             return stream
         try:
             if isinstance(stream, TLSStream):
-                stream = self._stream(_Tunnel(stream), stream.opened_at)
+                stream._health = None  # the connection inside has it
+                stream = self._stream(stream, stream.opened_at)
             await route.open_tunnel(stream.raw, host, port)
         except BaseException:
             stream.close()

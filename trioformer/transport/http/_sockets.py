@@ -89,36 +89,18 @@ class Liveness(Protocol):
 
 
 class RawStream(Protocol):
-    """What TCP, a tunnel through a proxy's TLS, and a forwarded port have in common."""
+    """What TCP, the TLS of a proxy, and a forwarded port have in common."""
 
     async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
     async def send_all(self, data: bytes | bytearray | memoryview, /) -> None: ...
-
-    def send_now(self, data: bytes, /) -> int:
-        """Send what can be sent without waiting, and return how many bytes; an error is left to the next call."""
-        ...
-
+    def send_now(self, data: bytes, /) -> int: ...  # how many bytes need no wait; an error is left to the next call
     @property
-    def is_readable(self) -> bool:
-        """Whether something has arrived, or the connection has ended; True if it was closed on this side."""
-        ...
-
+    def is_readable(self) -> bool: ...  # whether something has arrived, or the connection has ended on any side
     @property
-    def is_closed(self) -> bool:
-        """Whether it was closed on this side."""
-        ...
-
-    def problem(self) -> Exception | None:
-        """Return why nothing can be sent, if the connection was reset, or closed on this side."""
-        ...
-
-    def close(self) -> None:
-        """Close it; not a checkpoint, so it also works after a cancellation."""
-        ...
-
-    def set_option(self, level: int, option: int, value: int) -> None:
-        """Set an option of the socket."""
-        ...
+    def is_closed(self) -> bool: ...  # on this side
+    def problem(self) -> Exception | None: ...  # why nothing can be sent, if it was reset, or closed on this side
+    def close(self) -> None: ...  # not a checkpoint, so it also works after a cancellation
+    def set_option(self, level: int, option: int, value: int) -> None: ...  # of the socket
 
 
 @final
@@ -127,9 +109,7 @@ class TCPStream:
 
     A checkpoint costs as much CPU as parsing a response, and each call of ``trio.SocketStream`` executes one.
     Most requests are sent by :meth:`send_now`, which executes none.
-
-    Args:
-        stream: Gives up its socket.
+    The given stream gives up its socket.
     """
 
     __slots__ = ("_is_sending", "socket")
@@ -214,13 +194,7 @@ class TCPStream:
 
 
 class NetworkStream:
-    """A connection without TLS.
-
-    Args:
-        raw: What it reads from and writes to.
-        health: Verifies the server when nothing arrives; None if it need not be.
-        opened_at: When the connection was opened; None for now.
-    """
+    """A connection without TLS; ``health``, if there is one, verifies the server when nothing arrives."""
 
     def __init__(self, raw: RawStream, *, health: Liveness | None = None, opened_at: float | None = None) -> None:
         self.raw: Final = raw
@@ -228,10 +202,7 @@ class NetworkStream:
         self.opened_at: Final = trio.current_time() if opened_at is None else opened_at
 
     async def receive(self, patience: float | None) -> bytes:
-        """Receive what has arrived, or wait for it; ``b""`` at the end.
-
-        Args:
-            patience: Seconds until something must arrive; None for no limit, and :data:`RESUMABLE`.
+        """Receive what has arrived, or wait ``patience`` seconds for it; ``b""`` at the end.
 
         Raises:
             httpx.ReadTimeout: Nothing has arrived in time.
@@ -255,18 +226,18 @@ class NetworkStream:
             rest = self._send_now(data)
         if rest is not None:  # most requests fit into the buffers of the socket, and need no deadline
             with Bounded(patience, httpx.WriteTimeout, httpx.WriteError):
-                await self.send_raw(rest)
+                await self.send_all(rest)
 
     def _send_now(self, data: bytes) -> bytes | None:
-        """Send what can be sent without waiting; return what is left for :meth:`send_raw`, and None if nothing is."""
+        """Send what can be sent without waiting; return what is left for :meth:`send_all`, and None if nothing is."""
         sent = self.raw.send_now(data)
         return None if sent == len(data) else data[sent:]
 
-    async def receive_raw(self, max_bytes: int) -> bytes:
+    async def receive_some(self, max_bytes: int) -> bytes:
         """As :meth:`receive`, with trio's errors and without a limit, for bytes that are not HTTP."""
         return bytes(await self.raw.receive_some(max_bytes))
 
-    async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """As :meth:`send`, with trio's errors and ``ssl.SSLError``, and without a limit."""
         await self.raw.send_all(data)
 
@@ -356,7 +327,11 @@ class NetworkStream:
 
 @final
 class TLSStream(NetworkStream):
-    """TLS over a connection."""
+    """TLS over a connection; implements :class:`RawStream` for the connection inside the TLS of a proxy.
+
+    A cancelled read loses nothing: decrypted bytes are returned at once.
+    If a record is sent only in part, the peer closes the connection.
+    """
 
     def __init__(self, raw: RawStream, context: ssl.SSLContext, host: str, *, opened_at: float) -> None:
         super().__init__(raw, opened_at=opened_at)
@@ -377,7 +352,7 @@ class TLSStream(NetworkStream):
                 await self._flush()
                 return
 
-    async def receive_raw(self, max_bytes: int) -> bytes:
+    async def receive_some(self, max_bytes: int) -> bytes:
         try:
             return await self._receive(max_bytes)
         except ssl.SSLError as exc:
@@ -390,12 +365,25 @@ class TLSStream(NetworkStream):
         self._flush_now()
         return b"" if self._to_send.pending else None
 
-    async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._flush()
         rest = memoryview(data)
         while rest:
             rest = rest[self._tls.write(rest) :]
             await self._flush()
+
+    def send_now(self, data: bytes) -> int:
+        return 0
+
+    @property
+    def is_closed(self) -> bool:
+        return self.raw.is_closed
+
+    def problem(self) -> Exception | None:
+        return self.raw.problem()
+
+    def set_option(self, level: int, option: int, value: int) -> None:
+        self.raw.set_option(level, option, value)
 
     @property
     def is_readable(self) -> bool:

@@ -53,7 +53,7 @@ class UpgradedStream(trio.abc.Stream):
             trio.BusyResourceError: Another task is sending.
         """
         try:
-            await self._stream.send_raw(data)
+            await self._stream.send_all(data)
         except ssl.SSLError as exc:  # such as after the end of the peer
             raise trio.BrokenResourceError from exc
 
@@ -73,7 +73,7 @@ class UpgradedStream(trio.abc.Stream):
             await trio.lowlevel.checkpoint()
             data, self._first = self._first[:most], self._first[most:]
             return data
-        return await self._stream.receive_raw(most)
+        return await self._stream.receive_some(most)
 
     async def aclose(self) -> None:
         """Close the connection, without waiting for the peer."""
@@ -84,11 +84,10 @@ class UpgradedStream(trio.abc.Stream):
 def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
     """Let the peer read nothing for as long as it wants, such as a command that works on its input.
 
-    On Linux ``TCP_USER_TIMEOUT`` also ends a connection whose peer is alive and acknowledges all, but has no room for
-    more.  Keepalive still detects a dead peer while nothing is on the way to it, and otherwise the kernel's retries do.
+    On Linux ``TCP_USER_TIMEOUT`` also ends a connection whose peer acknowledges all, but has no room for more.
+    Keepalive still detects a dead peer while nothing is on the way to it, and otherwise the kernel's retries do.
     """
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
-    if option is None:
-        return
-    with suppress(OSError):  # the client was closed meanwhile: whoever uses the stream receives the error of that
-        stream.set_option(socket.IPPROTO_TCP, option, 0)
+    if option is not None:
+        with suppress(OSError):  # the client was closed meanwhile: whoever uses the stream receives the error of that
+            stream.set_option(socket.IPPROTO_TCP, option, 0)
