@@ -19,7 +19,6 @@ from trioformer.client import Client, open_client
 from trioformer.errors import (
     DecodeError,
     LimitExceededError,
-    NotAcceptableError,
     NotFoundError,
     UnexpectedResponseError,
 )

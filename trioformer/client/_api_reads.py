@@ -292,7 +292,7 @@ class ApiReads(ApiRequests[T]):
                     f"{where}: {self._transport.health.server_text}: no response within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
-                raise self._wire_format.explain(await streamed_status_error(body, method="GET", where=where))
+                raise await streamed_status_error(body, method="GET", where=where)
             yield WatchStream[T]._create(self._wire_format, body, where, self._transport.limits, on_undecodable)
 
     # --- logs ---

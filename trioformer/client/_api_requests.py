@@ -149,7 +149,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
 
         async def read_success(body: ByteStream) -> R:
             if body.code != 200:
-                raise self._wire_format.explain(await streamed_status_error(body, method="GET", where=where))
+                raise await streamed_status_error(body, method="GET", where=where)
             return await read(body)
 
         return await self._transport.read(

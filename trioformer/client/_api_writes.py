@@ -346,7 +346,7 @@ class ApiWrites(ApiRequests[T]):
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
         response = await self._send("DELETE", self._paths.object(name, namespace=namespace), where, content, JSON)
-        check(response, self._wire_format, method="DELETE", where=where)
+        check(response, method="DELETE", where=where)
         if is_success(response, where):
             return None
         return object_in(response, self._wire_format, method="DELETE", where=where)

@@ -64,25 +64,21 @@ class RawResponse(metaclass=NoPublicConstructor):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class RawStream(metaclass=NoPublicConstructor):
     """The body of a response while it arrives, for one task at a time; :meth:`Client.stream` makes it and closes it.
 
     ``async for chunk in stream`` iterates over what arrives, in pieces of any size, and ``async for line in
     stream.lines()`` over lines.
-
-    Attributes:
-        code: The HTTP status code, 200 to 206.
-        headers: The headers, with names in lower case.
     """
 
-    __slots__ = ("_body", "_limits", "_where", "code", "headers")
-
-    def __init__(self, body: ByteStream, limits: Limits, where: str) -> None:
-        self._body = body
-        self._limits = limits
-        self._where = where
-        self.code: int = body.code
-        self.headers: Mapping[str, str] = body.headers
+    code: int
+    """The HTTP status code, 200 to 206."""
+    headers: Mapping[str, str]
+    """The headers, with names in lower case."""
+    _body: ByteStream
+    _limits: Limits
+    _where: str
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._where}: HTTP {self.code}>"
@@ -121,17 +117,15 @@ class RawStream(metaclass=NoPublicConstructor):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class RawLines(metaclass=NoPublicConstructor):
     """The lines of a body, for ``async for``; :meth:`RawStream.lines` makes it."""
 
-    __slots__ = ("_begin", "_limits", "_lines", "_stream", "_where")
-
-    def __init__(self, stream: RawStream, limits: Limits, where: str) -> None:
-        self._stream = stream
-        self._limits = limits
-        self._where = where
-        self._lines: list[bytes] = []  # in reverse order
-        self._begin = bytearray()
+    _stream: RawStream
+    _limits: Limits
+    _where: str
+    _lines: list[bytes] = attrs.field(factory=list, init=False)  # in reverse order
+    _begin: bytearray = attrs.field(factory=bytearray, init=False)
 
     def __aiter__(self) -> RawLines:
         return self
@@ -238,7 +232,7 @@ async def stream(
     ) as received:
         if not 200 <= received.code <= 206:
             raise await streamed_status_error(received, method=method, where=where)
-        yield RawStream._create(received, transport.limits, where)
+        yield RawStream._create(received.code, received.headers, received, transport.limits, where)
 
 
 async def health(transport: Transport, endpoint: str, exclude: Collection[str]) -> Health:

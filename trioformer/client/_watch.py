@@ -175,12 +175,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return add_origin(error, self._body)
 
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
-        """Report a frame that cannot be decoded.
-
-        Raises:
-            StatusError: It is the Status of a failure, which a server sent with the code of a success.
-            DecodeError: There is no handler, or the frame is an ERROR event, which must not be ignored.
-        """
+        """Report a frame that cannot be decoded."""
         if (status := failure_in(frame)) is not None:
             raise self._error_of(status) from error
         if self._on_undecodable is None or found.event_type == "ERROR":

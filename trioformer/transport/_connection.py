@@ -107,22 +107,13 @@ class Transport(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
 
     def impersonating(self, impersonation: Impersonation) -> Transport:
-        """Return a transport whose requests are made for another user; everything else is shared, and closed with it.
-
-        Raises:
-            ValueError: A value cannot be in a header.
-        """
+        """Return a transport for another user; everything else is shared, and closed with this one."""
         other = copy(self)
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
 
     async def obtain_credential(self) -> Credential:
-        """Return the credential of a request that follows; a checkpoint only if a plugin has to run.
-
-        Raises:
-            TrioformerError: No credential was obtained.
-            trio.ClosedResourceError: The client is closed.
-        """
+        """Return the credential of a request that follows; a checkpoint only if a plugin has to run."""
         self._check_open()
         credential = await self._credentials.get()
         self._check_open()  # a plugin takes time
@@ -214,9 +205,6 @@ class Transport(metaclass=NoPublicConstructor):
 
         Unlike by :meth:`stream`, it is also sent again if the connection fails while the body arrives; ``read_body`` is
         then called again, with another body.
-
-        Raises:
-            Exception: Those of :meth:`request`, and what ``read_body`` raises.
         """
         request = self._make("GET", path, params, None, None, accept, where)
         attempts = self._retries_of(request, may_retry=retries)

@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 import trio
@@ -16,6 +16,8 @@ from .._text import quoted
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ..kubeconfig import ClusterConfig
 from ._limits import limit_error
+
+E = TypeVar("E", bound=BaseException)
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.HTTPError,
@@ -139,28 +141,27 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
     """
     _remove_quotes(error)
     causes = list(causes_of(error))
-    for cause in causes:
-        if isinstance(cause, TooLongHeadError):
-            return limit_error(where or server, "header_bytes", cause.limit, str(cause))
+
+    def first(kind: type[E]) -> E | None:
+        return next((cause for cause in causes if isinstance(cause, kind)), None)
+
+    if head := first(TooLongHeadError):
+        return limit_error(where or server, "header_bytes", head.limit, str(head))
     server = f"{where}: {server}" if where else server
-    for cause in causes:
-        if isinstance(cause, SilentConnectionError):
-            return _failed(server, str(cause))
-        if isinstance(cause, ProxyFailedError):
-            return ProxyError(f"{server}: {cause}", refused=cause.refused, permanent=cause.permanent)
-    for cause in causes:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            advice = "check the certificate authority and the tls-server-name of the configuration"
-            text = f"the server's certificate does not verify ({verify_problem(cause)}); {advice}"
-            return _failed(server, text, permanent=True)
-    for cause in causes:
-        if isinstance(cause, ssl.SSLError):
-            return _tls_failed(server, cause)
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+    if silent := first(SilentConnectionError):
+        return _failed(server, str(silent))
+    if proxy := first(ProxyFailedError):
+        return ProxyError(f"{server}: {proxy}", refused=proxy.refused, permanent=proxy.permanent)
+    if refused := first(ssl.SSLCertVerificationError):
+        advice = "check the certificate authority and the tls-server-name of the configuration"
+        text = f"the server's certificate does not verify ({verify_problem(refused)}); {advice}"
+        return _failed(server, text, permanent=True)
+    if tls := first(ssl.SSLError):
+        return _tls_failed(server, tls)
+    if first(ConnectionRefusedError):
         return _failed(server, "connection refused; check the port and that the API server runs", refused=True)
-    for cause in causes:
-        if isinstance(cause, socket.gaierror):
-            return _failed(server, f"the host name cannot be resolved ({cause.strerror}); check the name and DNS")
+    if unknown := first(socket.gaierror):
+        return _failed(server, f"the host name cannot be resolved ({unknown.strerror}); check the name and DNS")
     if isinstance(error, UnicodeError):
         error.__traceback__ = error.__context__ = None
         return _failed(server, "a host name is not valid; check the URL, and that it is an API server")

@@ -31,10 +31,6 @@ async def upgrade(
 
     ``path`` has the query as well; ``headers`` are those of the upgrade, ``Connection`` and ``Upgrade`` among them.
 
-    Raises:
-        ConnectionFailedError: No response arrived.
-        trio.ClosedResourceError: The client is closed.
-
     Cancellation: closes the connection, as does the end of the block.
     """
     own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
@@ -69,12 +65,7 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
         self._prefix = self._server.raw_path.rstrip(b"/")
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request until there is a response that is not retried.
-
-        Raises:
-            httpx.UnsupportedProtocol: It is for another server, or not below the path of the server's URL.
-            httpx.TransportError: There is no response.
-        """
+        """Send a request until there is a response that is not retried."""
         sent = await self._request_of(request)
         try:
             body = await self._transport.open(sent, self._transport._retries_of(sent, may_retry=True))

@@ -114,11 +114,7 @@ class ListSplitter:
         return self._head + bytes(self._buffer)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
-        """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy.
-
-        Raises:
-            DecodeError: The body has too much beside its items.
-        """
+        """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy."""
         if self._state is State.COUNTING and chunk and not self.is_behind and len(self._buffer) < self._block:
             self._state = State.CUTTING
         buffer = self._buffer
@@ -140,9 +136,6 @@ class ListSplitter:
         """End the body, and return the last items and the other members of the list.
 
         None if brackets must be counted first: call it again after ``feed(b"")`` as long as :attr:`is_behind`.
-
-        Raises:
-            DecodeError: The body is not JSON, ends early, or has no ``items``.
         """
         if self.is_behind:
             return None

@@ -143,11 +143,7 @@ async def all_pages(
     where: str,
     undecodable: deque[Undecodable] | None,
 ) -> ObjectList[T]:
-    """List all pages, at one resourceVersion; without pages if that version expires between two of them.
-
-    Raises:
-        UnexpectedResponseError: The continue token of two pages is equal.
-    """
+    """List all pages, at one resourceVersion; without pages if that version expires between two of them."""
     on_undecodable = None if undecodable is None else undecodable.append
     page = first = await list_page(options, on_undecodable=on_undecodable)
     items = list(first.items)

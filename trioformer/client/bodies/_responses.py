@@ -1,11 +1,14 @@
-"""Responses: to an object, to the error of a Status, or to an error about a response that no API server sends."""
+"""Responses: to an object, to the error of a Status, or to an error about a response that no API server sends.
+
+A rejection raises a StatusError, and a response that no API server sends an UnexpectedResponseError.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import attrs
 import trio
@@ -57,24 +60,14 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 
-def check(response: Response, wire_format: WireFormat[Any] | None = None, *, method: str, where: str) -> None:
-    """Check that the request, perhaps for a kind, succeeded.
-
-    Raises:
-        StatusError: The server rejected it.
-        UnexpectedResponseError: No API server sends such a response.
-    """
+def check(response: Response, *, method: str, where: str) -> None:
+    """Check that the request succeeded."""
     if not 200 <= response.code <= 206:
-        error = status_error(response, method=method, where=where)
-        raise error if wire_format is None else wire_format.explain(error)
+        raise status_error(response, method=method, where=where)
 
 
 def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
-    """Raise the error of a failure whose Status came with the code of a success; return without one.
-
-    Raises:
-        StatusError: The body is the Status of a failure.
-    """
+    """Raise the error of a failure whose Status came with the code of a success; return without one."""
     if (status := failure_in(body)) is not None:
         raise _error_of(status, response, where=where)
 
@@ -104,7 +97,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
         UnexpectedResponseError: The response is not an object of this kind.
         DecodeError: It is one of this kind that cannot be decoded, or has too many levels.
     """
-    check(response, wire_format, method=method, where=where)
+    check(response, method=method, where=where)
     found = None
     try:
         found = wire_format.kind_of(response.body)
@@ -121,11 +114,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
 
 
 def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
-    """Make an object of the kind that came.
-
-    Raises:
-        ValueError: It is no valid kind.
-    """
+    """Make an object of the kind that came."""
     # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
     plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
     kind = unstructured_kind(_api_version_in(body), found, plural=plural, namespaced=resource.namespaced)
@@ -143,12 +132,8 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
 
     A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
     is Unstructured, and otherwise the sent one is.
-
-    Raises:
-        StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither of this kind nor a Status.
     """
-    check(response, wire_format, method="POST", where=where)
+    check(response, method="POST", where=where)
     try:
         found = wire_format.kind_of(response.body)
     except (ValueError, RecursionError):
@@ -167,9 +152,6 @@ def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, whe
     """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
 
     A kind with a class cannot show it, so the sent object is returned, as for a Status.
-
-    Raises:
-        UnexpectedResponseError: It is of another API group.
     """
     problem = f"{shown_kind(found)}, not a {resource.kind}"
     try:
@@ -214,11 +196,7 @@ def undecodable(
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
-    """Read the body of a streamed response that is not a success, and make its error.
-
-    Raises:
-        ConnectionFailedError: The body ended early.
-    """
+    """Read the body of a streamed response that is not a success, and make its error."""
     body = await _read_short(stream)
     response = Response(stream.code, stream.headers, body, stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)

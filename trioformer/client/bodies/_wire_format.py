@@ -4,6 +4,7 @@ A wire format says which media type to request, which objects to accept, and whi
 The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind as long again.
 But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
 differently is scanned for its kind.
+What is not an object of the kind, or not an event, raises a DecodeError.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
 
-from ...errors import DecodeError, NotAcceptableError, TrioformerError
+from ...errors import DecodeError
 from ...models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
 from ...models._internal import (
     Head,
@@ -32,7 +33,6 @@ from ._contents import kind_in, shown_kind
 from ._list_splitter import ListHead
 
 T = TypeVar("T", bound=KubernetesObject)
-E = TypeVar("E", bound=TrioformerError)
 
 Scan: TypeAlias = Callable[[bytes], tuple[bytes, Head]]
 """Scans an object's bytes, and returns the bytes to keep and their head."""
@@ -100,21 +100,13 @@ class WireFormat(Generic[T]):
         return self.name if body.startswith(self._prefixes) else kind_in(body)
 
     def scan(self, data: bytes) -> tuple[bytes, Head]:
-        """Scan an object of a watch, and return the bytes to keep and their head.
-
-        Raises:
-            DecodeError: It is not a JSON object with metadata, or is of another kind.
-        """
+        """Scan an object of a watch, and return the bytes to keep and their head."""
         if not data.startswith(self._prefixes):
             self._check_kind(data)
         return self._scan(data)
 
     def make_item(self, data: bytes) -> T:
-        """Make an object from an item of a list.
-
-        Raises:
-            DecodeError: It is not a JSON object with metadata, has no name, or is of another kind.
-        """
+        """Make an object from an item of a list."""
         if not data.startswith(self._item_prefixes):
             self._check_kind(data)
         data, head = self._scan(data)
@@ -131,9 +123,6 @@ class WireFormat(Generic[T]):
 
         A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
         It may be a ``v1`` List, as kubectl makes them.
-
-        Raises:
-            DecodeError: It is of another kind.
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
@@ -153,17 +142,6 @@ class WireFormat(Generic[T]):
             return  # the scan that follows raises a better error
         if found not in ("", *self.names):
             raise DecodeError(f"the server sent {shown_kind(found)}, not a {self.name}")
-
-    def explain(self, error: E) -> E | NotAcceptableError:
-        """Return the error to raise for an error response: another one if the server does not support this format."""
-        if not (self.is_partial and isinstance(error, NotAcceptableError)):
-            return error
-        text = f"the server cannot send only the metadata of {resource_of(self.kind)}; use the kind itself"
-        explained = NotAcceptableError(
-            f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details
-        )
-        explained.__cause__ = error
-        return explained
 
 
 def _metadata_scan(scan: Scan) -> Scan:
@@ -237,9 +215,6 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     frame.  The scan of the object, which is needed anyway, proves that the cut is right: it accepts only one complete
     JSON object.
     A frame in another form, which aggregated servers may send, costs a second scan.
-
-    Raises:
-        DecodeError: The frame is not an event, its type is unknown, or its object has no metadata.
     """
     for prefix, type_ in _PREFIXES:
         if frame.startswith(prefix) and frame.endswith(b"}"):

@@ -48,11 +48,7 @@ class Gunzip:
         self._is_between_members = True
 
     async def receive(self) -> bytes:
-        """Return the next slice; empty at the end.
-
-        Raises:
-            httpx.DecodingError: The body is not gzip, or ends early.
-        """
+        """Return the next slice; empty at the end."""
         while True:
             if not self._input:
                 self._input = await self._source()
@@ -157,11 +153,7 @@ class ByteStream:
 
     @property
     def upgraded(self) -> trio.abc.Stream:
-        """The stream of the protocol that the server has switched to, if its status is 101.
-
-        Raises:
-            ValueError: It is another one, or the transport cannot switch.
-        """
+        """The stream of the protocol that the server has switched to, if its status is 101."""
         stream = self._response.upgraded
         if stream is None:
             raise ValueError("there is no stream of another protocol")

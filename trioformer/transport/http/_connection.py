@@ -3,6 +3,7 @@
 It is itself the response that it receives, until its owner, such as a pool, takes it back.
 It needs no lock: there is no checkpoint between the check of a state and its change, and a request is sent in one call.
 A receive that is cancelled loses nothing, so another task may repeat it; probes rely on that.
+What fails raises an ``httpx.TransportError``.
 """
 
 from __future__ import annotations
@@ -83,9 +84,6 @@ class BodyReader:
         """Return the bytes of the body in what was received, which is empty if the server has closed the connection.
 
         They are empty if more must arrive first, and at the end.
-
-        Raises:
-            httpx.RemoteProtocolError: The body ends early, or its chunks are not valid.
         """
         if self._is_chunked and self.expected is not Expected.NOTHING:
             return self._feed_chunks(data)
@@ -237,12 +235,7 @@ class Connection:
         return self._upgraded
 
     async def send(self, request: bytes, patience: float | None) -> None:
-        """Send a request.
-
-        Raises:
-            NotAvailableError: The server has closed the connection since it was used.
-            httpx.ConnectError: It was closed before the first request, or on this side.
-            httpx.WriteTimeout: The server does not accept the request in time.
+        """Send a request; NotAvailableError says that the server has closed the connection since it was used.
 
         Cancellation: the connection must be closed, as after an error.
         """
@@ -261,9 +254,6 @@ class Connection:
         """Receive the head of the response, which ``is_alone``, without a body, if the request was a HEAD.
 
         ``patience`` are the seconds without a byte, of the head and of the body; None for no limit.
-
-        Raises:
-            httpx.TransportError: It did not arrive, is not valid, or is too long.
         """
         self._patience = patience
         begin = searched = 0  # what is before that are heads of code 100 to 199
@@ -297,11 +287,7 @@ class Connection:
         return head
 
     async def receive(self) -> bytes:
-        """Receive the next bytes of the body; ``b""`` at its end.
-
-        Raises:
-            httpx.TransportError: The body ends early, or is not valid.
-        """
+        """Receive the next bytes of the body; ``b""`` at its end."""
         body = self._body
         if body is None:
             raise InvalidResponseError("it switches to another protocol, which was not requested")

@@ -163,11 +163,7 @@ _OWN: Final = (b"host", b"content-length", b"transfer-encoding", b"connection")
 
 
 async def request_of(request: httpx.Request, *, where: str = "") -> Request:
-    """Make a request of one of httpx; a body that is streamed is read first.
-
-    Raises:
-        httpx.LocalProtocolError: The method or a header cannot be sent.
-    """
+    """Make a request of one of httpx; a body that is streamed is read first."""
     tokens = [request.method, *(name.decode("latin-1") for name, _ in request.headers.raw)]
     has_control = any(NOT_IN_A_HEADER.search(value) for _, value in request.headers.raw)
     if has_control or not all(map(TOKEN.fullmatch, tokens)):

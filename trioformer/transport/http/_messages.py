@@ -109,11 +109,7 @@ class RequestHeaders:
 
 
 def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
-    """Return the headers with which a request is made for another user.
-
-    Raises:
-        ValueError: A value cannot be in a header, or there is no user.
-    """
+    """Return the headers with which a request is made for another user."""
     if not impersonation.user:
         raise ValueError("impersonation needs a user, also for groups, a UID or extra attributes")
     headers = [(b"Impersonate-User", _value("user", impersonation.user))]
@@ -123,13 +119,10 @@ def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
     for key, values in impersonation.extra.items():
         if not key:
             raise ValueError("an extra attribute to impersonate has no key")
-        name = b"Impersonate-Extra-" + _NOT_IN_A_NAME.sub(_escaped, key.encode(errors="surrogatepass"))
+        given = key.encode(errors="surrogatepass")
+        name = b"Impersonate-Extra-" + _NOT_IN_A_NAME.sub(lambda found: b"%%%02X" % found[0][0], given)
         headers += [(name, _value(f"extra attribute {key!r}", value)) for value in values]
     return tuple(headers)
-
-
-def _escaped(found: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % found[0][0]
 
 
 def _value(what: str, value: str) -> bytes:
@@ -236,11 +229,7 @@ def end_of_head(data: bytes, begin: int = 0) -> int:
 
 
 def read_head(data: bytes, *, is_alone: bool = False) -> Head:
-    """Read the head of a response; ``is_alone`` says that no body follows, whatever its headers say.
-
-    Raises:
-        httpx.RemoteProtocolError: It is not one of HTTP/1.1.
-    """
+    """Read the head of a response; ``is_alone`` says that no body follows, whatever its headers say."""
     decoded = decode(data)
     status = _STATUS.match(decoded)
     if status is None:

@@ -36,13 +36,7 @@ class Network:
     """Options of every socket."""
 
     async def connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
-        """Open a connection.
-
-        Raises:
-            httpx.ConnectTimeout: The server does not respond.
-            httpx.ConnectError: There is no connection.
-            httpx.ProxyError: The proxy gives none.
-        """
+        """Open a connection."""
         route = self._route
         if route is None:
             return await self._connect(host, port, patience)

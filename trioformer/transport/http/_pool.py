@@ -3,29 +3,25 @@
 A request takes the connection that was used last, or opens one; those that were used before it expire in the meantime.
 
 Pools are replaced when the certificates are.
-The problem: a connection was verified with the authorities, and authenticated with the client certificate, that were in
-the files when it was opened.
-When these are rotated, an authority that is trusted no more may have signed for a server that is still connected, and
-the server refuses a request on a connection whose client certificate has expired.
-A new connection for each request would cost a TLS handshake each, and an OpenSSL context cannot forget an authority.
+The problem: an authority that is trusted no more may have signed for a server that is still connected, and the server
+refuses a request on a connection whose client certificate has expired.
+A TLS handshake for each request would cost too much, and an OpenSSL context cannot forget an authority.
 
 So the connections form generations, each with one context.
-A request is sent on the present generation.
 When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
 are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
-them, so that whoever reads them watches again.
-A streamed body of any length that is not a watch ends with them, because its server may be trusted no more; nobody
-resumes it, so its reader gets an error (``client/_raw.py``).
-Only what is read is a watch here: a write whose response is streamed is a request in flight, and is not sent again.
+them, so that they are watched again.
+Another streamed body without an end ends with an error (``client/_raw.py``), since nobody resumes it; a write whose
+response is streamed is a request in flight.
 Three cases would be errors that nobody needs to see.
 A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
-A watch that begins with a list, a watch-list, would have to begin again, so it has a minute more.
+A watch that begins with a list would have to begin again, so it has a minute more.
 A watch that is still being opened is sent again.
 
 Files are looked at when a request is sent, before a probe of silent watches, and when a watch receives something half a
 minute after the last look; there is no task.
-When one side refuses the certificate of the other during a handshake, the server has not begun the request.
-If changed files are found then, it is sent once more on the new generation.
+When one side refuses the certificate of the other during a handshake, the server has not begun the request; if changed
+files are found then, it is sent once more on the new generation.
 """
 
 from __future__ import annotations
@@ -136,9 +132,6 @@ class Pool:
 
     async def send(self, request: Request, authorization: Secret[str] | None) -> Connection:
         """Send a request on a connection that is idle, or else on a new one, and receive the head of its response.
-
-        Raises:
-            httpx.TransportError: There is no response.
 
         Cancellation: closes the connection.
         """
@@ -293,11 +286,7 @@ class Generations:
             self._health.look = self._refresh
 
     def current(self, credential: Credential) -> Generation:
-        """Return the connections for a request that is sent now with ``credential``.
-
-        Raises:
-            ConfigError: The certificate of the credential is not valid.
-        """
+        """Return the connections for a request that is sent now with ``credential``."""
         if self._tls is not None:
             self._tls.use(credential.certificate)
             self._refresh()
@@ -322,12 +311,7 @@ class Generations:
             health.look_at = min(now + health.silence, self._sweep_at)
 
     async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
-        """Send a request, and receive the head of its response; return the connections, too, that it came on.
-
-        Raises:
-            ConfigError: The certificate of the credential is not valid.
-            Exception: What httpx raises when a request fails.
-        """
+        """Send a request, and receive the head of its response; return the connections, too, that it came on."""
         self.current(credential)
         may_renew = True
         while True:

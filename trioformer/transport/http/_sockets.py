@@ -1,16 +1,13 @@
 """Sockets and TLS: one read returns all TLS records that have arrived, and no socket leaks.
 
-kube-apiserver sends a list item by item, and a watch event by event, in TLS records of 4 to 6 KB.
-``trio.SSLStream`` returns one record per read.
+kube-apiserver sends lists and watches in TLS records of 4 to 6 KB, and ``trio.SSLStream`` returns one record per read;
 :class:`TLSStream` decrypts everything that one read of the socket returns.
-
-TLS has an end of its own: after the peer's close_notify nothing follows, even if the socket stays open for seconds.
-So close_notify is the end of the stream, and a connection that has received it is not used for another request.
+After the peer's close_notify nothing follows, even if the socket stays open: that is the end of the stream, and its
+connection is not used for another request.
 
 When nothing has arrived on a watch for half a minute, its connection verifies the server by its :class:`Liveness`,
 while another task goes on reading.
-
-It raises httpx's errors, because an httpx transport of the caller raises them, too.
+Errors are those of httpx, because an httpx transport of the caller raises them, too.
 """
 
 from __future__ import annotations
@@ -204,10 +201,6 @@ class NetworkStream:
     async def receive(self, patience: float | None) -> bytes:
         """Receive what has arrived, or wait ``patience`` seconds for it; ``b""`` at the end.
 
-        Raises:
-            httpx.ReadTimeout: Nothing has arrived in time.
-            httpx.ReadError: The connection is broken, closed on this side, or presumed dead.
-
         Cancellation: loses nothing.
         """
         with Bounded(patience, httpx.ReadTimeout, httpx.ReadError):
@@ -215,10 +208,6 @@ class NetworkStream:
 
     async def send(self, data: bytes, patience: float | None) -> None:
         """Send bytes.
-
-        Raises:
-            httpx.WriteTimeout: They were not sent in time.
-            httpx.WriteError: The connection is broken or closed.
 
         Cancellation: may have sent a part.
         """
@@ -305,10 +294,6 @@ class NetworkStream:
 
     async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
         """Return the connection with TLS; the host's certificate is verified.
-
-        Raises:
-            httpx.ConnectTimeout: The handshake takes too long.
-            httpx.ConnectError: It fails.
 
         Cancellation: closes the connection, as does an error.
         """

@@ -45,13 +45,7 @@ class UpgradedStream(trio.abc.Stream):
         return bool(self._first or self._stream.raw.is_closed or self._stream.is_readable)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes.
-
-        Raises:
-            trio.BrokenResourceError: The connection is broken.
-            trio.ClosedResourceError: It was closed on this side, here or with the client.
-            trio.BusyResourceError: Another task is sending.
-        """
+        """Send bytes."""
         try:
             await self._stream.send_all(data)
         except ssl.SSLError as exc:  # such as after the end of the peer
@@ -62,12 +56,7 @@ class UpgradedStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the peer has closed the connection.
-
-        Raises:
-            trio.BrokenResourceError: The connection is broken.
-            trio.ClosedResourceError: It was closed on this side, here or with the client.
-        """
+        """Receive bytes; ``b""`` when the peer has closed the connection."""
         most = RECEIVE_SIZE if max_bytes is None else max_bytes
         if self._first and not self._stream.raw.is_closed:
             await trio.lowlevel.checkpoint()

@@ -235,7 +235,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
                     if not connection.is_pending:
                         await connection.send()
                     await connection.receive()
-                except CONNECTION_ERRORS as exc:
+                except BaseException as exc:
+                    clear_locals(exc)
+                    if not isinstance(exc, CONNECTION_ERRORS):
+                        raise
                     error = exc
                 else:
                     self.record_response()
@@ -292,17 +295,10 @@ class ProbeConnection:
 
     async def send(self) -> None:
         """Send a probe; opens the connection if it is not live."""
-        try:
-            self.was_reused = self.is_live
-            if not self.was_reused:
-                self.close()
-                await self._open()
-            await self._send()
-        except BaseException as exc:
-            clear_locals(exc)
-            raise
-
-    async def _send(self) -> None:
+        self.was_reused = self.is_live
+        if not self.was_reused:
+            self.close()
+            await self._open()
         connection = self._connection
         assert connection is not None
         self._head, self._body_size = None, 0
@@ -332,13 +328,6 @@ class ProbeConnection:
 
     async def receive(self) -> None:
         """Receive the response to the last probe; a cancelled call loses nothing, and another task may repeat it."""
-        try:
-            await self._receive()
-        except BaseException as exc:
-            clear_locals(exc)
-            raise
-
-    async def _receive(self) -> None:
         self._check_open()
         connection = self._connection
         assert connection is not None
