@@ -17,7 +17,7 @@ from ..models._internal import decode, dumps, plain
 from ..transport import Limits
 from ..transport._internal import ByteStream, Response, Transport, limit_error
 from .bodies._responses import check, raise_failure, status_error, streamed_status_error, unexpected_response
-from .bodies._wire_format import JSON
+from .bodies._wire_format import JSON, complete_lines
 
 RequestBody: TypeAlias = bytes | str | Model | Mapping[str, object] | Sequence[object]
 """The body of a request: bytes and text as they are; models, mappings and sequences as their JSON."""
@@ -133,20 +133,10 @@ class RawLines(metaclass=NoPublicConstructor):
     async def __anext__(self) -> str:
         while not self._lines:
             chunk = await self._stream.receive_some()
-            if not chunk:
-                if not self._begin:
-                    raise StopAsyncIteration
-                self._lines.append(bytes(self._begin))
-                self._begin.clear()
-                break
-            *complete, rest = chunk.split(b"\n")
-            if complete:
-                complete[0] = bytes(self._begin) + complete[0]
-                self._begin.clear()
-                self._lines = complete[::-1]
-            self._begin += rest
-            longest = max(len(self._begin), *map(len, complete)) if complete else len(self._begin)
-            if longest > self._limits.object_bytes:
+            if not chunk and not self._begin:
+                raise StopAsyncIteration
+            self._lines = complete_lines(self._begin, chunk or b"\n")[::-1]
+            if max(map(len, (self._begin, *self._lines))) > self._limits.object_bytes:
                 raise limit_error(self._where, "object_bytes", self._limits.object_bytes, "a line is too long")
         return self._lines.pop().removesuffix(b"\r").decode(errors="replace")
 

@@ -22,7 +22,7 @@ from ..models import (
 )
 from ..models._internal import scan_head
 from ..transport._internal import Response
-from .bodies._contents import kind_in, shown_kind
+from .bodies._contents import shown_kind, text_in
 from .bodies._responses import (
     check,
     made_by,
@@ -107,7 +107,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
             return made_by(response, sent, resource_of(type(sent)), found, where)
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
     try:
-        kind_in(response.body)  # raises what too many levels raise on this version of Python
+        text_in(response.body)  # raises what too many levels raise on this version of Python
         return from_json(cls, response.body)
     except (ValueError, RecursionError) as exc:
         raise undecodable(exc, response, where, expected, is_ours=found == expected, method=method) from exc
@@ -123,7 +123,7 @@ def with_name(body: M, name: str) -> M:
 
 def _kind_of(response: Response) -> str:
     try:
-        return kind_in(response.body)
+        return text_in(response.body)
     except (ValueError, RecursionError):
         return ""  # object_in() and from_json() raise the error
 

@@ -35,15 +35,11 @@ from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
+# Seconds without traffic before the kernel sends a keepalive probe, and between two; then unanswered ones that end a
+# connection.  A dead peer is detected 42 s after its last byte; the kernel's timers may each be late by half a second.
 KEEPALIVE_IDLE: Final = 15
-"""Seconds without traffic before the kernel sends a TCP keepalive probe."""
 KEEPALIVE_INTERVAL: Final = 9
-"""Seconds between two probes."""
 KEEPALIVE_COUNT: Final = 3
-"""Unanswered probes that end a connection: a dead peer is detected 42 s after its last byte.
-
-The kernel's timers may each be late by half a second, so it is 45 s at most.
-"""
 _ALL_PLUGINS: Final = PluginPolicy()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from ..._text import one_line
 from ...errors import DecodeError
@@ -19,18 +19,18 @@ _TITLE: Final = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 _LONGEST: Final = 100
 """Characters of a text or a title that are shown."""
 
-_kind_of: Final = level_decoder(("kind",))
+_decoders: Final = {name: level_decoder((name,)) for name in ("kind", "apiVersion")}
 
 
-def kind_in(body: bytes) -> str:
-    """Return the ``kind`` of a JSON object; empty if it has none.
+def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
+    """Return a member of a JSON object; empty if it has none.
 
     Raises:
         ValueError: It is not a JSON object.
     """
-    (raw,) = _kind_of(body)
-    kind: object = decode(raw) if bytes(raw) else ""
-    return kind if isinstance(kind, str) else ""
+    (raw,) = _decoders[name](body)
+    text: object = decode(raw) if bytes(raw) else ""
+    return text if isinstance(text, str) else ""
 
 
 def shown_kind(kind: str) -> str:
@@ -43,7 +43,7 @@ def describe(body: bytes) -> str:
     if not body:
         return "an empty body"
     try:
-        kind = kind_in(body)
+        kind = text_in(body)
     except (ValueError, RecursionError):
         what = "HTML" if _first_of(body) == b"<" else "not JSON"
     else:
@@ -57,7 +57,7 @@ def failure_in(body: bytes) -> Mapping[str, object] | None:
     As in client-go (``rest.Result``), every Status that does not say "Success" is a failure, whatever the HTTP code.
     """
     try:
-        if kind_in(body) != "Status":
+        if text_in(body) != "Status":
             return None
         status = read_status(body)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """The body of a list in JSON: bytes to the bytes of each item while they arrive, and the list's metadata at the end.
 
-The problem: 10,000 pods are a body of 100 MB.  Decoded in one step, it is in memory twice and stops all other tasks for
-a tenth of a second; split item by item in Python, it costs more than everything else together.
-So it is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
+The problem: decoded in one step, 100 MB of 10,000 pods are in memory twice and stop all other tasks for a tenth of a
+second; split item by item in Python, they cost more than everything else together.
+So the body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
 
 Where to cut is a guess: the last position of the text with which the first item begins (``},{"metadata":{``), then the
 ones before it.  The decoder verifies it: if ``[`` block ``]`` is valid JSON, the block is a sequence of complete items.

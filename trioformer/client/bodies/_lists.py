@@ -14,7 +14,7 @@ from ...models import KubernetesObject
 from ...transport._internal import ByteStream, request_id_in
 from .._options import ListOptions
 from ._list_splitter import BLOCK, ListSplitter
-from ._responses import check_server, raise_failure
+from ._responses import raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat
 
@@ -22,8 +22,6 @@ T = TypeVar("T", bound=KubernetesObject)
 
 _LARGE: Final = 1024 * 1024
 """Bytes of an item that is scanned in a slice of its own."""
-
-_NO_KEY: Final = "without a key that can be found"
 
 PAGE_SIZE: Final = 500
 """The default limit of a page, in objects (client-go ``tools/pager``)."""
@@ -92,7 +90,7 @@ async def read_list(
                 error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
                 found = await undecodable_item(wire_format.name, item, error, slices)
                 if on_undecodable is None:
-                    what = found.key or _NO_KEY
+                    what = found.key or "without a key that can be found"
                     hint = "correct it, or pass on_undecodable to receive the others"
                     text = f"{where}: an object, {what}: {exc}; {hint}"
                     raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
@@ -121,7 +119,7 @@ async def read_list(
         wire_format.check_list(head, first)
     except DecodeError as exc:
         raise_failure(body, splitter.begin, where=where)
-        text = f"{where}: {exc}; {check_server(body.server)}"
+        text = f"{where}: {exc}; check that {body.server} is an API server"
         raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
     return ObjectList(
         items=tuple(objects),

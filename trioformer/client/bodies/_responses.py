@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Final, TypeVar, cast
 
 import attrs
-import trio
 
 from ..._text import one_line
 from ...errors import (
@@ -25,7 +24,7 @@ from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
 from ...models import KubernetesObject, Model, ResourceInfo, Unstructured, resource_of, unstructured_kind
 from ...models._internal import TOO_DEEP, Head, decode, kind_problem, level_decoder, make_object, scan_head
 from ...transport._internal import ByteStream, Response, request_id_in
-from ._contents import describe, error_text, failure_in, shown_kind
+from ._contents import describe, error_text, failure_in, shown_kind, text_in
 from ._wire_format import WireFormat
 
 M = TypeVar("M", bound=Model)
@@ -33,13 +32,10 @@ T = TypeVar("T", bound=KubernetesObject)
 
 MAX_STATUS: Final = 64 * 1024
 """Bytes that are read of a streamed error response; a Status is much shorter."""
-STATUS_PATIENCE: Final = 5.0
-"""Seconds that a streamed error response may take."""
 
 _WRITTEN: Final = "the server reports success, so read the object before this is sent again"
 """What to do as well, after a write."""
 
-_api_version_of: Final = level_decoder(("apiVersion",))
 _metadata_of: Final = level_decoder(("metadata",))
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
@@ -84,11 +80,6 @@ def add_origin(error: StatusError, response: Response | ByteStream) -> StatusErr
     return error
 
 
-def check_server(server: str) -> str:
-    """Return the hint of a response that no API server sends; it names the server, and where it is configured."""
-    return f"check that {server} is an API server"
-
-
 def object_in(response: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
     """Make the object in a response.
 
@@ -117,14 +108,8 @@ def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head
     """Make an object of the kind that came."""
     # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
     plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
-    kind = unstructured_kind(_api_version_in(body), found, plural=plural, namespaced=resource.namespaced)
+    kind = unstructured_kind(text_in(body, "apiVersion"), found, plural=plural, namespaced=resource.namespaced)
     return make_object(kind, body, head)
-
-
-def _api_version_in(body: bytes) -> str:
-    (raw,) = _api_version_of(body)
-    version: object = decode(raw) if bytes(raw) else ""
-    return version if isinstance(version, str) else ""
 
 
 def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
@@ -157,7 +142,7 @@ def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, whe
     try:
         response = _with_metadata(response)
         head = scan_head(response.body)
-        is_same_group = _api_version_in(response.body).rpartition("/")[0] == resource.group
+        is_same_group = text_in(response.body, "apiVersion").rpartition("/")[0] == resource.group
         if is_same_group and not kind_problem(found):
             if not isinstance(sent, Unstructured):
                 return sent
@@ -197,7 +182,7 @@ def undecodable(
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
     """Read the body of a streamed response that is not a success, and make its error."""
-    body = await _read_short(stream)
+    body = await stream.read_short(MAX_STATUS)
     response = Response(stream.code, stream.headers, body, stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)
 
@@ -208,17 +193,8 @@ async def drain(stream: ByteStream) -> bytes:
     It does not matter either when the body ends early.
     """
     with suppress(ConnectionFailedError):
-        return await _read_short(stream)
+        return await stream.read_short(MAX_STATUS)
     return b""
-
-
-async def _read_short(stream: ByteStream) -> bytes:
-    body = bytearray()
-    # An endless body must not keep the caller from its error.
-    with trio.move_on_after(STATUS_PATIENCE):
-        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
-            body += chunk
-    return bytes(body)
 
 
 def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
@@ -281,7 +257,7 @@ def unexpected_response(
     ``method`` is given if the code is that of a success: after a write the error says so, since to send it again may be
     wrong.
     """
-    hint = check_server(response.server)
+    hint = f"check that {response.server} is an API server"
     if method != "GET":
         hint = f"{_WRITTEN}, and {hint}"
     return UnexpectedResponseError(

@@ -29,7 +29,7 @@ from ...models._internal import (
     scan_without_managed_fields,
 )
 from ...transport._internal import DEFAULT_LIMITS
-from ._contents import kind_in, shown_kind
+from ._contents import shown_kind, text_in
 from ._list_splitter import ListHead
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -97,7 +97,7 @@ class WireFormat(Generic[T]):
         Raises:
             ValueError: It is not a JSON object; only detected in objects that begin unlike those of this kind.
         """
-        return self.name if body.startswith(self._prefixes) else kind_in(body)
+        return self.name if body.startswith(self._prefixes) else text_in(body)
 
     def scan(self, data: bytes) -> tuple[bytes, Head]:
         """Scan an object of a watch, and return the bytes to keep and their head."""
@@ -126,18 +126,13 @@ class WireFormat(Generic[T]):
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
-        if head.api_version not in self._api_versions and (head.kind, head.api_version) != ("List", "v1"):
-            is_ours = False
-        elif first is not None:
-            is_ours = kind_in(first) in self.names
-        else:
-            is_ours = not self.is_builtin
-        if not is_ours:
+        is_ours = head.api_version in self._api_versions or (head.kind, head.api_version) == ("List", "v1")
+        if not (is_ours and (not self.is_builtin if first is None else text_in(first) in self.names)):
             raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
 
     def _check_kind(self, data: bytes) -> None:
         try:
-            found = kind_in(data)
+            found = text_in(data)
         except (ValueError, RecursionError):
             return  # the scan that follows raises a better error
         if found not in ("", *self.names):
@@ -157,12 +152,23 @@ WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], 
 """An event's type, the bytes of its object, and their head; the object of an ``ERROR`` is a Status, which has none."""
 
 
+def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
+    """Return the lines that a chunk completes, without their ends; ``begin`` is the beginning of the next one."""
+    *lines, rest = chunk.split(b"\n")
+    if lines and begin:
+        begin += lines[0]
+        lines[0] = bytes(begin)
+        begin.clear()
+    begin += rest
+    return lines
+
+
 @final
 @attrs.define(eq=False)
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
-    Each frame is copied once, so that it does not keep its chunk alive, and no byte is searched twice.
+    No frame keeps the chunk alive that it came in, and no byte is searched twice.
     """
 
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes
@@ -181,21 +187,7 @@ class FrameSplitter:
         The frames end before one that is larger than the limit.
         """
         buffer = self._buffer
-        frames: list[bytes] = []
-        begin = 0
-        end = chunk.find(b"\n")
-        if end >= 0:
-            if buffer:
-                buffer += memoryview(chunk)[:end]
-                frames.append(bytes(buffer))
-                buffer.clear()
-                begin = end + 1
-                end = chunk.find(b"\n", begin)
-            while end >= 0:
-                frames.append(chunk[begin:end])
-                begin = end + 1
-                end = chunk.find(b"\n", begin)
-        buffer += memoryview(chunk)[begin:]
+        frames = complete_lines(buffer, chunk)
         if len(buffer) > self._max_frame or max(map(len, frames), default=0) > self._max_frame:
             frames = list(itertools.takewhile(lambda frame: len(frame) <= self._max_frame, frames))
             self.is_too_large = True

@@ -26,11 +26,6 @@ SLICE: Final = 64 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
-def is_gzip(headers: Mapping[str, str]) -> bool:
-    """Whether a body is compressed with gzip, once, and with nothing else."""
-    return headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
-
-
 @final
 class Gunzip:
     """The slices of a body whose pieces are compressed; a body may have several members, or be empty.
@@ -75,8 +70,8 @@ class Gunzip:
 
 _SHORT: Final = 2048
 """Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
-_SHORT_PATIENCE: Final = 5.0
-"""Seconds that it may take to arrive."""
+SHORT_PATIENCE: Final = 5.0
+"""Seconds that a short body may take to arrive."""
 MAX_ERROR: Final = 256 * 1024
 """Bytes that are read of the body of an error; a Status is much shorter."""
 
@@ -248,13 +243,20 @@ class ByteStream:
 
     async def drop(self) -> None:
         """Read and drop the body of a rejection, and close it; if it is short, its connection can be used again."""
-        read = 0
         try:
-            with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
-                while not self._is_closed and read < _SHORT and (data := await self.receive_some()):
-                    read += len(data)
+            if not self._is_closed:
+                with suppress(ConnectionFailedError, LimitExceededError):
+                    await self.read_short(_SHORT)
         finally:
             await self.aclose()
+
+    async def read_short(self, most: int) -> bytes:
+        """Read a body up to some size and for a few seconds: one without an end must not keep the caller."""
+        body = bytearray()
+        with trio.move_on_after(SHORT_PATIENCE):
+            while len(body) < most and (data := await self.receive_some()):
+                body += data
+        return bytes(body)
 
     async def aclose(self) -> None:
         """Close the response, and its connection unless the body was received; not a checkpoint on a connection."""

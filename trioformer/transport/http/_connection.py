@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+import attrs
 import httpx
 import trio
 
@@ -183,33 +184,22 @@ class State(enum.Enum):
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class Connection:
-    """A connection to a server, which one task uses at a time; implements :class:`ResponseStream`.
+    """A connection to a server, which one task uses at a time; implements :class:`ResponseStream`."""
 
-    Args:
-        stream: The network.
-        limit: That of a head, in bytes.
-        take_back: Is called with the connection when its response is closed; None to release it only.
-    """
-
-    __slots__ = ("_body", "_head", "_held", "_limit", "_patience", "_take_back", "_upgraded", "state", "stream")
-
-    def __init__(
-        self,
-        stream: NetworkStream,
-        limit: int = MAX_HEAD,
-        take_back: Callable[[Connection], None] | None = None,
-    ) -> None:
-        self.stream: Final = stream
-        self.state: State = State.FRESH
-        self._limit = limit
-        self._take_back = take_back
-        self._head: Head | None = None
-        self._body: BodyReader | None = None
-        self._patience: float | None = None
-        self._upgraded: UpgradedStream | None = None
-        self._held = b""
-        """Received bytes of an incomplete head, or those that follow a head with status 101."""
+    stream: NetworkStream
+    _limit: int = MAX_HEAD
+    """That of a head, in bytes."""
+    _take_back: Callable[[Connection], None] | None = None
+    """Is called with the connection when its response is closed; None to release it only."""
+    state: State = attrs.field(default=State.FRESH, init=False)
+    _head: Head | None = attrs.field(default=None, init=False)
+    _body: BodyReader | None = attrs.field(default=None, init=False)
+    _patience: float | None = attrs.field(default=None, init=False)
+    _upgraded: UpgradedStream | None = attrs.field(default=None, init=False)
+    _held: bytes = attrs.field(default=b"", init=False)
+    """Received bytes of an incomplete head, or those that follow a head with status 101."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.state.name.lower()}>"

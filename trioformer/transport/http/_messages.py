@@ -130,10 +130,7 @@ def _value(what: str, value: str) -> bytes:
         raise ValueError(
             f"the {what} to impersonate must not contain control characters, nor begin or end with a space: {value!r}"
         )
-    try:
-        return value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"the {what} to impersonate is not valid Unicode: {value!r}") from None
+    return value.encode()
 
 
 @final

@@ -1,22 +1,20 @@
 """What the requests of one client have shown about its server: whether it responds.
 
 The problem: a watch on a dead connection looks like a watch of objects that do not change.
-The kernel's keepalive probes show that the peer's kernel is there, or a load balancer that answers for it, and not that
-the API server still serves the connection; a proxy or a firewall that has lost it drops everything silently.
-HTTP/2 has pings for that, HTTP/1.1 does not.
+TCP keepalive shows only that the peer's kernel is there, or a load balancer that answers for it; a proxy or firewall
+that has lost the connection drops everything silently, and HTTP/1.1 has no pings.
 
-So one more connection carries probes, when a watch has been silent for half a minute.
-A probe is a request for ``/livez``, which every API server answers, with some status code, and which is exempt from API
-priority and fairness.
+So one more connection carries probes, when a watch has been silent for half a minute: requests for ``/livez``, which
+every API server answers, and which are exempt from API priority and fairness.
 No response means that the server is gone.
 A response on a probe connection that was opened before the watch's vouches for the watch: what drops the connections of
 one age drops both.
-A response on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
+One on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
 
-No task is started: the task that reads a silent watch sends the probe, one for all watches of the client.
-Whoever holds ``_turn`` uses the probe connection.
-A task that leaves early, because its watch received data or it was cancelled, leaves its request on the connection, and
-the next one that has the turn waits for the response.
+No task is started: the task that reads a silent watch sends the probe, one for all watches of the client, while it
+holds ``_turn``.
+If it leaves early, because its watch received data or it was cancelled, its request stays on the connection, and the
+next task that has the turn waits for the response.
 """
 
 from __future__ import annotations

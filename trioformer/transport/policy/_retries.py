@@ -1,21 +1,19 @@
 """When a request is sent again: after a rejection that asks for it, and after a connection failure that did no harm.
 
 The problem: a connection that fails does not say whether the server has executed the request, and a write that is
-executed twice may do harm: a second object with a generated name, an item that is appended twice.
+executed twice may do harm.
 So two questions decide, in this order.
 
-- Can the server have begun the request?  Not if no connection was made, not if the connection failed before the first
-  byte of the request was written, and not if the response is a 429 or 503 that says when to try again.
+- Can the server have begun the request?  Not if no connection was made, not if it failed before the first byte of the
+  request was written, and not if the response is a 429 or 503 that says when to try again.
   Then any request is sent again.  Otherwise only reads are, which change nothing.
 - May it succeed the next time?  Not with a certificate that does not verify, or with bytes that are not HTTP.
-  A server that has been silent for a minute is not asked a second time.
+  A server that has been silent for a minute is not asked a second time, and one that was never reached is not if
+  nothing listens at its address, or its name has none: the address is probably wrong.
 
 The waits: as long as ``Retry-After`` says; after a connection failure a growing delay, for half a minute.
-A server that this client has never reached is not tried again if nothing listens at its address, or the name has none:
-the address is probably wrong, and the error should come at once.
 
-Source: client-go ``rest/with_retry.go`` and ``rest/request.go``.
-docs/design/deviations.rst lists what differs.
+Source: client-go ``rest/with_retry.go`` and ``rest/request.go``; docs/design/deviations.rst lists what differs.
 """
 
 from __future__ import annotations
