@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Final, Generic, NamedTuple, NoReturn, TypeVar, final
+from typing import Final, Generic, NamedTuple, TypeVar, final
 
 import attrs
 import trio
@@ -133,7 +133,10 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 raise self._failure
             chunk = await self._body.receive_some()
             if not chunk:
-                self._raise_end()
+                if self._splitter.pending and not self._body.is_cut_off:
+                    text = f"{self._where}: the watch ended inside an event; watch again"
+                    raise ConnectionFailedError(text, partial=True)
+                raise trio.EndOfChannel
             # no checkpoint between receiving the bytes and returning their events
             events = self._decode(iter(self._splitter.feed(chunk)))
             if self._splitter.is_too_large and self._failure is None:
@@ -141,12 +144,6 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 self._failure = limit_error(self._where, "object_bytes", longest, "an event is too large")
             if events:
                 return events
-
-    def _raise_end(self) -> NoReturn:
-        if self._splitter.pending and not self._body.is_cut_off:
-            text = f"{self._where}: the watch ended inside an event; watch again"
-            raise ConnectionFailedError(text, partial=True)
-        raise trio.EndOfChannel
 
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
         """Decode events up to the next undecodable one; an error is raised after the events before it are returned."""

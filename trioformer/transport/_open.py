@@ -33,8 +33,6 @@ from .policy._liveness import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHe
 from .policy._retries import MAX_RETRIES
 from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 
-IDLE_PERIOD: Final = 60.0
-"""Seconds before an unused connection is closed; the API server closes one after 90."""
 # Seconds without traffic before the kernel sends a keepalive probe, and between two; then unanswered ones that end a
 # connection.  A dead peer is detected 42 s after its last byte; the kernel's timers may each be late by half a second.
 KEEPALIVE_IDLE: Final = 15
@@ -117,18 +115,10 @@ async def open_transport(
             return Network(verified, route=route, context=context, socket_options=socket_options())
 
         def open_generation(context: ssl.SSLContext | None) -> Generation:
-            requests, watches = (
-                Pool(
-                    origin,
-                    context,
-                    network(verified, context),
-                    idle_period=IDLE_PERIOD,
-                    forwarded=forwarded,
-                    header_bytes=limits.header_bytes,
-                )
-                for verified in (None, health)
-            )
-            return Generation(requests, watches)
+            def pool(network: Network) -> Pool:
+                return Pool(origin, context, network, forwarded=forwarded, header_bytes=limits.header_bytes)
+
+            return Generation(pool(network(None, context)), pool(network(health, context)))
 
         context = None if tls is None else tls.context
         probe_headers = headers.of(accept="application/json", content_type=None, accepts_gzip=False)

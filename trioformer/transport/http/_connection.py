@@ -258,8 +258,12 @@ class Connection:
             if end:
                 head = read_head(data[begin:end], is_alone=is_alone)
                 if head.code == SWITCHED or head.code >= 200:
-                    self._held = data[end:]
-                    return self._begin_body(head)
+                    self._head, self._held = head, data[end:]
+                    if head.code == SWITCHED:
+                        self.state = State.SWITCHED
+                    else:
+                        self.state, self._body = State.BODY, BodyReader(head, self._limit)
+                    return head
                 begin = end
                 continue
             searched = len(data)
@@ -267,14 +271,6 @@ class Connection:
             if not received:
                 raise EarlyEndError(has_begun=False)
             self._held += received
-
-    def _begin_body(self, head: Head) -> Head:
-        self._head = head
-        if head.code == SWITCHED:
-            self.state = State.SWITCHED
-        else:
-            self.state, self._body = State.BODY, BodyReader(head, self._limit)
-        return head
 
     async def receive(self) -> bytes:
         """Receive the next bytes of the body; ``b""`` at its end."""

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ._network import Network
     from ._sockets import NetworkStream
 
+IDLE_PERIOD: Final = 60.0
+"""Seconds before an unused connection is closed; the API server closes one after 90."""
 WATCH_LIST_PATIENCE: Final = 60.0
 """Seconds that a watch which begins with a list may go on after its connections were replaced."""
 
@@ -102,8 +104,6 @@ class Pool:
     _context: ssl.SSLContext | None
     """The TLS settings; None for the default ones."""
     _network: Network
-    _idle_period: float = attrs.field(kw_only=True, alias="idle_period")
-    """Seconds before an unused connection is closed."""
     _forwarded: ForwardedRequests | None = attrs.field(default=None, kw_only=True, alias="forwarded")
     """What requests are for a proxy that forwards them; None without one."""
     _header_bytes: int = attrs.field(default=MAX_HEAD, kw_only=True, alias="header_bytes")
@@ -203,7 +203,7 @@ class Pool:
         connection.release()
         self._lists.discard(connection)
         if connection.state is State.IDLE and not (self.is_retired or self.is_closed):
-            self._idle.append((trio.current_time() + self._idle_period, connection))
+            self._idle.append((trio.current_time() + IDLE_PERIOD, connection))
         else:
             self.close_connection(connection)
 
