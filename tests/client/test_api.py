@@ -219,7 +219,7 @@ async def test_a_status_error_names_the_operation() -> None:
 async def test_a_success_without_the_object_is_an_unexpected_response() -> None:
     for body, text in [
         ("", "not a Pod: an empty body"),
-        ("<html><title>Sign in</title>", "not a Pod: 28 bytes, HTML titled 'Sign in'"),
+        ("<html><title>Sign in</title>", "not a Pod: 28 bytes, HTML"),
         (r'{"kind":"Pod\u001b[2J"}', "not a Pod: 23 bytes, JSON;"),
         ('{"kind":"Pod","metadata":{"na', "not a Pod"),
         ('{"kind":"Table","metadata":{},"rows":[]}', "a Table, not a Pod"),

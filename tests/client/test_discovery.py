@@ -464,23 +464,6 @@ async def test_complete_objects_are_reduced_to_their_metadata() -> None:
             assert bool(found.metadata.managed_fields) == (managed_fields and not drop_managed_fields)
 
 
-async def test_a_server_without_partial_object_metadata_raises_an_explanation() -> None:
-    def status() -> httpx.Response:
-        return response(406, '{"kind":"Status","code":406,"reason":"NotAcceptable","message":"only protobuf here"}')
-
-    text = "the server cannot send only the metadata of pods; use the kind itself: only protobuf here"
-    async with client_of(*(status() for _ in range(5))) as (client, _):
-        pods = client.api(PodMetadata, "shop")
-        for call in (pods.list, lambda: pods.get("a"), lambda: pods.delete("a")):
-            with pytest.raises(NotAcceptableError, match=text):
-                await call()
-        with pytest.raises(NotAcceptableError, match=text):
-            async with pods.watch():
-                pass
-        with pytest.raises(NotAcceptableError, match=r"^list pods in namespace shop: only protobuf here"):
-            await client.api(Pod, "shop").list()
-
-
 # --- the embedded server ----------------------------------------------------------------------------------------------
 
 

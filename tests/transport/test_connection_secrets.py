@@ -156,7 +156,7 @@ async def test_a_request_that_cannot_be_written_shows_no_credential(monkeypatch:
                 raise kind("no")
 
             monkeypatch.setattr(TLSStream, "_send_now", lambda _, data: data)
-            monkeypatch.setattr(TLSStream, "send_raw", fail)
+            monkeypatch.setattr(TLSStream, "send_all", fail)
             async with serving(None, tls=server_tls()) as server:
                 check(await raised_by(send, config_of(server.url, USERS[0])))
 

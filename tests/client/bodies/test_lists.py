@@ -205,8 +205,8 @@ async def test_an_invalid_selector_is_not_sent() -> None:
 
 async def test_a_success_that_is_not_a_list_is_an_unexpected_response() -> None:
     for body, text in [
-        ("", "list pods in namespace shop: .*: nothing"),
-        ("<html><title>Sign in</title></html>", "not a JSON object: HTML titled 'Sign in'|: HTML titled 'Sign in'"),
+        ("", "list pods in namespace shop: .*something that is not JSON"),
+        ("<html><title>Sign in</title></html>", "something that is not JSON"),
         ('{"kind":"Table","rows":[]}', "a Table without items"),
         ('{"kind":"PodList","items":[{"metadata":{"name":"a","namespace":"shop"}},{"meta', "an incomplete list"),
         ('{"kind":"PodList","items":[1]}', "metadata"),

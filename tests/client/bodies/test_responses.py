@@ -117,7 +117,7 @@ def test_the_error_of_an_html_page_shows_its_title() -> None:
 
 def test_the_error_of_half_a_json_object_does_not_show_it() -> None:
     for body in BEGINS_LIKE_JSON:
-        text = "the body is something that begins like JSON, but is not JSON"
+        text = "the body begins like JSON, but is not JSON"
         assert str(error_of(503, body)) == f"get pods/web-0: {text} (HTTP 503, ServiceUnavailable)"
 
 

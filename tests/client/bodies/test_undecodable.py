@@ -338,7 +338,7 @@ async def test_an_exception_of_the_handler_ends_a_list() -> None:
 async def test_a_list_of_another_kind_raises_despite_a_handler() -> None:
     for body, text in [
         (b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}', "the server sent a Table"),
-        (b"<title>Sign in</title>", "HTML titled 'Sign in'"),
+        (b"<title>Sign in</title>", "something that is not JSON"),
         (listing(kind="ServiceList"), "expected a list of Pod, but the server sent a ServiceList"),
         (listing(b'{"metadata":{"name":"a"}}', b'{"metadata":{"na}]'), "an incomplete list"),
     ]:

@@ -118,7 +118,7 @@ class ByteStream:
     def __attrs_post_init__(self) -> None:
         response, request, head = self._response, self._request, self._response.head
         self.code, self.headers, self._receive = head.code, head.headers, response.receive
-        if request.accepts_gzip and is_gzip(head.headers):
+        if request.accepts_gzip and head.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip"):
             self._receive = Gunzip(self._receive_compressed).receive
             own = ("content-encoding", "content-length")
             self.headers = {name: value for name, value in head.headers.items() if name not in own}
