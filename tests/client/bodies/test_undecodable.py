@@ -176,7 +176,7 @@ async def test_a_frame_that_is_not_an_event_is_reported_with_its_known_parts() -
         (b'{"type":"RENAMED","object":' + NAMED + b"}", NAMED, "a", "RENAMED"),
         (b'{"type" : "RENAMED", "object" : ' + SPACED + b" }", SPACED, "b/a", "RENAMED"),
         (b"[" * 100_000, b"[" * 100_000, "", ""),
-        (b'{"a":[{},"type":"X"', b'{"a":[{},"type":"X"', "", ""),
+        (b'{"type":"ADDED","object":{"spec":{"a":"}}', b'{"spec":{"a":"}', "", "ADDED"),
     ]:
         reported: Reported = []
         async with (
