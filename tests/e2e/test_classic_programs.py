@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import io
 import re
 from argparse import Namespace as Arguments
@@ -183,8 +184,9 @@ async def test_the_simple_watch_in_a_pod(scenario: Scenario, tmp_path: Path, mon
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    assert load_config.__kwdefaults__ is not None
-    monkeypatch.setitem(load_config.__kwdefaults__, "service_account_directory", tmp_path)
+    defaults = inspect.unwrap(load_config).__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "service_account_directory", tmp_path)
 
     await scenario.create_pod("nginx")
     arguments = Arguments(embedded=False, kubeconfig=None, context=None, namespace=scenario.namespace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -106,8 +107,9 @@ def volume(control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.delenv(variable, raising=False)
     directory = tmp_path / "serviceaccount"
     # Only the place differs from that in a pod, where nobody but root may write.
-    assert load_config.__kwdefaults__ is not None
-    monkeypatch.setitem(load_config.__kwdefaults__, "service_account_directory", directory)
+    defaults = inspect.unwrap(load_config).__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "service_account_directory", directory)
     return Volume(directory)
 
 

@@ -75,7 +75,11 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Cred
     """
     document = _loaded(output)
     # Go's decoder knows the kind that it expects, and needs only the version.
-    if not isinstance(document, dict) or document.get("kind") not in (None, "", "ExecCredential"):
+    if (
+        not isinstance(document, dict)
+        or document.get("kind") not in (None, "", "ExecCredential")
+        or not isinstance(document.get("spec") or {}, dict)
+    ):
         raise PluginError("has printed JSON that is not an ExecCredential; check its arguments")
     version = document.get("apiVersion")
     if version != api_version:
