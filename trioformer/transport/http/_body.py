@@ -253,9 +253,13 @@ class ByteStream:
     async def read_short(self, most: int) -> bytes:
         """Read a body up to some size and for a few seconds: one without an end must not keep the caller."""
         body = bytearray()
-        with trio.move_on_after(SHORT_PATIENCE):
-            while len(body) < most and (data := await self.receive_some()):
-                body += data
+        try:
+            with trio.move_on_after(SHORT_PATIENCE):
+                while len(body) < most and (data := await self.receive_some()):
+                    body += data
+        except BaseException:
+            body, data = bytearray(), b""  # as in read_whole
+            raise
         return bytes(body)
 
     async def aclose(self) -> None:
