@@ -203,7 +203,7 @@ async def test_indexers_of_a_second_request_are_added_and_an_existing_name_is_re
     informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
     factory.informer(Pod, indexers={"phase": field_index("status.phase")})
     with pytest.raises(IndexerError):
-        factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
+        factory.informer(Pod, indexers={"node": field_index("spec.host_ip")})
     assert factory.informer(Pod) is informer
 
 

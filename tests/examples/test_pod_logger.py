@@ -192,7 +192,7 @@ async def no_http(exchange: Exchange) -> None:
         (status(403, "Forbidden", 'pods is forbidden: User \\"me\\" cannot list'), "pods is forbidden"),
         (status(404, "NotFound", "the server could not find the requested resource"), "HTTP 404"),
         (status(500, "InternalError", "etcd is away"), "etcd is away (HTTP 500"),
-        (html, "HTML"),
+        (html, "not JSON"),
         (half_an_object, "an incomplete list"),
         (broken_off, "127.0.0.1"),
         (closed_at_once, "127.0.0.1"),
