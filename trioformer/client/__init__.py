@@ -1,8 +1,9 @@
 """Requests to the API server: read, write, list, watch and discover objects.
 
-- ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
-- ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py`` and
-  ``_api_subresources.py``
+- ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster; ``_client_writes.py``: its methods
+  that write one object
+- ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py``,
+  ``_api_changes.py`` and ``_api_subresources.py``
 - ``_api_requests.py``: how it sends the requests for single objects
 - ``_subresources.py``: responses that are of another kind than the API
 - ``_watch.py``: :class:`WatchStream`, an open watch
@@ -23,9 +24,11 @@
   :class:`PodConnection`, a connection to a pod; ``_port_targets.py``: which pod; ``_port_transport.py``: for httpx
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
+- ``_internal.py``: what other packages of trioformer need
 
 A request is sent again by :mod:`trioformer.transport`, and only where that does no harm; docs/howto/connect.rst has the
-table.  What decides itself when to send again, such as an informer of :mod:`trioformer.cache`, sends each request once.
+table.  Callers that decide themselves when to send again, such as an informer of :mod:`trioformer.cache`, send each
+request once.
 """
 
 from __future__ import annotations
