@@ -353,7 +353,7 @@ async def open_client(
         RuntimeError: Trio does not run, but for example asyncio.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
             ``qps``; or ``qps``, ``burst`` or ``retries`` is too small; or ``field_manager`` is not valid.
-        TypeError: ``config``, ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
+        TypeError: ``config`` is not a ClusterConfig, or the handler is async or takes no argument.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
