@@ -346,7 +346,7 @@ async def open_client(
         plugin_policy: Which credential plugins the kubeconfig may run, and for how long; None for all.
         field_manager: The manager of the fields that this client writes, in ``managedFields``, such as the name of the
             controller, of at most 128 printable characters; a call may pass another one.  None for the beginning of the
-            ``User-Agent``, which is no name to apply with.
+            ``User-Agent``, which is not a name to apply with.
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.

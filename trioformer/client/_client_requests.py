@@ -134,9 +134,8 @@ class ClientRequests:
         streams that may be silent.
 
         Raises:
-            httpx.UnsupportedProtocol: By a request for another server, be it after a redirect; nothing is sent then.
-            httpx.TransportError: By a request that has no complete response.
-            TrioformerError: By a request for which no credential was obtained.
+            httpx.UnsupportedProtocol: A request is for another server, possibly after a redirect; nothing is sent then.
+            httpx.TransportError: A request has no complete response, or a plugin gave no credential for it.
 
         Ownership:
             The connections belong to this client: closing the other one closes none, and it works no longer than this
@@ -147,7 +146,7 @@ class ClientRequests:
     async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:
         """Ask a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or one check, ``readyz/etcd``.
 
-        A server that is not healthy is no error: ``is_ok`` is false, and ``failed`` names its checks.
+        A server that is not healthy is not an error: ``is_ok`` is false, and ``failed`` names its checks.
 
         Args:
             endpoint: The endpoint.
@@ -158,7 +157,7 @@ class ClientRequests:
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not that of a health endpoint.
             ConnectionFailedError: No complete response arrived.
-            ValueError: It is no health endpoint.
+            ValueError: It is not a health endpoint.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
 

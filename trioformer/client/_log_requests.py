@@ -37,7 +37,7 @@ def since_params(since: LogTime | None) -> dict[str, str]:
 
     Raises:
         TypeError: It is of another type.
-        ValueError: It is in the future, or a ``datetime`` without a time zone, or the text is no time.
+        ValueError: It is in the future, or a ``datetime`` without a time zone, or the text is not a time.
     """
     if since is None:
         return {}

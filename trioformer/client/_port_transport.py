@@ -60,7 +60,7 @@ class _PodStream:
         return trio.ClosedResourceError("closed on this side") if self.is_closed else None
 
     def close(self) -> None:
-        self.is_closed = True  # whoever has the pod's connection closes that
+        self.is_closed = True  # the user of the pod's connection closes that
 
     def set_option(self, level: int, option: int, value: int) -> None:
         """Do nothing: there is no socket."""

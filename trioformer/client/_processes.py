@@ -9,7 +9,7 @@
       process.wait            ◀── channel 3 ───   a Status, the last message
       process.resize ──────────── channel 4 ───▶
 
-There is no task: whoever waits for one of the streams receives for all of them, one reader at a time.
+There is no task: the reader of one of the streams receives for all of them, one reader at a time.
 While the buffer of a stream is full nothing is received, so the process is blocked when it writes, as by a pipe.
 
 Source: kubernetes ``pkg/kubelet/server/remotecommand`` and client-go ``tools/remotecommand``.

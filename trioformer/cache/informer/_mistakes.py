@@ -34,7 +34,7 @@ class Mistakes:
     def record_list(self, objects: int, errors: Iterable[Exception]) -> None:
         """Count the objects of a list that were decoded and transformed, and the errors of objects that were not taken.
 
-        What a function could not decode is no mistake of the function.
+        A value that a function could not decode is not a mistake of the function.
         """
         self._objects += objects
         for error in errors:

@@ -211,7 +211,7 @@ class CoalescingQueue(Generic[T]):
         self._batches = 0
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Return at once: a slow listener delays nobody."""
+        """Return at once: a slow listener delays no other one."""
         return True
 
     @property

@@ -32,7 +32,7 @@ class CopyProgress:
 @final
 @attrs.frozen
 class SkippedFile:
-    """A file that was not copied, and is no mistake of the archive."""
+    """A file that was not copied although the archive is right."""
 
     path: str
     """Its path, as in :class:`CopyProgress`."""

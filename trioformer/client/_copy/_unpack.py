@@ -141,7 +141,7 @@ class Unpacker:
 
         Raises:
             RemoteLink: What was requested is a symbolic link.
-            DamagedArchive: It is no archive, or not complete; everything was received.
+            DamagedArchive: It is not an archive, or is incomplete; everything was received.
             CopyProblem: The archive has paths that were not requested, or a file cannot be written.
         """
         try:
@@ -263,7 +263,7 @@ class Unpacker:
             os.mkdir(self._target, 0o700)
             self._new_mode = mode
         except FileExistsError:
-            pass  # or it is no directory, which is raised below
+            pass  # or it is not a directory, which is raised below
         except OSError as exc:
             raise local_problem(exc) from exc
         self._tree = LocalTree(self._target)

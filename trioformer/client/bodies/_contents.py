@@ -34,7 +34,7 @@ def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
 
 
 def shown_kind(kind: str) -> str:
-    """Return the kind of an object for an error, with its article; not a text that is not the name of a kind."""
+    """Return the kind of an object for an error, with its article; text that is not a kind's name is not shown."""
     return "an object of no valid kind" if kind_problem(kind) else f"a {kind}"
 
 

@@ -146,7 +146,9 @@ class ListSplitter:
             if self._state is State.SEARCHING:
                 self._search()
             if self._state is not State.CUTTING:
-                raise DecodeError(f"{_EXPECTED} something that is not JSON with an array of items, or an incomplete list") from exc
+                raise DecodeError(
+                    f"{_EXPECTED} something that is not JSON with an array of items, or an incomplete list"
+                ) from exc
             self._state, self._position, self._depth = State.COUNTING, 1, 0
             return None
         head = _make_head(*(decode(other) if bytes(other) else None for other in others))

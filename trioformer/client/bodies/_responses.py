@@ -69,7 +69,7 @@ def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -
 
 
 def add_origin(error: StatusError, response: Response | ByteStream) -> StatusError:
-    """Note on an error which server has sent it, and where that is configured; also how the user was authenticated.
+    """Add a note to an error: the server, where it is configured, and after a 401 or 403 the kind of credential.
 
     The text stays short: it is also written into the status of objects.
     """
@@ -134,7 +134,7 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
 
 
 def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
-    """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
+    """Return the object of another kind that a creation made, such as the Project of a ProjectRequest.
 
     A kind with a class cannot show it, so the sent object is returned, as for a Status.
     """

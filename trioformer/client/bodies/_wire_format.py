@@ -174,7 +174,7 @@ class FrameSplitter:
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
     is_too_large: bool = attrs.field(default=False, init=False)
-    """Whether a frame is larger than the limit; the frames before it were returned, and the body is of no use."""
+    """Whether a frame is larger than the limit; the frames before it were returned, and the rest is not read."""
 
     @property
     def pending(self) -> int:

@@ -146,7 +146,7 @@ async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> Non
     if reply != 0:
         text = _REPLIES.get(reply, "the proxy failed")
         raise proxy.failed(f"cannot connect to {target} (SOCKS5 reply {reply}: {text}); check that it can reach it")
-    # The address that the proxy connects from, which nobody needs.
+    # The address that the proxy connects from, which is not needed.
     length = {_IPV4: 4, _IPV6: 16}.get(kind)
     if kind == _NAME:
         length = (await receive(1))[0]

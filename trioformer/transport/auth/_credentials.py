@@ -37,8 +37,8 @@ class ClientCertificate:
 class Credential:
     """What a request is authenticated with.
 
-    A source returns the same object until it has obtained a credential again, be it an equal one: so a 401 to a request
-    that was sent before counts no more.
+    A source returns the same object until it has obtained a credential again, even an equal one.  So a 401 to a request
+    that was sent earlier is ignored.
     A certificate stays the same object as long as it has not changed.
     """
 

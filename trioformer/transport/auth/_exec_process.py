@@ -66,7 +66,7 @@ class PluginProcess:
 
     @classmethod
     async def start(cls, invocation: Invocation) -> PluginProcess:
-        """Start it; if this is cancelled, it was not started.
+        """Start it; if this call is cancelled, the plugin was not started.
 
         Raises:
             OSError: It cannot be started; without traceback, which has the environment.

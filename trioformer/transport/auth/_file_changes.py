@@ -1,6 +1,6 @@
 """Decides when files that may be rotated while the program runs are read again.
 
-The problem: whoever rotates a certificate writes two or three files, and a plain write of one is not atomic.
+The problem: a program that rotates a certificate writes two or three files, and a plain write of one is not atomic.
 A certificate without its key is refused by OpenSSL, but half a bundle of authorities is a valid bundle, and half a
 token a valid token: a reader in between would fail requests for no reason.
 

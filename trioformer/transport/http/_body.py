@@ -22,7 +22,7 @@ from ._pool import Generation
 from ._sockets import Liveness
 
 SLICE: Final = 64 * 1024
-"""Bytes of a slice; to decompress them takes a quarter of a millisecond."""
+"""Bytes of a slice; decompressing one takes a quarter of a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 

@@ -241,7 +241,7 @@ class Connection:
             await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
-        """Receive the head of the response, which ``is_alone``, without a body, if the request was a HEAD.
+        """Receive the head of the response; ``is_alone`` says that no body follows, as after a HEAD.
 
         ``patience`` are the seconds without a byte, of the head and of the body; None for no limit.
         """

@@ -38,7 +38,7 @@ from ._messages import (
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
 _MAX_BUFFERED: Final = 256
-"""Slices of a body that may be at hand when it is closed."""
+"""Slices of a body that may have arrived, unread, when it is closed."""
 _SLICE: Final = 64
 """Pieces that are received, or dropped, before other tasks run."""
 

@@ -1,10 +1,10 @@
 """HTTP/1.1 as bytes: the heads of requests and responses, and the headers that a client adds to each request.
 
-h11 takes 150 µs for the heads of one request and its response, half of all that a request costs, and copies each chunk
-of a body.  What is needed of the grammar is small: this module takes 15 µs, and hypothesis compares it with h11.
+h11 takes 150 µs for the heads of one request and its response, half of what a request costs, and copies each chunk of a
+body.  Only a small part of the grammar is needed: this module takes 15 µs, and hypothesis compares it with h11.
 It is stricter than h11 where that is simpler: no folded header lines.
 
-Nothing that was received is quoted in an error: it may be a part of somebody's Secret.
+No error quotes anything that was received: it may be a part of a Secret.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Headers:
     """Headers of requests that do not change, encoded once.
 
     Raises:
-        ValueError: A line would end inside of one.
+        ValueError: A header contains the end of a line.
     """
 
     __slots__ = ("encoded", "items")

@@ -27,7 +27,7 @@ class Network:
     """Opens connections to one server."""
 
     _health: Liveness | None = None
-    """Verifies the server when a connection is silent; None if it never is for long."""
+    """Verifies the server when a connection is silent; None if no connection is silent for long."""
     _route: Route | None = attrs.field(default=None, kw_only=True, alias="route")
     """The proxy; None for direct connections."""
     _context: ssl.SSLContext | None = attrs.field(default=None, kw_only=True, alias="context")

@@ -3,23 +3,23 @@
 A request takes the connection that was used last, or opens one; those that were used before it expire in the meantime.
 
 Pools are replaced when the certificates are.
-The problem: an authority that is trusted no more may have signed for a server that is still connected, and the server
-refuses a request on a connection whose client certificate has expired.
+The problem: a server that is still connected may have a certificate from an authority that is no longer trusted, and
+the server refuses a request on a connection whose client certificate has expired.
 A TLS handshake for each request would cost too much, and an OpenSSL context cannot forget an authority.
 
 So the connections form generations, each with one context.
 When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
 are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
 them, so that they are watched again.
-Another streamed body without an end ends with an error (``client/_raw.py``), since nobody resumes it; a write whose
+Another streamed body without an end ends with an error (``client/_raw.py``), since nothing resumes it; a write whose
 response is streamed is a request in flight.
-Three cases would be errors that nobody needs to see.
+Three cases would be errors that are of no use to the caller.
 A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
 A watch that begins with a list would have to begin again, so it has a minute more.
 A watch that is still being opened is sent again.
 
-Files are looked at when a request is sent, before a probe of silent watches, and when a watch receives something half a
-minute after the last look; there is no task.
+Files are checked when a request is sent, before a probe of silent watches, and when a watch receives something half a
+minute after the last check; there is no task.
 When one side refuses the certificate of the other during a handshake, the server has not begun the request; if changed
 files are found then, it is sent once more on the new generation.
 """
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
 WATCH_LIST_PATIENCE: Final = 60.0
-"""Seconds that a watch which begins with a list may go on after its connections were replaced."""
+"""Seconds for which a watch that begins with a list may continue after its connections were replaced."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
@@ -274,7 +274,7 @@ class Generations:
     """The certificates; None for connections that have none."""
     _open: Callable[[ssl.SSLContext], Generation] | None = None
     _health: Liveness | None = None
-    """Must open its connection again when the certificates are others."""
+    """Must reopen its connection when the certificates have changed."""
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[Generation] = attrs.field(factory=list, init=False)
     _sweep_at: float = attrs.field(default=math.inf, init=False)

@@ -78,5 +78,5 @@ def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
     """
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
     if option is not None:
-        with suppress(OSError):  # the client was closed meanwhile: whoever uses the stream receives the error of that
+        with suppress(OSError):  # the client was closed meanwhile: the user of the stream receives that error
             stream.set_option(socket.IPPROTO_TCP, option, 0)

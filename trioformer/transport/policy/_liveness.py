@@ -1,14 +1,14 @@
 """What the requests of one client have shown about its server: whether it responds.
 
 The problem: a watch on a dead connection looks like a watch of objects that do not change.
-TCP keepalive shows only that the peer's kernel is there, or a load balancer that answers for it; a proxy or firewall
-that has lost the connection drops everything silently, and HTTP/1.1 has no pings.
+TCP keepalive shows only that the peer's kernel responds, or a load balancer in its place; a proxy or firewall that has
+lost the connection drops everything silently, and HTTP/1.1 has no pings.
 
 So one more connection carries probes, when a watch has been silent for half a minute: requests for ``/livez``, which
 every API server answers, and which are exempt from API priority and fairness.
 No response means that the server is gone.
-A response on a probe connection that was opened before the watch's vouches for the watch: what drops the connections of
-one age drops both.
+A response on a probe connection that is older than that of the watch verifies the watch: what drops old connections
+drops both.
 One on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
 
 No task is started: the task that reads a silent watch sends the probe, one for all watches of the client, while it
@@ -331,7 +331,7 @@ class ProbeConnection:
         assert connection is not None
         if self._head is None:
             self._head = await connection.receive_head(None)
-        # A long error page is a response, too; its rest is not read.
+        # A long error page is a response, too; the rest of it is not read.
         while self._body_size <= _MAX_BODY and (data := await connection.receive()):
             self._body_size += len(data)
         head, self.is_pending = self._head, False

@@ -8,8 +8,8 @@ So two questions decide, in this order.
   request was written, and not if the response is a 429 or 503 that says when to try again.
   Then any request is sent again.  Otherwise only reads are, which change nothing.
 - May it succeed the next time?  Not with a certificate that does not verify, or with bytes that are not HTTP.
-  A server that has been silent for a minute is not asked a second time, and one that was never reached is not if
-  nothing listens at its address, or its name has none: the address is probably wrong.
+  A request is not sent again to a server that has been silent for a minute, or that was never reached if nothing
+  listens at its address, or its name has none: the address is probably wrong.
 
 The waits: as long as ``Retry-After`` says; after a connection failure a growing delay, for half a minute.
 
@@ -42,7 +42,7 @@ ANSWERING_INTERVAL: Final = 1 / 46
 RECENT: Final = 1.0
 """Seconds after a response for which failures do not slow down the line: they may be those of one path only."""
 WAKE_PERIOD: Final = 15.0
-"""Seconds between two wake-ups: a server that fails again and again must not be asked by everybody each time."""
+"""Seconds between two wake-ups: a server that fails repeatedly must not get the requests of all callers each time."""
 MIN_SLEEP: Final = 0.5
 """Seconds that a caller sleeps in any case, unless its own time comes earlier."""
 
@@ -50,7 +50,7 @@ MIN_SLEEP: Final = 0.5
 @final
 @attrs.define(eq=False)
 class RetryLine:
-    """Lets the callers of one client send again: when their time comes or the server answers, and in a line."""
+    """Lets the callers of one client send again, one after another: when their time comes or the server responds."""
 
     _is_failing: bool = attrs.field(default=False, init=False)
     """Whether requests of the client fail, and none has had a response lately."""
@@ -213,7 +213,7 @@ def delay_after(
         retry_after: The header ``Retry-After`` of the response.
         failure: How the attempt failed; None with a response.
         limit: How many attempts may follow the first one.
-        has_responded: Whether this client has ever had a response of the server.
+        has_responded: Whether this client has ever received a response from the server.
         rng: Randomness of the delay.
     """
     if number > limit:

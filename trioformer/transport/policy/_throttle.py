@@ -34,7 +34,7 @@ class RequestRateLimiter(Protocol):
 
     Several clients may share one.
     Each try of a request waits, and so does each page of a list; watches do not.
-    The wait is no part of the request's duration, and whoever cannot wait uses a cancel scope.
+    The wait is not a part of the request's duration; a caller that cannot wait uses a cancel scope.
 
     Source: client-go ``util/flowcontrol.RateLimiter``; cancellation does what ``TryAccept`` and ``Stop`` are for.
     """
