@@ -252,8 +252,8 @@ class Transport(metaclass=NoPublicConstructor):
     async def open(self, request: Request, attempts: Retries) -> ByteStream:
         """Send a request until there is a response that is not retried, whatever its status code.
 
-        With a limit for its body, the body has been received.  Otherwise the caller closes it; until then the request
-        counts as one in flight.
+        If the request has a limit for the body, the body has been received.  Otherwise the caller closes it; until then
+        the request counts as one in flight.
         Errors are those of :meth:`request`.
         """
         while True:

@@ -242,7 +242,7 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
 def clear_locals(error: BaseException) -> None:
     """Clear the local variables of the frames of this package, and of h11, which have requests with their credentials.
 
-    Applies to the tracebacks of an error, its causes and contexts; which lines failed can still be seen.
+    Applies to the tracebacks of an error, its causes and contexts; the lines that failed are still shown.
     Frames of other modules may belong to an exception that the caller is handling: to clear the frame of a suspended
     coroutine would end it.
     """

@@ -79,7 +79,7 @@ class Proxy:
         return self.failed(text, permanent=True)
 
     def credentials_rejected(self, answer: str) -> ProxyFailedError:
-        """Make the error for a user that it does not accept, or requires."""
+        """Make the error for credentials that it rejects, or that are missing."""
         if self.user is None:
             return self.failed(f"requires a user and a password ({answer}); write them into its URL", permanent=True)
         return self.failed(f"rejected the user and password of its URL ({answer})", permanent=True)

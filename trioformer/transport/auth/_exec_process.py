@@ -97,7 +97,7 @@ class PluginProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How it has ended; negative for a signal, and None while it runs."""
+        """Its exit code; negative after a signal, and None while it runs."""
         return self._process.returncode
 
     async def communicate(self) -> None:

@@ -217,7 +217,7 @@ class PluginCredentials:
         )
 
     def _take(self, printed: Credential, expires: datetime | None) -> Credential:
-        """Make what was printed the latest credential: another object, but for a certificate that has not changed."""
+        """Store what was printed as the latest credential; a certificate that has not changed stays the same object."""
         if expires is not None and expires.timestamp() <= self._wall_clock():
             raise PluginError(
                 f"has printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "

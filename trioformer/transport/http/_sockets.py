@@ -227,7 +227,7 @@ class NetworkStream:
         return bytes(await self.raw.receive_some(max_bytes))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """As :meth:`send`, with trio's errors and ``ssl.SSLError``, and without a limit."""
+        """Like :meth:`send`, but with trio's errors and ``ssl.SSLError``, and without a limit."""
         await self.raw.send_all(data)
 
     @property
