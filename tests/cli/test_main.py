@@ -141,7 +141,6 @@ async def test_a_server_that_is_not_there_is_named() -> None:
         ("--certificate-authority=/nonexistent", "--certificate-authority: file '/nonexistent' does not exist"),
         ("--client-certificate=/nonexistent", "2 problems: --client-"),
         ("--proxy-url=x", "--proxy-url: must be a URL"),
-        ("--as=a\nb", "--as: "),
     ],
 )
 async def test_a_wrong_flag_of_the_connection_is_named_as_it_was_given(given: str, problem: str) -> None:

@@ -183,13 +183,10 @@ def test_impersonation_needs_a_user(write: Write, field: str, value: object) -> 
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
-        ({"as": "a\nb"}, ".as"),
         ({"as-uid": 7}, ".as-uid"),
         ({"as-groups": "a"}, ".as-groups"),
-        ({"as-groups": ["a", "b\r"]}, ".as-groups"),
         ({"as-user-extra": ["a"]}, ".as-user-extra"),
         ({"as-user-extra": {"a": "b"}}, ".as-user-extra.a"),
-        ({"as-user-extra": {"a": ["b\0"]}}, ".as-user-extra"),
     ],
 )
 def test_invalid_impersonation_is_an_error(write: Write, fields: dict[str, object], key: str) -> None:

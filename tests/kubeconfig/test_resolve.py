@@ -159,8 +159,6 @@ def test_errors_about_overrides_name_them_and_no_file(with_data: Loaded) -> None
     error = fails(lambda: with_data(server="x", ca_file="/gone", proxy_url="x://u:hidden@h"))
     assert [problem.key for problem in error.problems] == ["overrides.proxy_url", "overrides.ca_file"]
     assert "hidden" not in str(error)
-    impersonate = Impersonation(user="a\nb")
-    assert fails(lambda: with_data(impersonate=impersonate)).key == "overrides.impersonate.user"
 
 
 def test_values_contradict_each_other_as_in_a_kubeconfig(with_data: Loaded, pems: Certificates) -> None:

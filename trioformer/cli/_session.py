@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Final, TextIO, final
+from typing import TYPE_CHECKING, TextIO, final
 
 import attrs
 import trio
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from ..transport import ServerWarning
 
 __all__ = ["Session"]
-
-_FLAGS: Final = {
-    "ca": "certificate-authority",
-    "impersonate.user": "as",
-    "impersonate.uid": "as-uid",
-    "impersonate.groups": "as-group",
-    "impersonate.extra": "as-user-extra",
-}
-"""The flags that are named otherwise than the fields of ``ConfigOverrides``."""
 
 
 @final
@@ -178,7 +169,7 @@ def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
 def _flag_of(found: re.Match[str]) -> str:
     """Return the flag for a field of the overrides, as :func:`_overrides` makes them."""
     name = found[1].removesuffix("_file")
-    return f"--{_FLAGS.get(name, name.replace('_', '-'))}"
+    return "--certificate-authority" if name == "ca" else f"--{name.replace('_', '-')}"
 
 
 def _request_timeout(text: str) -> float:

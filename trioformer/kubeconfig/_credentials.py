@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from typing import Any, Final
 
 from .._files import read_file
@@ -158,19 +157,12 @@ def _exec(user: Entry, cluster: Entry) -> ExecConfig | None:
     )
 
 
-def read_impersonation(user: Entry) -> dict[str, Any]:
+def read_impersonation(user: Entry) -> Impersonation | None:
     """Return the user that requests are made for."""
+    for field in ("as-uid", "as-groups", "as-user-extra"):
+        if user.has(field) and not user.has("as"):
+            user.report("as", f"is missing, but {field} is set: name the user to impersonate")
     extra = user.mapping("as-user-extra")
     values = {} if extra is None else {key: extra.strings(key) for key in extra.fields}
     name, uid, groups = user.text("as"), user.text("as-uid"), user.strings("as-groups")
-    for field, texts in (
-        ("as", [name or ""]),
-        ("as-uid", [uid or ""]),
-        ("as-groups", groups),
-        ("as-user-extra", [value for each in values.values() for value in each]),
-    ):
-        if any(unicodedata.category(character) == "Cc" for text in texts for character in text):
-            user.report(field, "contains a control character, which a header must not")
-        if user.has(field) and not user.has("as"):
-            user.report("as", f"is missing, but {field} is set: name the user to impersonate")
-    return {"impersonate": name and Impersonation(user=name, uid=uid, groups=groups, extra=values)}
+    return None if name is None else Impersonation(user=name, uid=uid, groups=groups, extra=values)

@@ -69,15 +69,9 @@ def configure(
     namespace = chosen.check("namespace", check_namespace, chosen.text("namespace")) or default_namespace()
     reached = _override(cluster or Entry(problems, "", ""), overrides, _CLUSTER)
     user = _override(user, overrides, _USER)
-    if (impersonate := overrides.impersonate) is not None:
-        extra = {key: list(values) for key, values in impersonate.extra.items()}
-        values = {"user": impersonate.user, "uid": impersonate.uid, "groups": list(impersonate.groups), "extra": extra}
-        user = user.override(
-            {_IMPERSONATION[name]: value for name, value in values.items()},
-            {key: f"overrides.impersonate.{name}" for name, key in _IMPERSONATION.items()},
-        )
     server = None if cluster is None and not overrides.server else read_server(reached)
-    reachable = {**about, "namespace": namespace, **read_connection(reached), **read_impersonation(user)}
+    impersonate = overrides.impersonate or read_impersonation(user)
+    reachable = {**about, "namespace": namespace, **read_connection(reached), "impersonate": impersonate}
     tls, credentials = read_tls(reached), read_credentials(user, reached)
     problems.raise_if_any()
     assert server is not None
@@ -138,8 +132,6 @@ _USER: Final[_Groups] = (
     {"client-key": "client_key_file", "client-key-data": "client_key_data"},
     {"token": "token", "tokenFile": "token_file"},
 )
-
-_IMPERSONATION: Final = {"user": "as", "uid": "as-uid", "groups": "as-groups", "extra": "as-user-extra"}
 
 
 def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
