@@ -148,12 +148,8 @@ def test_another_cluster_and_user_of_the_kubeconfig_are_named(write: Write) -> N
 
 
 def test_errors_about_overrides_name_them_and_no_file(with_data: Loaded) -> None:
-    error = fails(
-        lambda: with_data(
-            cluster="gone", user="gone", namespace="No!", proxy_url="x://u:hidden@h", token="hidden hidden"
-        )
-    )
-    keys = [f"overrides.{name}" for name in ("cluster", "user", "namespace", "proxy_url", "token")]
+    error = fails(lambda: with_data(cluster="gone", user="gone", namespace="No!", proxy_url="x://u:hidden@h"))
+    keys = [f"overrides.{name}" for name in ("cluster", "user", "namespace", "proxy_url")]
     assert [(problem.file, problem.key) for problem in error.problems] == [(None, key) for key in keys]
     assert "names the cluster 'gone', which does not exist; known clusters: dev" in str(error)
     error = fails(lambda: with_data(server="x", ca_file="/gone", proxy_url="x://u:hidden@h"))

@@ -13,7 +13,7 @@ The functions are synchronous: they read a few small local files and do not chec
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context, and replaces values
 - ``_credentials.py``: reads the cluster and the user: server, proxy, certificates, tokens, plugins, impersonation
 - ``_entries.py``: reads the fields of clusters, contexts and users, and collects what is wrong
-- ``_checks.py``: checks of server URLs, proxies, tokens and namespaces
+- ``_checks.py``: checks of server URLs, proxies and namespaces
 - ``_internal.py``: what other packages of trioformer need
 """
 

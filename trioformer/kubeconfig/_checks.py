@@ -1,4 +1,4 @@
-"""Checks of server URLs, proxies, tokens and namespaces.
+"""Checks of server URLs, proxies and namespaces.
 
 Each function raises :class:`CheckError` with a predicate such as "is empty", which never shows a secret; the caller
 knows file and key.
@@ -53,20 +53,6 @@ def _has_host(url: str, schemes: tuple[str, ...]) -> bool:
     except ValueError:
         return False
     return is_valid and _VISIBLE.fullmatch(url) is not None
-
-
-def parse_token(text: str) -> str:
-    """Return a bearer token without surrounding white space.
-
-    Raises:
-        CheckError: It is empty, or contains characters that a header must not.
-    """
-    token = text.strip()
-    if not token:
-        raise CheckError("is empty")
-    if not _VISIBLE.fullmatch(token):
-        raise CheckError("contains white space, control or non-ASCII characters, which a bearer token must not")
-    return token
 
 
 def check_namespace(name: str) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from .._files import read_file
-from ._checks import CheckError, check_proxy_url, parse_server, parse_token
+from ._checks import CheckError, check_proxy_url, parse_server
 from ._config import ExecConfig, Impersonation, InteractiveMode
 from ._entries import Entry
 
@@ -78,15 +78,6 @@ def _content(path: str) -> bytes:
         raise CheckError(f"cannot be read: {exc.strerror}") from exc
 
 
-def read_token_file(path: str) -> str:
-    """Return the bearer token in a file.
-
-    Raises:
-        CheckError: It cannot be read, or does not contain a token.
-    """
-    return parse_token(_content(path).decode("latin-1"))  # a token with other characters is not valid
-
-
 def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
     """Return what the user is authenticated with; a plugin gets an extension of the cluster."""
     if user.fields.get("auth-provider") is not None:  # without an error the user would be anonymous
@@ -108,13 +99,14 @@ def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
     if has_username and has_token:
         user.report("", "has both a bearer token and a user name with password: remove one of the two")
     # With a token, the file need not exist yet (``getUserIdentificationPartialConfig``).
-    token, token_file = user.check("token", parse_token, user.text("token")), user.path("tokenFile")
+    token, token_file = user.text("token"), user.path("tokenFile")
     if not user.has("token"):
-        token = user.check("tokenFile", read_token_file, token_file, f"file {token_file!r} ")
+        content = user.check("tokenFile", _content, token_file, f"file {token_file!r} ")
+        token = None if content is None else content.decode("latin-1")  # others than ASCII are refused later
     username = user.text("username")
     return {
         **certificate,
-        "token": token,
+        "token": token and token.strip(),
         "token_file": token_file,
         "username": username,
         "password": None if username is None else user.text("password") or "",

@@ -46,7 +46,7 @@ async def test_user_and_password_are_sent() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "key"),
-    [({"token": "s3cret\n"}, "token"), ({"token": "s3crét"}, "token"), ({"username": "a:b"}, "username")],
+    [({"token": text}, "token") for text in ("", "s3cret\n", "s3cr t", "s3crét")] + [({"username": "a:b"}, "username")],
 )
 async def test_invalid_credentials_raise_config_errors_that_do_not_show_them(fields: dict[str, str], key: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -121,9 +121,11 @@ class Authorization:
         self._changes = FileChanges([self._file], period=TOKEN_PERIOD)
         if config.token is not None:
             header = _bearer(conceal(config.token))
-            if header is None:
-                raise ConfigError("a token must not contain white space, control or non-ASCII characters", key="token")
-            self._latest = Credential(header)
+            if header is not None:
+                self._latest = Credential(header)
+            elif self._file is None:
+                problem = "a token must not be empty, nor contain white space, control or non-ASCII characters"
+                raise ConfigError(problem, file=config.source, key="token")
         elif config.username is not None and self._file is None:
             if ":" in config.username:
                 raise ConfigError("a user name must not contain a colon", key="username")
