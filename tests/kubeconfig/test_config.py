@@ -37,9 +37,8 @@ def test_repr_shows_no_secret(kind: Any) -> None:
     hidden = {"token": SECRET, "password": SECRET, "client_key_data": SECRET.encode()}
     shown = repr(kind(server=SERVER, ca_data=b"four", proxy_url=f"http://u:{SECRET}@h", **hidden))
     assert SECRET not in shown
-    assert shown.count("=<hidden>") == 3
+    assert shown.count("=<hidden>") == 4
     assert f"server='{SERVER}'" in shown
-    assert "ca_data=<4 bytes>" in shown
     assert "proxy_url='http://<hidden>@h'" in shown
     assert "token=None" in repr(kind(server=SERVER))
 
@@ -49,7 +48,6 @@ def test_the_repr_of_a_plugin_shows_no_argument_or_variable() -> None:
         api_version=V1, command="aws", args=[SECRET], env={"A": SECRET}, cluster_config={"a": SECRET}
     )
     assert SECRET not in repr(exec_config)
-    assert "'A'" in repr(exec_config)
 
 
 @pytest.mark.parametrize(

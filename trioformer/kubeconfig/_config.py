@@ -63,24 +63,12 @@ def _lists(given: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     return {key: _strings(values) for key, values in given.items()}
 
 
-def _show_size(data: bytes | None) -> str:
-    return "None" if data is None else f"<{len(data)} bytes>"
-
-
 def _hide(secret: object) -> str:
     return "None" if secret is None else HIDDEN
 
 
 def _hide_user(url: str | None) -> str:
     return "None" if url is None else repr(re.sub(r"(?<=//).*@", f"{HIDDEN}@", url))
-
-
-def _hide_values(values: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{name!r}: {HIDDEN}" for name in values) + "}"
-
-
-def _show_number(items: tuple[str, ...]) -> str:
-    return f"<{len(items)} arguments>"
 
 
 class InteractiveMode(enum.Enum):
@@ -106,9 +94,9 @@ class ExecConfig:
     """``client.authentication.k8s.io/v1`` or ``…/v1beta1``."""
     command: str
     """The program: a name that is looked up in ``$PATH``, or an absolute path."""
-    args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=_show_number)
+    args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=_hide)
     """Its arguments."""
-    env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=_hide_values)
+    env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=_hide)
     """Variables that are added to the environment of this process."""
     install_hint: str | None = None
     """What to do if the program is not installed."""
@@ -165,7 +153,7 @@ class ClusterConfig:
     """The URL of the API server: ``https://`` or ``http://``, host, port and path, without trailing slash."""
     namespace: str = "default"
     """The default namespace."""
-    ca_data: bytes | None = attrs.field(default=None, repr=_show_size)
+    ca_data: bytes | None = attrs.field(default=None, repr=_hide)
     """PEM certificates of the trusted authorities; without CA data and file, the system's authorities are trusted."""
     ca_file: str | None = attrs.field(default=None, converter=_path)
     """The file that contains them; it may be rotated while the program runs."""
@@ -173,7 +161,7 @@ class ClusterConfig:
     """Whether the server's certificate is not verified."""
     tls_server_name: str | None = None
     """The name for SNI that the server's certificate must be valid for, if it is not the host of the URL."""
-    client_certificate_data: bytes | None = attrs.field(default=None, repr=_show_size)
+    client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_path)
     """The file that contains it."""
@@ -232,7 +220,7 @@ class ConfigOverrides:
     """The default namespace; also in a pod without a kubeconfig."""
     server: str | None = None
     """The URL of the API server."""
-    ca_data: bytes | None = attrs.field(default=None, repr=_show_size)
+    ca_data: bytes | None = attrs.field(default=None, repr=_hide)
     """PEM certificates of the trusted authorities."""
     ca_file: str | None = attrs.field(default=None, converter=_absolute)
     """The file that contains them."""
@@ -244,7 +232,7 @@ class ConfigOverrides:
     """The proxy."""
     disable_compression: bool = False
     """Whether responses are never compressed."""
-    client_certificate_data: bytes | None = attrs.field(default=None, repr=_show_size)
+    client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_absolute)
     """The file that contains it."""
