@@ -34,16 +34,8 @@ class _PassphraseError(Exception):
     """OpenSSL asks for the passphrase of a key."""
 
 
-def load_certificate(
-    context: ssl.SSLContext, certificate: Secret[bytes], key: Secret[bytes] | None, *, name: str = "certificate"
-) -> None:
+def load_certificate(context: ssl.SSLContext, certificate: Secret[bytes], key: Secret[bytes] | None) -> None:
     """Load a certificate chain and its key, both PEM, without asking for a passphrase.
-
-    Args:
-        context: The context to load them into.
-        certificate: The certificate chain.
-        key: The key; None when it is beside the certificate.
-        name: What the certificate is called in errors.
 
     Raises:
         CertificateRefusedError: One of them is not valid, the key is encrypted, or is not the certificate's; or
@@ -58,15 +50,15 @@ def load_certificate(
             except OSError:
                 problem = f"does not contain a valid certificate ({reason_of(exc)})"
                 raise CertificateRefusedError(problem, is_key=False) from exc
-            raise CertificateRefusedError(_problem_of_key(exc, name), is_key=True) from exc
+            raise CertificateRefusedError(_problem_of_key(exc), is_key=True) from exc
 
 
-def _problem_of_key(error: Exception, name: str) -> str:
+def _problem_of_key(error: Exception) -> str:
     if isinstance(error, _PassphraseError):
         return "is encrypted with a passphrase, which is not supported; store it decrypted"
     if reason_of(error) in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
-        return f"is not the key of the {name}"
-    return f"does not contain a valid key, or not the key of the {name} ({reason_of(error)})"
+        return "is not the key of the certificate"
+    return f"does not contain a valid key, or not the key of the certificate ({reason_of(error)})"
 
 
 def reason_of(error: Exception) -> str:

@@ -97,7 +97,7 @@ class TLS:
 
 
 def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    authorities = _concealed(config.ca_data) if config.ca_data is not None else files[0]
+    authorities = conceal(config.ca_data) if config.ca_data is not None else files[0]
     try:
         context = client_context(None if authorities is None else _text(authorities.reveal()))
     except ssl.SSLError as exc:
@@ -107,14 +107,19 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
     if config.insecure_skip_tls_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if certificate is None:
-        _load_client_certificate(config, context, *files[1:])
-    else:
+    given = (config.client_certificate_data, config.client_key_data)
+    chain, key = (read if data is None else conceal(data) for data, read in zip(given, files[1:], strict=True))
+    if certificate is not None:
+        chain, key = certificate.chain, certificate.key
+    if chain is not None:
         try:
-            load_certificate(context, certificate.chain, certificate.key, name="client certificate")
+            load_certificate(context, chain, key)
         except CertificateRefusedError as exc:
             part = "key" if exc.is_key else "certificate"
-            raise ConfigError(f"the {part} of the credential plugin {exc}", file=config.source, key="exec") from exc
+            if certificate is not None:
+                raise ConfigError(f"the {part} of the credential plugin {exc}", file=config.source, key="exec") from exc
+            file = config.client_key_file if exc.is_key else config.client_certificate_file
+            raise _error(config, f"client-{part}", file, str(exc)) from exc
     return context
 
 
@@ -185,27 +190,3 @@ def _read(config: ClusterConfig, key: str, file: str | None) -> Secret[bytes] | 
 def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> ConfigError:
     """Make an error about a file of the configuration, or about the data in the configuration itself."""
     return ConfigError(problem, file=file or config.source, key=key if file else f"{key}-data")
-
-
-def _load_client_certificate(
-    config: ClusterConfig,
-    context: ssl.SSLContext,
-    certificate_read: Secret[bytes] | None,
-    key_read: Secret[bytes] | None,
-) -> None:
-    """Load the certificate and key that were read from files, or those in the configuration itself."""
-    certificate = _concealed(config.client_certificate_data) or certificate_read
-    if certificate is None:
-        return
-    try:
-        load_certificate(
-            context, certificate, _concealed(config.client_key_data) or key_read, name="client certificate"
-        )
-    except CertificateRefusedError as exc:
-        if exc.is_key:
-            raise _error(config, "client-key", config.client_key_file, str(exc)) from exc
-        raise _error(config, "client-certificate", config.client_certificate_file, str(exc)) from exc
-
-
-def _concealed(pem: bytes | Secret[bytes] | None) -> Secret[bytes] | None:
-    return None if pem is None else conceal(pem)
