@@ -31,12 +31,6 @@ def resolve(
 
     If the server is not ``https``, credentials are checked and then omitted, as in client-go; impersonation is not.
 
-    Args:
-        kubeconfig: The merged kubeconfig files.
-        context: The name of the context; None for the current one.
-        overrides: What replaces values of the context, the cluster and the user.
-        default_namespace: Called if the context has no namespace.
-
     Raises:
         ConfigError: Something that the context needs is missing, not valid, or not supported; it lists all of this.
     """

@@ -49,12 +49,6 @@ def find_route(
     The environment is not asked about a server that has a proxy of its own: then ``NO_PROXY`` has no effect either.
     HTTP proxies forward requests to ``http://`` servers, and open tunnels to others, as Go has it.
 
-    Args:
-        server: The URL of the server.
-        proxy_url: The ``proxy-url`` of its cluster; None or empty if it has none.
-        source: The configuration that it comes from, for errors.
-        variable: Returns the value of an environment variable.
-
     Raises:
         ConfigError: The URL of the proxy is not valid, or of an unknown scheme.
     """
@@ -74,9 +68,7 @@ def find_route(
 def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
     """Return the name and value of the variable with the proxy for a server; None for a direct connection.
 
-    Args:
-        server: The URL of the server, ``http://`` or ``https://``.
-        variable: Returns the value of an environment variable; not the environment, whose variables are secrets.
+    It is given a function, not the environment, whose variables are secrets.
 
     Raises:
         ConfigError: ``HTTP_PROXY`` applies in a CGI program.

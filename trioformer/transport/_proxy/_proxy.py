@@ -88,11 +88,6 @@ class Proxy:
 def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     """Parse the URL of a proxy.
 
-    Args:
-        url: The URL.
-        file: The configuration that it comes from; None for the environment.
-        key: The key in the configuration, or the name of the variable.
-
     Raises:
         ConfigError: It is not valid, or of an unknown scheme.  It is not quoted: any part of it may be a password.
     """

@@ -49,11 +49,7 @@ class Stream(Protocol):
 async def open_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
     """Ask the proxy at the other end to connect to a server; then the stream is one to the server.
 
-    Args:
-        stream: The connection to the proxy; it is not closed if this fails.
-        proxy: The proxy.
-        host: The server's name in ASCII, which the proxy resolves, or its address without brackets.
-        port: The server's port.
+    ``host`` is in ASCII, an address without brackets.  An error does not close the stream.
 
     Raises:
         ProxyFailedError: The proxy does not connect to the server, or the peer is not a proxy.

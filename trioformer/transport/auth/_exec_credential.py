@@ -31,10 +31,6 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:
 def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
     """Make the value of ``KUBERNETES_EXEC_INFO``.
 
-    Args:
-        config: The cluster, and the plugin, which may learn about the cluster.
-        is_interactive: Whether it gets a terminal as its standard input.
-
     Raises:
         PluginError: The file of the authorities cannot be read.
     """
@@ -65,10 +61,6 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
 
 def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Credential, datetime | None]:
     """Return what a plugin has printed, and when it expires; None for never.
-
-    Args:
-        output: All of its standard output.
-        api_version: The version that it must have, one of :data:`API_VERSIONS`.
 
     Raises:
         PluginError: It is not an ExecCredential with a usable credential.

@@ -83,10 +83,6 @@ class PluginError(Exception):
 def find_plugin(command: str, policy: PluginPolicy) -> str:
     """Return the path of the program to run.
 
-    Args:
-        command: A name, which is searched in ``PATH``, or a path.
-        policy: Which commands are allowed.
-
     Raises:
         PluginError: It cannot or must not be run.
     """

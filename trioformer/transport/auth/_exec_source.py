@@ -75,10 +75,6 @@ class PluginCredentials:
 
     ``repr()`` shows no secret.
 
-    Args:
-        config: The cluster and the plugin; ``config.exec`` is not None.
-        policy: Which plugins may run.
-
     Raises:
         ConfigError: The plugin is configured for an unknown version.
     """
