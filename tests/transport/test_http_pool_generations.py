@@ -25,7 +25,7 @@ from trioformer.transport.auth._credentials import ClientCertificate, Credential
 from trioformer.transport.auth._file_changes import LOOK_PERIOD
 from trioformer.transport.http._body import MIN_WATCH
 from trioformer.transport.http._network import Network
-from trioformer.transport.http._pool import WATCH_LIST_PATIENCE, Pool
+from trioformer.transport.http._pool import Pool
 
 Clock = trio.testing.MockClock
 
@@ -381,49 +381,6 @@ async def test_a_rotation_at_any_step_does_not_fail_a_watch_that_is_opened(
                     async with transport.stream("/watch", for_watch=True, resumable=True) as body:
                         assert await body.receive_some() or body.is_cut_off
                 now.set()
-
-
-async def test_a_watch_list_has_a_minute_more(cluster: Cluster, mock_clock: Clock) -> None:
-    path = "/watch?sendInitialEvents=true"
-    async with open_transport(cluster.config) as transport, watching(transport, path) as watch:
-        cluster.rotate(OLD, NEW)
-        await hello(transport)
-        for _ in range(int(WATCH_LIST_PATIENCE) - 1):
-            cluster.clock.jump(1)
-            await wait_all_tasks_blocked(0.01)
-        await hello(transport)
-        await wait_all_tasks_blocked(0.05)
-        assert (watch.received.count(b"more"), watch.ended_at) == (7, None)
-        cluster.clock.jump(1)
-        await hello(transport)
-        await wait_all_tasks_blocked(0.05)
-        assert watch.ended_at is not None
-
-
-async def test_a_busy_watch_list_ends_without_another_request(cluster: Cluster, mock_clock: Clock) -> None:
-    path = "/watch?sendInitialEvents=true"
-    async with open_transport(cluster.config) as transport, watching(transport, path) as watch:
-        cluster.rotate(OLD, NEW)
-        await hello(transport)
-        for second in range(10, int(WATCH_LIST_PATIENCE) + 10, 10):
-            assert watch.ended_at is None, second
-            cluster.clock.jump(10)
-            await wait_all_tasks_blocked(0.05)
-        assert (watch.received.count(b"more"), watch.was_cut_off) == (7, True)
-
-
-async def test_a_watch_on_the_connection_of_an_ended_watch_list_ends(cluster: Cluster, mock_clock: Clock) -> None:
-    async with open_transport(cluster.config) as transport:
-        async with watching(transport, "/short?sendInitialEvents=true") as ended:
-            assert (ended.received, ended.was_cut_off) == (b"one\n", False)
-        opened = cluster.server.connections
-        async with watching(transport) as watch:
-            assert cluster.server.connections == opened
-            cluster.clock.jump(2)
-            cluster.rotate(OLD, NEW)
-            await hello(transport)
-            await wait_all_tasks_blocked(0.05)
-            assert watch.was_cut_off
 
 
 async def test_a_program_whose_only_watch_is_busy_notices_it(cluster: Cluster, mock_clock: Clock) -> None:

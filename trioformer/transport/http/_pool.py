@@ -13,9 +13,8 @@ are closed at once, its requests in flight finish and then close theirs, and its
 them, so that they are watched again.
 Another streamed body without an end ends with an error (``client/_raw.py``), since nothing resumes it; a write whose
 response is streamed is a request in flight.
-Three cases would be errors that are of no use to the caller.
+Two cases would be errors that are of no use to the caller.
 A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
-A watch that begins with a list would have to begin again, so it has a minute more.
 A watch that is still being opened is sent again.
 
 Files are checked when a request is sent, before a probe of silent watches, and when a watch receives something half a
@@ -26,7 +25,6 @@ files are found then, it is sent once more on the new generation.
 
 from __future__ import annotations
 
-import math
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
 
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
-WATCH_LIST_PATIENCE: Final = 60.0
-"""Seconds for which a watch that begins with a list may continue after its connections were replaced."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
@@ -117,8 +113,6 @@ class Pool:
     _open: set[Connection] = attrs.field(factory=set, init=False)
     _connecting: set[NetworkStream] = attrs.field(factory=set, init=False)
     """Those whose handshake has not ended."""
-    _lists: set[Connection] = attrs.field(factory=set, init=False)
-    """Watches that begin with a list, until these end."""
 
     @property
     def connections(self) -> list[Connection]:
@@ -136,13 +130,10 @@ class Pool:
         Cancellation: closes the connection.
         """
         try:
-            connection = await self._exchange(request, authorization)
+            return await self._exchange(request, authorization)
         except BaseException as exc:
             clear_locals(exc)
             raise
-        if request.for_watch and b"sendInitialEvents=true" in request.target():
-            self._lists.add(connection)
-        return connection
 
     async def _exchange(self, request: Request, authorization: Secret[str] | None) -> Connection:
         forwarded = self._forwarded
@@ -196,12 +187,10 @@ class Pool:
         """Close a connection."""
         connection.close()
         self._open.discard(connection)
-        self._lists.discard(connection)
 
     def release(self, connection: Connection) -> None:
         """Take a connection back after a response."""
         connection.release()
-        self._lists.discard(connection)
         if connection.state is State.IDLE and not (self.is_retired or self.is_closed):
             self._idle.append((trio.current_time() + IDLE_PERIOD, connection))
         else:
@@ -221,13 +210,13 @@ class Pool:
         while self._idle:
             self.close_connection(self._idle.pop()[1])
 
-    def end_watches(self, *, spares_lists: bool) -> None:
-        """Close the connections of watches, which then end without an error; those that begin with a list on demand."""
+    def end_watches(self) -> None:
+        """Close the connections of watches, which then end without an error."""
+        self.retire()
         for stream in self._connecting:
             stream.close()
         for connection in self.connections:
-            if not (spares_lists and connection in self._lists):
-                connection.stream.close()  # its reader ends the use
+            connection.stream.close()  # its reader ends the use
 
 
 @final
@@ -241,21 +230,19 @@ class Generation:
     """Those for watches, one each."""
     is_retired: bool = attrs.field(default=False, init=False)
     """Whether others have replaced them, and its watches were ended on this side."""
-    ends_at: float = attrs.field(default=math.inf, init=False)
-    """When its watch-lists end, too."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all connections are closed."""
+        return self.requests.is_empty and self.watches.is_empty
 
     def retire(self) -> None:
-        """Let its requests finish, and end its watches; those that begin with a list later."""
+        """Let its requests finish, and end its watches."""
         assert isinstance(self.requests, Pool)
-        self.is_retired, self.ends_at = True, trio.current_time() + WATCH_LIST_PATIENCE
-        self.requests.retire()
-        self.end_watches(spares_lists=True)
-
-    def end_watches(self, *, spares_lists: bool) -> None:
-        """Close the connections of watches, which then end without an error; those that begin with a list on demand."""
         assert isinstance(self.watches, Pool)
-        self.watches.retire()
-        self.watches.end_watches(spares_lists=spares_lists)
+        self.is_retired = True
+        self.requests.retire()
+        self.watches.end_watches()
 
     def close(self) -> None:
         """Close all connections."""
@@ -277,8 +264,6 @@ class Generations:
     """Must reopen its connection when the certificates have changed."""
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[Generation] = attrs.field(factory=list, init=False)
-    _sweep_at: float = attrs.field(default=math.inf, init=False)
-    """When watch-lists of retired generations end: with the next look after that."""
 
     def __attrs_post_init__(self) -> None:
         self._context = self._tls.context if self._tls is not None else None
@@ -293,7 +278,7 @@ class Generations:
         return self.present
 
     def _refresh(self) -> None:
-        """Replace the connections if the files have changed, and end watch-lists in time."""
+        """Replace the connections if the files have changed."""
         tls, health = self._tls, self._health
         assert tls is not None
         if health is not None and health.is_closed:
@@ -301,14 +286,8 @@ class Generations:
         tls.refresh()
         if tls.context is not self._context:
             self._replace(tls.context)
-        now = trio.current_time()
-        if now >= self._sweep_at:
-            for retired in self._retired:
-                if retired.ends_at <= now:
-                    retired.end_watches(spares_lists=False)
-            self._sweep()
         if health is not None:
-            health.look_at = min(now + health.silence, self._sweep_at)
+            health.look_at = trio.current_time() + health.silence
 
     async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
         """Send a request, and receive the head of its response; return the connections, too, that it came on."""
@@ -346,15 +325,9 @@ class Generations:
         old = self.present
         self._context, self.present = context, self._open(context)
         old.retire()
-        self._retired.append(old)
-        self._sweep()
+        self._retired = [each for each in (*self._retired, old) if not each.is_empty]
         if self._health is not None:
             self._health.record_rotation()
-
-    def _sweep(self) -> None:
-        now = trio.current_time()
-        self._retired = [each for each in self._retired if not (each.requests.is_empty and each.watches.is_empty)]
-        self._sweep_at = min((each.ends_at for each in self._retired if each.ends_at > now), default=math.inf)
 
     def close(self) -> None:
         """Close all connections, including those of retired generations."""
