@@ -606,11 +606,6 @@ async def test_a_plugin_that_cannot_be_started_is_an_error(plugin: Plugin, args:
     assert "cannot be started: " in await error_of(PluginCredentials(config, PluginPolicy()))
 
 
-def test_an_unknown_version_is_a_config_error(plugin: Plugin) -> None:
-    with pytest.raises(ConfigError, match=r"exec.apiVersion: must be client.authentication.k8s.io/v1 or "):
-        source_of(plugin, api_version="client.authentication.k8s.io/v1alpha1")
-
-
 # --- what the plugin is given -----------------------------------------------------------------------------------------
 
 

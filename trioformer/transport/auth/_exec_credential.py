@@ -19,10 +19,7 @@ from ...kubeconfig import ClusterConfig
 from ._credentials import ClientCertificate, Credential
 from ._exec_policy import PluginError
 
-GROUP: Final = "client.authentication.k8s.io"
-API_VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
-
-_ANY_VERSION: Final = re.compile(rf"{re.escape(GROUP)}/v[0-9]{{1,3}}(?:(?:alpha|beta)[0-9]{{1,3}})?")
+_ANY_VERSION: Final = re.compile(r"client\.authentication\.k8s\.io/v[0-9]{1,3}(?:(?:alpha|beta)[0-9]{1,3})?")
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]+")
 # RFC 3339, as Go reads it; fromisoformat() takes more.
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")

@@ -27,10 +27,10 @@ import attrs
 import trio
 
 from ..._text import one_line, quoted
-from ...errors import ConfigError, ExecPluginError
+from ...errors import ExecPluginError
 from ...kubeconfig import ClusterConfig, ExecConfig
 from ._credentials import Credential
-from ._exec_credential import API_VERSIONS, exec_info, parse_exec_credential
+from ._exec_credential import exec_info, parse_exec_credential
 from ._exec_policy import NOT_INSTALLED, PluginError, PluginPolicy, find_plugin
 from ._exec_process import Invocation, PluginProcess, how_it_ended, may_ask
 
@@ -74,9 +74,6 @@ class PluginCredentials:
     """The credentials that a plugin prints; implements :class:`~.._credentials.CredentialSource`.
 
     ``repr()`` shows no secret.
-
-    Raises:
-        ConfigError: The plugin is configured for an unknown version.
     """
 
     _config: ClusterConfig = attrs.field(repr=False)
@@ -92,12 +89,8 @@ class PluginCredentials:
     _clients: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        config = self._config.exec
-        assert config is not None
-        self._exec = config
-        if config.api_version not in API_VERSIONS:
-            problem = f"must be {' or '.join(API_VERSIONS)}, not {quoted(config.api_version)}"
-            raise ConfigError(problem, file=self._config.source, key="exec.apiVersion")
+        assert self._config.exec is not None
+        self._exec = self._config.exec
 
     async def get(self) -> Credential:
         """Return the credential; run the plugin if it has to be obtained, has expired or was rejected.
@@ -113,7 +106,7 @@ class PluginCredentials:
             return self.latest
         run = self._run
         if run is None:
-            run = self._run = self._new_run()
+            run = self._run = _Run(trio.current_time() + self._policy.patience)
         else:
             # A task that is woken without a result is the next driver.
             await run.waiting.park()
@@ -143,9 +136,6 @@ class PluginCredentials:
 
     def _has_expired(self) -> bool:
         return self._wall_clock() >= self._expires
-
-    def _new_run(self) -> _Run:
-        return _Run(trio.current_time() + self._policy.patience)
 
     async def _drive(self, run: _Run) -> None:
         """Drive a run to its end, or hand it to another task when this one is cancelled."""
