@@ -89,12 +89,10 @@ async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened) -> None:
     async with opened(b"one", 0.05, b"two") as it:
         async with it.stream() as body:
             assert body.code == 200
-            assert "code 200" not in repr(body)
             assert await body.receive_some() == b"one"
             assert await body.receive_some() == b"two"
             assert await body.receive_some() == b""
             assert await body.receive_some() == b""
-            assert "over" in repr(body)
         assert suspended_generators() == []
 
 
@@ -191,7 +189,6 @@ async def test_a_closed_stream_raises(opened) -> None:
     async with opened(b"one") as it:
         async with it.stream() as body:
             pass
-        assert "closed" in repr(body)
         with pytest.raises(trio.ClosedResourceError):
             await body.receive_some()
 

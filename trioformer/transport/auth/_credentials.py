@@ -105,7 +105,7 @@ class Authorization:
 
     A token file that has changed is read before a request, as :mod:`._file_changes` describes; the old token stays in
     use while the file is empty, not readable, or does not contain a valid token.
-    Neither ``repr()`` nor an error shows a secret.
+    No error shows a secret.
 
     Raises:
         ConfigError: A token file does not contain a valid token and there is no other token, or a user name or token
@@ -132,14 +132,6 @@ class Authorization:
             self._latest = Credential(basic_authorization(config.username, conceal(config.password or "")))
         if self._file is not None:
             self._read(self._file)
-
-    def __repr__(self) -> str:
-        method = "none"
-        if self._file is not None:
-            method = f"token file {self._file}"
-        elif self._latest.authorization is not None:
-            method = self._latest.authorization.reveal().partition(" ")[0].lower()
-        return f"<{type(self).__name__}: {method}>"
 
     @property
     def latest(self) -> Credential:

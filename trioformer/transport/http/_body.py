@@ -127,10 +127,6 @@ class ByteStream:
         if request.limit is not None and head.code < 400:  # of an error the beginning is read, whatever it is
             self._left = getattr(self._limits, request.limit)
 
-    def __repr__(self) -> str:
-        state = "closed" if self._is_closed else "over" if self._is_over else "open"
-        return f"<{type(self).__name__} of {self.server}: HTTP {self.code}, {state}>"
-
     @property
     def head(self) -> Head:
         """The head of the response, as it was sent."""
