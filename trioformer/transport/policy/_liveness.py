@@ -164,12 +164,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
         """Verify the server for a watch that is silent, by a probe that is shared with other watches.
 
-        Args:
-            opened_at: When the connection of the watch was opened.
-            resumable: Whether to give the watch up if nothing shows that its connection works.
-
-        Returns:
-            None if the watch may go on; otherwise the error that ends it.
+        Return the error that ends the watch, or None; one that is ``resumable`` ends if nothing vouches for it.
         """
         async with self._turn:
             exchange = self._last

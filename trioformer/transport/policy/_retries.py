@@ -66,9 +66,6 @@ class RetryLine:
     async def wait(self, until: float) -> None:
         """Sleep until a time, or until the server answers again, and then wait for a turn.
 
-        Args:
-            until: A time of trio's clock.
-
         Cancellation:
             The next caller moves up.
         """
@@ -203,18 +200,9 @@ def delay_after(
     has_responded: bool,
     rng: random.Random,
 ) -> float | None:
-    """Return the seconds to wait after an attempt before the next one; None to make none.
+    """Return the seconds to wait after an attempt, with a response or a ``failure``; None to make no other one.
 
-    Args:
-        method: Such as ``GET``.
-        number: That of the attempt, 1 for the first one.
-        elapsed: Seconds since the first one began.
-        code: The status code of the response.
-        retry_after: The header ``Retry-After`` of the response.
-        failure: How the attempt failed; None with a response.
-        limit: How many attempts may follow the first one.
-        has_responded: Whether this client has ever received a response from the server.
-        rng: Randomness of the delay.
+    ``has_responded`` says whether this client has ever received a response from the server.
     """
     if number > limit:
         return None
