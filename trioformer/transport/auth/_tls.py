@@ -107,8 +107,8 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
     if config.insecure_skip_tls_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    given = (config.client_certificate_data, config.client_key_data)
-    chain, key = (read if data is None else conceal(data) for data, read in zip(given, files[1:], strict=True))
+    chain = files[1] if config.client_certificate_data is None else conceal(config.client_certificate_data)
+    key = files[2] if config.client_key_data is None else conceal(config.client_key_data)
     if certificate is not None:
         chain, key = certificate.chain, certificate.key
     if chain is not None:
