@@ -339,10 +339,10 @@ def check_error(write: Write, document: object, key: str, words: str) -> None:
         ({"token": "hidden", "username": "u"}, "", "both"),
         ({"tokenFile": "token", "username": "u", "password": "hidden"}, "", "both"),
         ({"password": "hidden"}, ".username", "missing"),
-        ({"token": 123456}, ".token", "an integer: put it in quotes"),
-        ({"username": "u", "password": True}, ".password", "a boolean: put it in quotes"),
+        ({"token": 123456}, ".token", "an int: put it in quotes"),
+        ({"username": "u", "password": True}, ".password", "a bool: put it in quotes"),
         ({"username": ["u"]}, ".username", "a list"),
-        ({"tokenFile": {"a": "b"}}, ".tokenFile", "a mapping"),
+        ({"tokenFile": {"a": "b"}}, ".tokenFile", "a Mapping"),
         ({"tokenFile": "/a\0b"}, ".tokenFile", r"'/a\x00b' cannot be read"),
         ({"client-certificate-data": "aGlkZGVu"}, ".client-key", "missing, but client-certificate is set"),
         ({"client-key": "token"}, ".client-certificate", "missing, but client-key is set"),
@@ -363,7 +363,7 @@ def test_an_invalid_user_is_an_error_with_its_key(
 @pytest.mark.parametrize(
     ("cluster", "field", "words"),
     [
-        ({"tls-server-name": 5}, "tls-server-name", "an integer: put it in quotes"),
+        ({"tls-server-name": 5}, "tls-server-name", "an int: put it in quotes"),
         ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false"),
         (
             {"insecure-skip-tls-verify": True, "certificate-authority-data": "aGk="},
@@ -412,7 +412,7 @@ def test_an_invalid_cluster_is_an_error_with_its_key(
                 ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
                 ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
                 ({"cluster": None}, "cluster", "missing"),
-                ({"cluster": 7}, "cluster", "an integer"),
+                ({"cluster": 7}, "cluster", "an int"),
                 *(({"namespace": name}, "namespace", "DNS label") for name in ("No_Label", "-a", "a\n", "n" * 64)),
             )
         ),
@@ -422,7 +422,7 @@ def test_an_invalid_cluster_is_an_error_with_its_key(
         ({"users": []}, "contexts[dev].context.user", "known users: none"),
         ({"clusters": {"dev": {}}}, "clusters", "must be a list"),
         ({"contexts": ["dev"]}, "contexts[0]", "must be a mapping"),
-        ({"clusters": [{"name": 7}]}, "clusters[0].name", "an integer"),
+        ({"clusters": [{"name": 7}]}, "clusters[0].name", "an int"),
         ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping"),
         ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "twice"),
         ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "twice"),
@@ -537,7 +537,7 @@ def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("a: b\n---\n---\n", "second document"),
         ("a: !hidden1 b", r"tag.*\(line 1, column 4\)"),
         ("- a\n", "mapping, not a list"),
-        ("just text", "mapping, not a string"),
+        ("just text", "mapping, not a str"),
         (b"a: b\nc: hidd\xe9n\n", r"UTF-8.*\(line 2\)"),
     ],
 )

@@ -8,10 +8,11 @@ from __future__ import annotations
 import binascii
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar, final
+from typing import Any, TypeVar, final
 
 import attrs
 
+from .._suggestions import describe
 from ..errors import ConfigError, ConfigProblem
 from ._checks import CheckError
 
@@ -163,20 +164,4 @@ class Entry:
 
     def _report_type(self, field: str, expected: str, value: Any) -> None:
         hint = ": put it in quotes" if expected == "a string" and not isinstance(value, list | dict) else ""
-        self.report(field, f"must be {expected}, but YAML reads it as {kind_of(value)}{hint}")
-
-
-def kind_of(value: Any) -> str:
-    """Return the name of a value's type; never the value, which may be a secret."""
-    return next(name for kind, name in _KINDS.items() if isinstance(value, kind))
-
-
-_KINDS: Final[Mapping[type, str]] = {
-    str: "a string",
-    bool: "a boolean",
-    int: "an integer",
-    float: "a number",
-    dict: "a mapping",
-    list: "a list",
-    type(None): "nothing",
-}
+        self.report(field, f"must be {expected}, but YAML reads it as {describe(value)}{hint}")

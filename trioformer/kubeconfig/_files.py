@@ -18,9 +18,10 @@ import trio
 
 from .._files import is_stream, read_file
 from .._secret import Secret
+from .._suggestions import describe
 from .._util import warn_once
 from ..errors import ConfigError
-from ._entries import Entry, Problems, kind_of
+from ._entries import Entry, Problems
 
 _log = logging.getLogger("trioformer.kubeconfig.permissions")
 _CREDENTIALS = ("token", "password", "client-key-data")
@@ -118,7 +119,7 @@ def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
     if document is None:
         return Kubeconfig(files=(file,))
     if not isinstance(document, dict):
-        problems.add(f"must be a YAML mapping, not {kind_of(document)}", file, None)
+        problems.add(f"must be a YAML mapping, not {describe(document)}", file, None)
         return Kubeconfig()
     top = Entry(problems, file, "", document)
     for field, expected in (("kind", "Config"), ("apiVersion", "v1")):

@@ -45,11 +45,6 @@ class FileChanges:
         self._is_rejected = False
         self.record_read()
 
-    @property
-    def read_at(self) -> float:
-        """When the files were last read, on trio's clock."""
-        return self._read_at
-
     def record_read(self) -> None:
         """Record that the files are about to be read, whatever comes of it."""
         # Before they are read: what is written meanwhile is a change.
