@@ -21,7 +21,8 @@ import trio.testing
 from tests.support.processes import Program, running
 from tests.support.raw_requests import config_map, pod
 from trioformer.client import open_client
-from trioformer.kubeconfig import load_kubeconfig
+from trioformer.errors import ConnectionFailedError
+from trioformer.kubeconfig import ClusterConfig, load_kubeconfig
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
@@ -123,6 +124,20 @@ async def test_a_reset_breaks_the_connection() -> None:
         await receive_until(stream, b"\n\r\n")
         server.disconnect_watches(how="reset")
         assert await stream.receive_some() == b""  # and no last chunk before it
+
+
+async def test_a_reset_is_the_same_error_in_process() -> None:
+    server, errors = APIServer(), set[str]()
+    async with served(server) as url, trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        for opened in (open_client(ClusterConfig(server=url)), server.open_client()):
+            async with opened as client, client.api(Pod).watch(resource_version="1") as events:
+                server.disconnect_watches(how="reset")
+                with pytest.raises(ConnectionFailedError) as caught:
+                    await anext(events)
+                errors.add(str(caught.value).rpartition(": ")[2])
+        nursery.cancel_scope.cancel()
+    assert errors == {"the connection closed before the end of the body; try again"}
 
 
 async def test_the_end_does_not_wait_for_watches(mock_clock: trio.testing.MockClock) -> None:

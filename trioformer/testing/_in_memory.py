@@ -29,6 +29,7 @@ import attrs
 import httpx
 import trio
 
+from ..transport._internal import EarlyEndError
 from ._serving._app import Application, Message
 from ._serving._pod_processes import UPGRADE
 
@@ -177,9 +178,7 @@ class ResponseStream(httpx.AsyncByteStream):
             except trio.EndOfChannel:
                 if self._exchange.is_complete:
                     raise StopAsyncIteration from None
-                raise httpx.RemoteProtocolError(
-                    "peer closed connection without sending complete message body"
-                ) from None
+                raise EarlyEndError(has_begun=True) from None
         raise httpx.ReadTimeout(f"the embedded API server sent nothing for {self._read_timeout:g} s")
 
     async def aclose(self) -> None:
@@ -225,7 +224,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             return httpx.Response(code, headers=headers, stream=stream, request=request, extensions=switched)
         await stream.aclose()
         if exchange.response_started.is_set():
-            raise httpx.RemoteProtocolError("server disconnected without sending a response")
+            raise EarlyEndError(has_begun=False)
         raise httpx.ReadTimeout(f"the embedded API server did not respond for {read_timeout:g} s")
 
 

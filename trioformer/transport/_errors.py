@@ -58,6 +58,14 @@ class ProxyFailedError(Exception):
         self.permanent = permanent
 
 
+class EarlyEndError(httpx.RemoteProtocolError):
+    """The server has closed the connection before the end of a response, or before its beginning."""
+
+    def __init__(self, *, has_begun: bool) -> None:
+        not_begun = "the server closed the connection without a response"
+        super().__init__("the connection closed before the end of the body" if has_begun else not_begun)
+
+
 _LOST: Final = "the connection was lost; try again"
 _SLOW: Final = "the server is overloaded, or the connection is lost"
 
@@ -68,6 +76,7 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
     (httpx.TimeoutException, f"timeout while waiting for the response; {_SLOW}"),
     (httpx.ConnectError, "cannot connect ({error}); check the address and that the API server runs"),
     (httpx.NetworkError, _LOST),
+    (EarlyEndError, "{error}; try again"),  # the server may be restarting
     (httpx.ProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
     (httpx.ProxyError, "the proxy failed ({error})"),
     (httpx.DecodingError, "the response cannot be decompressed ({error})"),
@@ -86,14 +95,6 @@ class TooLongHeadError(InvalidResponseError):
     def __init__(self, what: str, limit: int) -> None:
         super().__init__(f"{what} is too long")
         self.limit = limit
-
-
-class EarlyEndError(httpx.RemoteProtocolError):
-    """The server has closed the connection before the end of a response, or before its beginning."""
-
-    def __init__(self, *, has_begun: bool) -> None:
-        not_begun = "the server closed the connection without a response"
-        super().__init__("the connection closed before the end of the body" if has_begun else not_begun)
 
 
 def _remove_quotes(error: BaseException) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._connection import Transport as Transport
+from ._errors import EarlyEndError as EarlyEndError
 from ._limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from ._limits import limit_error as limit_error
 from ._open import default_user_agent as default_user_agent
