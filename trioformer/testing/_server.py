@@ -382,6 +382,7 @@ class APIServer:
 
         Objects have the versions of the snapshot, and new writes have revisions that no client knows, as after
         ``etcdutl snapshot restore --bump-revision``.  All watches and followed logs are reset; pods and faults stay.
+        Controllers should not run meanwhile: until their informers have listed again, they act on the previous objects.
         """
         self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
         self._app.reset_streams()
