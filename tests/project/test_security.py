@@ -18,7 +18,7 @@ from trioformer.testing import _serve_http
 from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
 from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
-from trioformer.transport._proxy import _tunnel
+from trioformer.transport.http import _tunnel
 
 ROOT = Path(__file__).resolve().parents[2]
 SECURITY = (ROOT / "SECURITY.md").read_text()

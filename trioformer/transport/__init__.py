@@ -5,7 +5,7 @@ Its packages and modules:
 - ``http``: sockets and TLS, heads and bodies, connections, their pools and generations, transports of httpx
 - ``auth``: tokens, certificates and credential plugins
 - ``policy``: the rate of requests, retries, and probes of a server that is silent
-- ``_proxy``: which proxy a server is behind, and tunnels through it
+- ``_proxy``: which proxy a server is behind
 - ``_open.py``: checks the configuration, and puts the parts together
 - ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets

@@ -12,7 +12,6 @@ import httpx
 from ..._certificates import reason_of
 from .._errors import ProxyFailedError, causes_of, is_rejection, is_without_tls, verify_problem
 from ._proxy import CREDENTIALS_REQUIRED, Proxy
-from ._tunnel import Stream, open_tunnel
 
 
 @final
@@ -56,10 +55,6 @@ class Route:
     def forwarded(self) -> ForwardedRequests | None:
         """What such requests have that others do not."""
         return ForwardedRequests(self.proxy) if self.is_forwarded else None
-
-    async def open_tunnel(self, stream: Stream, host: str, port: int) -> None:
-        """Ask the proxy at the other end of ``stream`` for a connection, as :func:`._tunnel.open_tunnel`."""
-        await open_tunnel(stream, self.proxy, host, port)
 
     def timed_out(self) -> ProxyFailedError:
         """Make the error for a proxy that does not accept a connection, or does not end its TLS handshake."""

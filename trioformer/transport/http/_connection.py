@@ -224,6 +224,11 @@ class Connection:
             self._upgraded, self._held = UpgradedStream(self.stream, self._held), b""
         return self._upgraded
 
+    @property
+    def has_excess(self) -> bool:
+        """Whether something has arrived after the head, which the response to a CONNECT ends with."""
+        return bool(self._held)
+
     async def send(self, request: bytes, patience: float | None) -> None:
         """Send a request; NotAvailableError says that the server has closed the connection since it was used.
 

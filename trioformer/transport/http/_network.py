@@ -71,11 +71,13 @@ class Network:
             stream = await stream.start_tls(self._context or client_context(None), route.proxy.host)
         if route.is_forwarded:
             return stream
+        from ._tunnel import open_tunnel  # noqa: PLC0415  # most clients have no proxy
+
         try:
             if isinstance(stream, TLSStream):
                 stream._health = None  # the connection inside has it
                 stream = self._stream(stream, stream.opened_at)
-            await route.open_tunnel(stream.raw, host, port)
+            await open_tunnel(stream.raw, route.proxy, host, port)
         except BaseException:
             stream.close()
             raise

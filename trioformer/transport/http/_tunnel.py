@@ -7,14 +7,17 @@ Nothing that it sends is quoted: it may repeat the credentials.
 from __future__ import annotations
 
 import ipaddress
-from typing import Final, Protocol
+from typing import Final
 
-import h11
 import trio
 
 from ..._secret import Secret
 from ..._version import __version__
-from ._proxy import Proxy
+from .._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
+from .._proxy._proxy import Proxy
+from ._connection import Connection
+from ._messages import Headers, Request
+from ._sockets import NetworkStream, RawStream
 
 TUNNEL_PATIENCE: Final = 60.0
 """Seconds that a proxy may take to connect to the server (client-go: one minute)."""
@@ -22,7 +25,6 @@ MAX_HEAD: Final = 16 * 1024
 """Bytes of its response, with all of code 100."""
 _CLOSED: Final = "closed the connection without a response; check its port and the scheme of its URL"
 _NO_SOCKS: Final = "does not speak SOCKS5; check its port and the scheme of its URL"
-_PROTOCOL: Final = b"HTTP/"
 _SUCCESS: Final = range(200, 300)
 
 # SOCKS5: RFC 1928 and RFC 1929.
@@ -39,21 +41,14 @@ _REPLIES: Final = {
 }
 
 
-class Stream(Protocol):
-    """A connection to the proxy."""
-
-    async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
-    async def send_all(self, data: bytes, /) -> None: ...
-
-
-async def open_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+async def open_tunnel(stream: RawStream, proxy: Proxy, host: str, port: int) -> None:
     """Ask the proxy at the other end to connect to a server; then the stream is one to the server.
 
     ``host`` is in ASCII, an address without brackets.  An error does not close the stream.
 
     Raises:
         ProxyFailedError: The proxy does not connect to the server, or the peer is not a proxy.
-        trio.BrokenResourceError: The connection was lost.
+        trio.BrokenResourceError: The connection was lost; httpx.NetworkError while HTTP is spoken.
     """
     with trio.move_on_after(TUNNEL_PATIENCE):
         if proxy.is_socks:
@@ -69,49 +64,34 @@ def _place(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def _open_http(stream: Stream, proxy: Proxy, target: str) -> None:
-    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-    await stream.send_all(_connect_request(http, proxy, target).reveal())
-    received, first = 0, b""
-    while not isinstance(event := _next_event(http), h11.Response):
-        # h11 waits for the end of a line, which another kind of server may never send.
-        if event is None or not first.startswith(_PROTOCOL[: len(first)]):
-            text = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
-            raise proxy.failed(text, permanent=True)
-        if event is h11.NEED_DATA:  # otherwise it is a response of code 100
-            data = await stream.receive_some(MAX_HEAD)
-            if not data:
-                raise proxy.failed(_CLOSED)
-            received += len(data)
-            first = (first + data)[: len(_PROTOCOL)]
-            if received > MAX_HEAD:
-                raise proxy.failed(f"responded with more than {MAX_HEAD} bytes of headers; check that it is a proxy")
-            http.receive_data(bytes(data))
-    if event.status_code not in _SUCCESS:
-        raise proxy.rejected(event.status_code, target)
-    if http.trailing_data[0]:
+async def _open_http(stream: RawStream, proxy: Proxy, target: str) -> None:
+    connection = Connection(NetworkStream(stream), MAX_HEAD)
+    try:
+        await connection.send(_connect_request(proxy, target).reveal(), None)
+        head = await connection.receive_head(None, is_alone=True)
+    except TooLongHeadError as exc:
+        raise proxy.failed(f"responded with more than {exc.limit} bytes of headers; check that it is a proxy") from None
+    except InvalidResponseError:
+        text = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
+        raise proxy.failed(text, permanent=True) from None
+    except EarlyEndError:
+        raise proxy.failed(_CLOSED) from None
+    if head.code not in _SUCCESS:
+        raise proxy.rejected(head.code, target)
+    if connection.has_excess:
         # The client speaks first, in TLS as in HTTP, so this cannot be the server.
         raise proxy.failed("sent something after its response to CONNECT; check that it is a proxy", permanent=True)
 
 
-def _next_event(http: h11.Connection) -> object:
-    """Return the next event; None for something that is not HTTP/1.1, which h11 would quote."""
-    try:
-        return http.next_event()
-    except h11.RemoteProtocolError:
-        return None
-
-
-def _connect_request(http: h11.Connection, proxy: Proxy, target: str) -> Secret[bytes]:
-    headers = [("Host", target), ("User-Agent", f"trioformer/{__version__}")]
+def _connect_request(proxy: Proxy, target: str) -> Secret[bytes]:
+    headers = [(b"User-Agent", f"trioformer/{__version__}".encode())]
     if (authorization := proxy.authorization) is not None:
-        headers.append(("Proxy-Authorization", authorization.reveal()))
-    head = Secret(http.send(h11.Request(method="CONNECT", target=target, headers=headers)) or b"")
-    http.send(h11.EndOfMessage())
-    return head
+        headers.append((b"Proxy-Authorization", authorization.reveal().encode()))
+    request = Request(method="CONNECT", path="", headers=Headers(headers), where="")
+    return Secret(request.encode(target.encode(), target.encode()))
 
 
-async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+async def _open_socks(stream: RawStream, proxy: Proxy, host: str, port: int) -> None:
     async def receive(number: int) -> bytes:
         received = b""
         while len(received) < number:
