@@ -9,7 +9,7 @@ kubectl and client-go use Go's ``net/http``, which has the rules of
 - ``localhost`` and loopback addresses never have a proxy.
 - An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
   one that begins with ``.`` or ``*.`` stands for the subdomains alone.  Addresses and names may have a port.
-  Anything else matches nothing.  Names are not resolved.
+  Anything else matches nothing.  Names are in ASCII, as those of servers, and are not resolved.
 - A program with ``REQUEST_METHOD`` in its environment is a CGI program, whose caller chooses ``HTTP_PROXY``: an error.
 """
 
@@ -21,8 +21,6 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
-
-import httpx
 
 from ..._secret import Secret
 from ...errors import ConfigError
@@ -83,7 +81,7 @@ def find_in_environment(server: str, variable: Callable[[str], str | None]) -> t
     host, port = _host_and_port(url.netloc)
     exceptions = _first_set(variable, "NO_PROXY")
     no_proxy = "" if exceptions is None else exceptions[1].reveal()
-    return None if _is_direct(_ascii(host), port or _DEFAULT_PORTS[url.scheme], no_proxy) else found
+    return None if _is_direct(host, port or _DEFAULT_PORTS[url.scheme], no_proxy) else found
 
 
 def _is_direct(host: str, port: str, no_proxy: str) -> bool:
@@ -110,9 +108,7 @@ def _matches(entry: str, host: str, address: _Address | None, port: str) -> bool
     if address is not None:
         return False
     name = name.removeprefix("*") if name.startswith("*.") else name
-    if name.startswith("."):
-        return host.endswith(_ascii(name))
-    return f".{host}".endswith(_ascii(f".{name}"))
+    return host.endswith(name) if name.startswith(".") else f".{host}".endswith(f".{name}")
 
 
 def _first_set(variable: Callable[[str], str | None], name: str) -> tuple[str, Secret[str]] | None:
@@ -164,14 +160,3 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped and bits >= _MAPPED_BITS:
         address, bits = address.ipv4_mapped, bits - _MAPPED_BITS
     return None if bits > address.max_prefixlen else ipaddress.ip_network((address, bits), strict=False)
-
-
-def _ascii(name: str) -> str:
-    """Encode an internationalised name; one that cannot be encoded is returned as it is."""
-    if name.isascii() or re.search(r"[/?#@:\[\]\\]", name):
-        return name
-    dot = "." if name.startswith(".") else ""
-    try:
-        return dot + httpx.URL(f"http://{name.removeprefix('.')}").raw_host.decode("ascii")
-    except (httpx.InvalidURL, UnicodeError):
-        return name
