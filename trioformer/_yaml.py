@@ -149,12 +149,7 @@ class _TooMuchError(Exception):
 
 
 def compose(text: Secret[str], marks: Marks | None = None) -> Composed:
-    """Make the documents of a text; raises nothing, so that no traceback has a value of it.
-
-    Args:
-        text: YAML.
-        marks: Is filled with where values begin.
-    """
+    """Make the documents of a text, and fill ``marks``; raises nothing, so that no traceback has a value of it."""
     composer = _Composer(marks)
     return Composed(composer.documents, composer.problems, _compose(text, composer))
 

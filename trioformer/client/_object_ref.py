@@ -64,11 +64,6 @@ class ObjectRef:
 def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "API") -> ObjectRef:
     """Return the reference for what was passed instead of a name.
 
-    Args:
-        target: An object of the kind or its metadata, or a reference.
-        wanted: The resource of the kind, or None if it is not known.
-        reader: What the name was passed to.
-
     Raises:
         TypeError: It is something else.
     """
