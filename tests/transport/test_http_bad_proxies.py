@@ -248,14 +248,19 @@ async def test_a_request_cancelled_at_any_step_leaves_no_tunnel(scheme: Scheme, 
     assert suspended_generators() == []
 
 
+def verified_soon(transport: Transport, patience: float) -> Transport:
+    transport.health.silence, transport.health.patience = SILENCE, patience
+    return transport
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_silent_watch_goes_on_while_probes_come_through_the_proxy(scheme: Scheme) -> None:
     server = Loopback(lambda _: [CHUNKED + chunk(b"one"), SILENCE * 8, chunk(b"two"), None], keep_alive=True, tls=TLS)
     async with trio.open_nursery() as nursery, proxy(scheme, tls=TLS) as p:
         await nursery.start(server.run)
         async with (
-            open_transport(configuration(p.url, server.url), silence=SILENCE, probe_patience=5) as transport,
-            transport.stream("/watch", for_watch=True) as body,
+            open_transport(configuration(p.url, server.url)) as transport,
+            verified_soon(transport, 5).stream("/watch", for_watch=True) as body,
         ):
             assert await body.receive_some() == b"one"
             assert await body.receive_some() == b"two"
@@ -269,8 +274,8 @@ async def test_a_silent_watch_goes_on_while_probes_come_through_the_proxy(scheme
 async def test_a_watch_ends_when_the_proxy_passes_nothing_on_any_more(scheme: Scheme) -> None:
     async with (
         serving(scheme) as (_, p, config),
-        open_transport(config, silence=SILENCE, probe_patience=0.1) as transport,
-        transport.stream("/watch", for_watch=True) as body,
+        open_transport(config) as transport,
+        verified_soon(transport, 0.1).stream("/watch", for_watch=True) as body,
     ):
         assert await body.receive_some() == b"one"
         p.is_stalled = True

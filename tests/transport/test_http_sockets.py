@@ -75,7 +75,8 @@ async def opened(
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes() if tls else None)
-        async with open_transport(config, silence=SILENCE, probe_patience=patience) as transport:
+        async with open_transport(config) as transport:
+            transport.health.silence, transport.health.patience = SILENCE, patience
             yield server, transport
         nursery.cancel_scope.cancel()
 

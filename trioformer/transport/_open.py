@@ -29,7 +29,7 @@ from .http._httpx_transport import HTTPXTransport
 from .http._messages import Header, RequestHeaders, impersonation_headers
 from .http._network import Network
 from .http._pool import Generation, Generations, Origin, Pool
-from .policy._liveness import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
+from .policy._liveness import ProbeConnection, ServerHealth
 from .policy._retries import MAX_RETRIES
 from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 
@@ -53,8 +53,6 @@ async def open_transport(
     compression: bool | None = None,
     warning_handler: WarningHandler | None = None,
     observer: RequestObserver | None = None,
-    silence: float = SILENCE,
-    probe_patience: float = PROBE_PATIENCE,
     limits: Limits = DEFAULT_LIMITS,
     retries: int = MAX_RETRIES,
     plugin_policy: PluginPolicy = _ALL_PLUGINS,
@@ -62,9 +60,7 @@ async def open_transport(
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
-    The arguments are those of :func:`trioformer.client.open_client`, and three more.
-    A watch that is silent for ``silence`` seconds is verified, with ``probe_patience`` seconds for the response;
-    ``credentials`` are those of another transport to the server.
+    The arguments are those of :func:`trioformer.client.open_client`, and ``credentials``, those of another transport.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
@@ -123,13 +119,7 @@ async def open_transport(
         context = None if tls is None else tls.context
         probe_headers = headers.of(accept="application/json", content_type=None, accepts_gzip=False)
         probes = ProbeConnection(origin, tls, network(None, context), probe_headers, credentials, forwarded=forwarded)
-        health = ServerHealth._create(
-            server_text(config),
-            probes,
-            silence=silence,
-            patience=probe_patience,
-            credential_text=credential_text(config),
-        )
+        health = ServerHealth._create(server_text(config), probes, credential_text=credential_text(config))
         generations = Generations(open_generation(context), tls, open_generation, health)
     transport = Transport._create(
         server=config.server,

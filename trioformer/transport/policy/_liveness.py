@@ -77,7 +77,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
     """None for a server in the same process, which has no connections that could die."""
     silence: float = SILENCE
     """Seconds without a byte after which a watch is verified."""
-    _patience: float = PROBE_PATIENCE
+    patience: float = PROBE_PATIENCE
+    """Seconds for the response to a probe."""
     credential_text: str = attrs.field(default="unknown", kw_only=True)
     """How the client authenticates its requests, for errors."""
     look: Callable[[], None] | None = attrs.field(default=None, init=False)
@@ -186,7 +187,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         )
 
     def _why_dead(self, exchange: _Exchange) -> str:
-        reason = f"did not respond to a probe within {self._patience:g} s"
+        reason = f"did not respond to a probe within {self.patience:g} s"
         if exchange.error is not None:
             why = str(connection_failed(exchange.error, self.server_text)).removeprefix(f"{self.server_text}: ")
             reason = f"a probe failed ({why})"
@@ -219,7 +220,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         now = trio.current_time()
         is_taken_over = connection.is_pending
         began_at = connection.sent_at if is_taken_over else now
-        deadline = (began_at if now < began_at + self._patience else now) + self._patience
+        deadline = (began_at if now < began_at + self.patience else now) + self.patience
         may_reconnect = may_extend = True
         while True:
             error: Exception | None = None
@@ -238,7 +239,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                     return _Exchange(began_at, connection.opened_at, has_response=True)
             if error is None and may_extend and trio.current_time() > deadline + _LATE:
                 # This process was stopped, and the response may have arrived meanwhile.
-                may_extend, deadline = False, trio.current_time() + self._patience
+                may_extend, deadline = False, trio.current_time() + self.patience
                 continue
             connection.close()
             if error is not None and may_reconnect and (connection.was_reused or is_taken_over):
