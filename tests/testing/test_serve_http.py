@@ -140,6 +140,16 @@ async def test_a_reset_is_the_same_error_in_process() -> None:
     assert errors == {"the connection closed before the end of the body; try again"}
 
 
+async def test_a_head_request_gets_no_body() -> None:
+    server = APIServer()
+    async with served(server) as url, trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        for opened in (open_client(ClusterConfig(server=url)), server.open_client()):
+            async with opened as client, client.http() as http:
+                assert (await http.head("/version")).content == b""
+        nursery.cancel_scope.cancel()
+
+
 async def test_the_end_does_not_wait_for_watches(mock_clock: trio.testing.MockClock) -> None:
     """The clock stands still, and jumps to what is waited for as soon as the end waits for anything."""
     server = APIServer()

@@ -149,7 +149,7 @@ class Exchange:
             self.head = (message["status"], list(message["headers"]))
             self.response_started.set()
             await trio.lowlevel.checkpoint()
-        elif message["body"]:
+        elif message["body"] and self.scope["method"] != "HEAD":  # as on a socket
             try:
                 await self.chunks.send(message["body"])
             except trio.BrokenResourceError:
