@@ -196,7 +196,11 @@ class FrameSplitter:
 
 
 _TYPES: Final[tuple[EventType, ...]] = ("MODIFIED", "ADDED", "DELETED", "BOOKMARK")
-_PREFIXES: Final = tuple((f'{{"type":"{type_}","object":'.encode(), type_) for type_ in _TYPES)
+_PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
+    (f'{{"type":"{type_}","object":'.encode(), type_) for type_ in _TYPES
+)
+_LARGE: Final = 1024 * 1024
+"""Bytes of a frame that is not scanned twice."""
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
@@ -214,6 +218,8 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
             try:
                 data, head = scan(data)
             except DecodeError:
+                if len(frame) > _LARGE:
+                    raise  # a second scan would hold up other tasks
                 break  # other members follow the object, or it is not valid: decode the whole frame
             return type_, data, head
     return _decode_slowly(frame, scan)
@@ -230,7 +236,7 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
         raise DecodeError("a watch event has no object")
     if name == "ERROR":
         return "ERROR", data, None
-    type_ = next((each for each in _TYPES if each == name), None)
+    type_: EventType | None = next((each for each in _TYPES if each == name), None)
     if type_ is None:
         raise DecodeError("a watch event has an unknown type")
     return type_, *scan(data)
