@@ -269,20 +269,22 @@ async def test_two_hundred_informers_of_a_process_recover_without_many_requests_
         ) -> None:
             """Change the object of a place, and wait until the informer knows."""
             kind, where = place
-            change = {"metadata": {"annotations": {"example.com/changed": "yes"}}}
+            change = {"metadata": {"annotations": {"example.com/changed": str(ended)}}}
             changed = await writer.api(kind, namespace=where).patch("x", change)
             await informer.wait_until_at_least(changed)
             recoveries.append(trio.current_time() - ended)
 
         async with trio.open_nursery() as nursery:
             await nursery.start(factory.run)
+            ended = trio.current_time()
+            pairs = list(zip(places, informers, strict=True))
+            await in_parallel([partial(recover, *pair) for pair in pairs], at_once=MANY)  # all watches are open now
+            recoveries.clear()
             began = trio.current_time()
             ended = await strike("unreachable", [proxy], control_plane, LONG_OUTAGE)
             with trio.move_on_after(PATIENCE):
                 # All wait at once: one that is late does not delay the changes of the others.
-                await in_parallel(
-                    [partial(recover, *pair) for pair in zip(places, informers, strict=True)], at_once=MANY
-                )
+                await in_parallel([partial(recover, *pair) for pair in pairs], at_once=MANY)
             nursery.cancel_scope.cancel()
     attempts = [each for each in proxy.attempts if each > began]
     requests = [each for each in observer.times if each > began]
