@@ -39,7 +39,7 @@ def check_proxy_url(url: str) -> str:
     """Return the URL of a proxy, which may contain a user name and a password; a client that is opened parses it.
 
     Raises:
-        CheckError: It has no scheme that is supported, or no host; the text does not quote it.
+        CheckError: Its scheme is not supported, or it has no host; the text does not quote it.
     """
     if not _has_host(url, ("http", "https", "socks5")):
         raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")

@@ -113,7 +113,7 @@ class Transport(metaclass=NoPublicConstructor):
         return other
 
     async def obtain_credential(self) -> Credential:
-        """Return the credential of a request that follows; a checkpoint only if a plugin has to run."""
+        """Return the credential for the next request; a checkpoint only if a plugin has to run."""
         self._check_open()
         credential = await self._credentials.get()
         self._check_open()  # a plugin takes time

@@ -2,7 +2,7 @@
 
 - ``_sockets.py``: TCP and TLS; a watch that is silent is verified here
 - ``_network.py``: opens connections, through proxies as well
-- ``_tunnel.py``: asks a proxy for a connection, by CONNECT or SOCKS5
+- ``_tunnel.py``: opens a connection through a proxy, by CONNECT or SOCKS5
 - ``_messages.py``: requests and their headers, the heads of responses, and complete responses
 - ``_connection.py``: one connection, a request after the other
 - ``_pool.py``: the connections of a client, and their generations
