@@ -246,7 +246,9 @@ async def test_the_first_list_is_a_list_from_a_server_that_streams_lists(
     agent = f"listing-{next(numbers)}"
     async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
         api = await config_maps(writer)
-        await api.create(config_map("first"))
+        first = await api.create(config_map("first"))
+        # The informer's list accepts any version, so the watch cache must have the object before it.
+        await api.list(resource_version=first.resource_version, resource_version_match="NotOlderThan")
         informer, failures = informer_of(client, api, ReflectorOptions(watch_list=watch_list))
         with trio.fail_after(10):
             async with trio.open_nursery() as nursery:
