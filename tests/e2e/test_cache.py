@@ -193,6 +193,12 @@ class Lazy(Reader):
         await self.may_go_on.wait()
 
 
+async def until_the_watch_cache_is_fresh(api: Api[ConfigMap]) -> None:
+    """An informer's first list accepts any version: without this it may miss an object that was just created."""
+    newest = (await api.list()).resource_version
+    await api.list(resource_version=newest, resource_version_match="NotOlderThan")
+
+
 async def assert_up_to_date(informer: SharedInformer[ConfigMap], api: Api[ConfigMap], *readers: Reader) -> None:
     """Make sure that cache and readers agree with a fresh list, one more write included."""
     last = await api.create(config_map(f"last-{next(numbers)}"))
@@ -246,9 +252,8 @@ async def test_the_first_list_is_a_list_from_a_server_that_streams_lists(
     agent = f"listing-{next(numbers)}"
     async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
         api = await config_maps(writer)
-        first = await api.create(config_map("first"))
-        # The informer's list accepts any version, so the watch cache must have the object before it.
-        await api.list(resource_version=first.resource_version, resource_version_match="NotOlderThan")
+        await api.create(config_map("first"))
+        await until_the_watch_cache_is_fresh(api)
         informer, failures = informer_of(client, api, ReflectorOptions(watch_list=watch_list))
         with trio.fail_after(10):
             async with trio.open_nursery() as nursery:
@@ -332,6 +337,7 @@ async def test_after_compaction_and_restart_each_handler_is_notified_of_what_it_
         api = await config_maps(writer)
         for n in range(4):
             await api.create(config_map(f"c{n}"))
+        await until_the_watch_cache_is_fresh(api)
         informer, failures = informer_of(client, api)
         early, late, lazy = Reader(), Reader(), Lazy()
         informer.add_event_handler(early)
@@ -457,6 +463,7 @@ async def test_a_server_that_is_restored_from_a_backup_is_listed_again(assets: P
 
         await in_parallel(partial(api.create, config_map(f"c{n}")) for n in range(100))
         await api.delete("first")
+        await until_the_watch_cache_is_fresh(api)
         informer, _ = informer_of(client, api, ReflectorOptions(max_silence=20))
         reader = Reader()
         informer.add_event_handler(reader)
@@ -647,6 +654,7 @@ async def test_a_burst_arrives_in_the_order_of_its_versions_and_a_list_changes_n
         api = await config_maps(client)
         await api.create(config_map("a"))
         await api.create(config_map("b"))
+        await until_the_watch_cache_is_fresh(api)
         informer, _ = informer_of(client, api)
         reader = Reader()
         informer.add_event_handler(reader, overflow="block")
@@ -681,6 +689,7 @@ async def test_a_connection_that_is_open_and_silent_is_noticed(cluster: Cluster)
     ):
         api = await config_maps(writer)
         await api.create(config_map("first"))
+        await until_the_watch_cache_is_fresh(api)
         informer, failures = informer_of(client, api, ReflectorOptions(max_silence=20))
         reader = Reader()
         informer.add_event_handler(reader)
