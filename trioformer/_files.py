@@ -35,5 +35,6 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 def write_private(path: str | os.PathLike[str], content: Secret[bytes]) -> None:
     """Write a file that only its owner can read."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        os.fchmod(file.fileno(), 0o600)  # it may have existed
+        if hasattr(os, "fchmod"):  # Windows has no modes
+            os.fchmod(file.fileno(), 0o600)  # it may have existed
         file.write(content.reveal())

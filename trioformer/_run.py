@@ -295,6 +295,8 @@ def _flush_output() -> None:
 
 def _is_broken(stream: TextIO | None) -> bool:
     """Whether a stream is a pipe or socket whose other end is closed."""
+    if not hasattr(select, "poll"):  # Windows, where nothing else tells
+        return True
     poll = select.poll()
     try:
         poll.register(stream, 0)  # type: ignore[arg-type]  # None is refused with the TypeError
@@ -313,7 +315,7 @@ def _errno_of_output() -> int | None:
         if getattr(sys.stdout, "write_through", False):
             number = sys.stdout.fileno()
             os.write(number, b"")
-            if stat.S_ISREG(os.fstat(number).st_mode) and not os.fstatvfs(number).f_bavail:
+            if hasattr(os, "fstatvfs") and stat.S_ISREG(os.fstat(number).st_mode) and not os.fstatvfs(number).f_bavail:
                 return errno.ENOSPC
     except OSError as error:
         return error.errno

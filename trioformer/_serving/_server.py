@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -13,6 +12,11 @@ from typing import Final
 
 import attrs
 import trio
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]  # a module elsewhere
 
 from ._connection import LINGER, ASGIApplication, Connection, ServerLimits, logger
 from ._listeners import url_of
@@ -49,9 +53,10 @@ async def serve_app(
     Cancellation:
         Ends requests immediately.
     """
-    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if descriptors != resource.RLIM_INFINITY:
-        limits = attrs.evolve(limits, connections=max(1, min(limits.connections, descriptors // 4)))
+    if resource is not None:
+        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if descriptors != resource.RLIM_INFINITY:
+            limits = attrs.evolve(limits, connections=max(1, min(limits.connections, descriptors // 4)))
     places = Places(limits.connections)
     url = url_of(listener, "https" if tls else "http")
 

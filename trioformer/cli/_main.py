@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @contextmanager
 def _hangups_as_terminations() -> Iterator[None]:
     """End in order also when the terminal is closed: nothing of what ``diff`` and ``cp`` write for a while is left."""
+    if not hasattr(signal, "SIGHUP"):  # Windows
+        yield
+        return
     before = signal.getsignal(signal.SIGHUP)
     if before is not signal.SIG_DFL or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:  # such as by nohup
         yield

@@ -124,7 +124,7 @@ def _exec(user: Entry, cluster: Entry) -> ExecConfig | None:
         plugin.report("apiVersion", f"must be {' or '.join(_VERSIONS)}: {update}")
     if command is None:
         plugin.report("command", "is missing: it must be the program that prints the credentials")
-    elif os.sep in command:  # it is not a name to look up
+    elif os.path.dirname(command):  # it is not a name to look up
         command = plugin.path("command")
     modes = {mode.value: mode for mode in InteractiveMode} | {None: InteractiveMode.IF_AVAILABLE}
     if mode not in modes or (mode is None and version == _V1):

@@ -167,6 +167,8 @@ def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
 
 def _warn_about_mode(file: str) -> None:
     """Warn, once for each file, if others may read or change it; helm does, and kubectl does not."""
+    if os.name == "nt":  # has no such modes
+        return
     with suppress(OSError):  # it was replaced meanwhile
         mode = os.stat(file).st_mode
         if stat.S_ISREG(mode) and mode & 0o077:

@@ -96,7 +96,7 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
             raise PluginError("is not in the allowlist of plugin_policy; add its command", permanent=True)
     if path is None:
         what = "the file does not exist or is not executable"
-        if os.sep not in command:
+        if not os.path.dirname(command):
             what = f"no directory of PATH has an executable file {quoted(command)}"
         raise PluginError(f"{NOT_INSTALLED}: {what}", permanent=True)
     return path
@@ -107,10 +107,13 @@ def look_path(command: str) -> str | None:
 
     As in Go, directories that are not absolute are ignored: what is in the working directory is not run by mistake.
     """
-    if os.sep in command:
-        return command if _is_executable(command) else None
-    directories = os.environ.get("PATH", "").split(os.pathsep)
-    paths = (os.path.join(directory, command) for directory in directories if os.path.isabs(directory))
+    directories = [""]
+    if not os.path.dirname(command):
+        directories = [each for each in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(each)]
+    endings = [""]
+    if os.name == "nt":
+        endings += os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").split(os.pathsep)
+    paths = (os.path.join(directory, command + ending) for directory in directories for ending in endings)
     return next((path for path in paths if _is_executable(path)), None)
 
 
@@ -120,6 +123,6 @@ def _is_executable(path: str) -> bool:
 
 def _cleaned(command: str) -> str:
     """Normalize a path; a name stays a name, and ``./x`` a path."""
-    if os.sep not in command:
+    if not os.path.dirname(command):
         return command
     return os.path.normpath(os.path.abspath(command) if command.startswith(".") else command)

@@ -21,7 +21,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, final
+from typing import Final, cast, final
 
 import attrs
 import trio
@@ -38,6 +38,7 @@ _PIECE: Final = 64 * 1024
 _PIPE: Final = 1 << 20
 """Bytes that a pipe holds at most."""
 _STDIN: Final = 0
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows both end a process at once
 
 
 @final
@@ -110,11 +111,15 @@ class PluginProcess:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._read)
                 await self._process.wait()
-                nursery.cancel_scope.cancel()
+                if hasattr(self._stdout, "fileno"):
+                    nursery.cancel_scope.cancel()
+                else:  # Windows, where a cancelled read may have taken something from the pipe
+                    nursery.cancel_scope.deadline = trio.current_time() + KILL_PATIENCE
         except BaseExceptionGroup as group:
             await raise_ungrouped(group)
-        with suppress(BlockingIOError):  # there is nothing in the pipe
-            self._output += os.read(self._stdout.fileno(), _PIPE)
+        if hasattr(self._stdout, "fileno"):
+            with suppress(BlockingIOError):  # there is nothing in the pipe
+                self._output += os.read(self._stdout.fileno(), _PIPE)
         self._stdout.close()
 
     async def kill(self) -> None:
@@ -128,12 +133,12 @@ class PluginProcess:
                 self._signal(signal.SIGTERM)
                 with trio.move_on_after(KILL_PATIENCE):
                     await self._process.wait()
-                self._signal(signal.SIGKILL)
+                self._signal(_KILL)
                 await self._process.wait()
             self._stdout.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._is_interactive:
+        if self._is_interactive or not hasattr(os, "killpg"):
             self._process.send_signal(number)
         else:
             # Its process group exists as long as any process in it, also after it has exited itself.
@@ -142,9 +147,7 @@ class PluginProcess:
 
     @property
     def _stdout(self) -> trio.lowlevel.FdStream:
-        stream = self._process.stdout
-        assert isinstance(stream, trio.lowlevel.FdStream)
-        return stream
+        return cast("trio.lowlevel.FdStream", self._process.stdout)  # on Windows another class, without fileno()
 
     async def _read(self) -> None:
         # No piece is in a variable: a cancellation would keep it in its traceback.
