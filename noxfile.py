@@ -21,7 +21,9 @@ from pathlib import Path
 
 import nox
 
-SUPPORTED = ("3.11", "3.12", "3.13")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
+IN_CHROOT = ("3.14", "3.15")
+"""Those that Debian's unstable distribution has, for a system that does not have them."""
 COVERAGE = 98
 CORE = ("tests/cache", "tests/kubeconfig", "tests/models", "tests/retry", "tests/workqueue")
 """What is tested on interpreters between the oldest, with the oldest dependencies, and the newest."""
@@ -163,6 +165,55 @@ def newest(session: nox.Session) -> None:
     session.install("--quiet", "--upgrade", "--pre", *_requirements())
     session.run("python", "-m", "pip", "list")
     session.run("pytest", *PARALLEL, *session.posargs)
+
+
+# The mounts are in a namespace of this process, so that they end with it.
+ENTER_CHROOT = """
+root=$1
+shift
+mkdir -p "$root/project"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount --bind . "$root/project"
+exec chroot "$root" sh -ec '
+    cd /project
+    "$1" -m venv "/nox-$1"
+    PATH="/nox-$1/bin:$PATH"
+    shift
+    pip install -q nox
+    exec nox --envdir=/sessions "$@"
+' sh "$@"
+"""
+
+
+def _chroot(session: nox.Session) -> None:
+    """Run the tests and use the wheel with a Python from Debian's unstable distribution, in a folder of its own."""
+    if os.geteuid() != 0:
+        session.error("debootstrap, mount and chroot need root")
+    if missing := [program for program in ("debootstrap", "unshare") if shutil.which(program) is None]:
+        session.error(f"{', '.join(missing)} not on PATH (Debian's packages are debootstrap and util-linux)")
+    root = Path(".cache/chroot/sid").resolve()
+    if not (root / "usr/bin").exists() or (root / "debootstrap").exists():  # an unfinished one leaves the latter
+        shutil.rmtree(root, ignore_errors=True)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        packages = ["ca-certificates", "procps"]
+        packages += [f"python{each}{part}" for each in IN_CHROOT for part in ("", "-venv")]
+        session.run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", "sid", str(root))
+    # What lets pip reach its index here lets it there: its variables, and the certificates that they name.
+    for name in ("PIP_CERT", "SSL_CERT_FILE"):
+        if certificates := os.environ.get(name):
+            (root / Path(certificates).relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(certificates, root / Path(certificates).relative_to("/"))
+    version = session.name.removeprefix("chroot-")
+    session.run(
+        *("unshare", "--mount", "sh", "-ec", ENTER_CHROOT, "sh", str(root), f"python{version}"),
+        *("-s", f"tests-{version}", "package", "--", *session.posargs),
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"},
+    )
+
+
+for _version in IN_CHROOT:
+    nox.session(_chroot, venv_backend="none", name=f"chroot-{_version}", default=False)
 
 
 @nox.session

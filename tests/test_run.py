@@ -195,7 +195,8 @@ async def main():
         await trio.sleep_forever()
     finally:
         print("stopping", flush=True)
-        time.sleep(60)
+        for _ in range(600):  # a signal just before a sleep is handled after it
+            time.sleep(0.1)
 
 sys.exit(trioformer.run(main))
 """

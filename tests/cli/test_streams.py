@@ -290,7 +290,9 @@ def test_streams_that_python_has_not_opened_are_opened(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     open_standard_streams()
-    assert [(each.fileno(), each.encoding) for each in (sys.stdout, sys.stderr)] == [(1, "utf-8"), (2, "utf-8")]
+    for stream in (sys.stdout, sys.stderr):
+        with stream:
+            assert (stream.name, stream.encoding) == (os.devnull, "utf-8")
 
 
 def test_the_streams_write_utf_8_and_bytes_of_arguments_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

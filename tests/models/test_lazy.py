@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.levels import TOO_MANY_LEVELS
 from trioformer.crds import custom_resource
 from trioformer.errors import DecodeError
 from trioformer.models import (
@@ -919,7 +920,7 @@ def test_level_decoder_and_list_items_return_raw_values() -> None:
 
 
 def test_json_with_too_many_levels_raises() -> None:
-    deep = b"[" * 100_000 + b"]" * 100_000
+    deep = b"[" * TOO_MANY_LEVELS + b"]" * TOO_MANY_LEVELS
     obj = b'{"metadata": {}, "spec": ' + deep + b"}"
     with pytest.raises(DecodeError, match=r"^cannot decode JSON: "):
         decode(deep)

@@ -13,6 +13,7 @@ import trio
 import trio.testing
 
 from tests.cache.reflector.test_reflector_bad_input import BadServer, a_list, a_pod, event
+from tests.support.levels import TOO_MANY_LEVELS
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
 from tests.support.turns import turns_during
 from trioformer.cache import (
@@ -229,7 +230,7 @@ async def over(server: BadServer, recorder: Recorder | None = None) -> AsyncIter
 
 
 NAMED_A = b'{"metadata":{"name":"a","namespace":"default","resourceVersion":"12"}'
-DEEP = NAMED_A + b',"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+DEEP = NAMED_A + b',"spec":' + b"[" * TOO_MANY_LEVELS + b"]" * TOO_MANY_LEVELS + b"}"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ DEEP = NAMED_A + b',"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
         b'{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"12","uid":[]}}}\n',
         b'{"type":"MODIFIED","object":' + NAMED_A + b',"\\ud800":1}}\n',
     ],
-    ids=["100,000 levels", "wrong types", "half a surrogate"],
+    ids=["too many levels", "wrong types", "half a surrogate"],
 )
 async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
     frame: bytes, autojump_clock: trio.testing.MockClock
@@ -260,7 +261,7 @@ async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
         assert [what for what, _ in server.asked] == ["list", "watch"]
 
 
-async def test_an_item_of_100000_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_item_of_too_many_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
     body = a_list(a_pod("a", "1"), "DEEP", a_pod("b", "2")).replace(b'"DEEP"', DEEP.replace(b'"a"', b'"deep"'))
     async with over(BadServer([body])) as informer:
         assert sorted(obj.name for obj in informer.lister) == ["a", "b"]

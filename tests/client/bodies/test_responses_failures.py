@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.levels import TOO_MANY_LEVELS
 from tests.support.scripted_http import InMemory, response
 from trioformer import errors
 from trioformer.client import Client, open_client
@@ -132,7 +133,7 @@ async def test_a_status_of_megabytes_is_its_error() -> None:
                 assert await CALLS[name](client) is None
 
 
-SPEC = b'"data":' + b'{"k":' * 100_000 + b"1" + b"}" * 100_000
+SPEC = b'"data":' + b'{"k":' * TOO_MANY_LEVELS + b"1" + b"}" * TOO_MANY_LEVELS
 DEEP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"x"},' + SPEC + b"}"
 
 

@@ -12,6 +12,7 @@ import attrs
 import pytest
 import trio
 
+from tests.support.levels import TOO_MANY_LEVELS
 from tests.support.scripted_http import InMemory, Step, response
 from trioformer._util import Slices
 from trioformer.client import Api, Undecodable, open_client
@@ -60,12 +61,13 @@ ODD_OBJECTS = [
     (b'{"metadata":{"namespace":"shop"}}', "", "a Pod without a name"),
     (b'{"metadata":{"name":7,"namespace":"shop"}}', "", "name"),
     (
-        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"metadata":{"name":"a","namespace":"shop"},"spec":%s%s}' % (b"[" * TOO_MANY_LEVELS, b"]" * TOO_MANY_LEVELS),
         "shop/a",
         "too many levels",
     ),
     (
-        b'{"spec":' + b'{"metadata":{"name":"b"},"a":' * 100_000 + b"1" + b"}" * 100_000 + b',"metadata":{"name":"a"}}',
+        b'{"spec":%s1%s,"metadata":{"name":"a"}}'
+        % (b'{"metadata":{"name":"b"},"a":' * 1_000 + b'{"a":' * TOO_MANY_LEVELS, b"}" * (TOO_MANY_LEVELS + 1_000)),
         "a",
         "too many levels",
     ),
@@ -114,7 +116,9 @@ async def test_an_undecodable_frame_is_reported_and_the_watch_continues() -> Non
 
 
 async def test_a_list_without_a_handler_names_the_object_and_not_the_address() -> None:
-    deep = b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    deep = (
+        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * TOO_MANY_LEVELS + b"]" * TOO_MANY_LEVELS + b"}"
+    )
     async with api_over(*[listing(compact(body_of("before")), deep)] * 2) as pods:
         for list_ in (pods.list, pods.list_page):
             with pytest.raises(UnexpectedResponseError) as caught:
@@ -268,7 +272,7 @@ async def test_a_frame_over_the_limit_ends_the_watch_after_the_events_before_it(
 
 
 async def test_two_tasks_cannot_receive_while_an_undecodable_frame_is_read() -> None:
-    deep = b'{"type":"ADDED","object":{"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+    deep = b'{"type":"ADDED","object":{"spec":' + b'{"a":' * TOO_MANY_LEVELS + b"1" + b"}" * TOO_MANY_LEVELS
     frames = [deep + b',"metadata":{"name":"b%d","namespace":"shop"}}}\n' % number for number in range(2)]
     reported: Reported = []
     busy = 0
