@@ -51,4 +51,4 @@ def test_each_part_of_a_message_is_in_the_code_of_the_library(message: str) -> N
 
 def test_there_are_many_entries_and_each_says_what_to_do() -> None:
     assert len(messages()) >= 40
-    assert [term for term, text in entries() if "*Mend:*" not in text] == []
+    assert [term for term, text in entries() if "**Fix:**" not in text] == []
