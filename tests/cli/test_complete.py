@@ -55,14 +55,11 @@ async def complete_line(server: APIServer, line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("trioformer api-", ["", "api-resources", "api-versions"]),
-        ("trioformer roll", ["", "rollout"]),
-        ("trioformer rollout ", ["", "status", "restart"]),
-        ("trioformer help auth w", ["", "whoami"]),
         ("trioformer nonsense ", [""]),
-        ("A=1 B=2 trioformer api-r", ["", "api-resources"]),
+        ("A=1 B=2 trioformer ev", ["", "events"]),
+        ("trioformer help ev", ["", "events"]),
         ("trioformer get --all-n", ["", "--all-namespaces"]),
-        ("trioformer get --label", ["", "--label-columns"]),
+        ("trioformer get --field", ["", "--field-selector"]),
         ("trioformer get deployments.", [""]),
         ("trioformer get deploy", ["", "deployments"]),
         ("trioformer get pods,deploy", ["", "pods,deployments"]),
@@ -83,36 +80,21 @@ async def complete_line(server: APIServer, line: str) -> list[str]:
         ("trioformer get -An sh", ["", "shop"]),
         ("trioformer --namespace sh", ["", "shop"]),
         ("trioformer get --namespace=sh", ["", "shop"]),
-        ("trioformer get pods -o js", ["nospace", "json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]),
-        ("trioformer get pods -o=w", [""]),
-        ("trioformer scale -o w", [""]),
+        ("trioformer get pods -o js", ["", "json"]),
+        ("trioformer get pods --output=w", ["", "wide"]),
         ("trioformer get none ", [""]),
         ("trioformer get pods --no-such-flag w", [""]),
         ("trioformer get --kubeconfig /et", ["files"]),
         ("trioformer logs w", ["", "web-1", "web-2"]),
         ("trioformer logs d", ["nospace", "db-0", "daemonsets/", "deployments/"]),
         ("trioformer logs deploy/", ["", "deploy/web"]),
-        ("trioformer logs web-1 ", ["", "main", "side", "setup"]),
+        ("trioformer logs web-1 ", [""]),
         ("trioformer logs -f web-1 -c s", ["", "side", "setup"]),
         ("trioformer logs web-1 main ", [""]),
         ("trioformer exec pod/web-1 -c m", ["", "main"]),
         ("trioformer exec -c m", [""]),
         ("trioformer exec web-1 ", [""]),
         ("trioformer exec web-1 -- ca", ["files"]),
-        ("trioformer wait pod/w", ["", "pod/web-1", "pod/web-2"]),
-        ("trioformer wait pods --for=con", ["nospace", "condition="]),
-        ("trioformer wait pods --for=jsonpath={.a}=", [""]),
-        ("trioformer scale d", ["", "deployment"]),
-        ("trioformer scale deployment w", ["", "web"]),
-        ("trioformer scale deployment/", ["", "deployment/web"]),
-        ("trioformer scale deploy/web st", ["nospace", "statefulset/"]),
-        ("trioformer scale deploy/web --dry-run=s", ["", "server"]),
-        ("trioformer rollout restart st", ["", "statefulset"]),
-        ("trioformer describe pods d", ["", "db-0"]),
-        ("trioformer explain confi", ["", "configmaps"]),
-        ("trioformer top pod d", ["", "db-0"]),
-        ("trioformer auth can-i li", ["", "list"]),
-        ("trioformer auth can-i list configm", ["", "configmaps"]),
         ("trioformer completion ", ["", "bash", "zsh"]),
         ("trioformer version ", [""]),
     ],
@@ -168,9 +150,7 @@ async def test_names_of_the_kubeconfig_are_completed(server: APIServer, tmp_path
     config = tmp_path / "config"
     config.write_text("clusters: [{name: c1}]\ncontexts: [{name: a1}, {name: b1}]\nusers: [{name: u1}]\n")
     environ = {"KUBECONFIG": str(config)}
-    for flag, found in (("context", ["a1", "b1"]), ("cluster", ["c1"]), ("user", ["u1"])):
-        assert await complete(server, "zsh", f"--{flag}", "", environ=environ) == ["", *found]
-    assert await complete(server, "zsh", "config", "get-contexts", "a", environ=environ) == ["", "a1"]
+    assert await complete(server, "zsh", "--context", "", environ=environ) == ["", "a1", "b1"]
     config.write_text("[")
     assert await complete(server, "zsh", "--context", "", environ=environ) == [""]
 

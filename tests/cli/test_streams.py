@@ -101,9 +101,7 @@ def shown_on_a_terminal(*arguments: str, kubeconfig: Path, until: str = "\0") ->
         (["get", "roles"], ""),
         (["get", "roles", "-o", "name"], ""),
         (["get", "roles", "-o", "json"], ""),
-        (["get", "roles", "-o", "jsonpath={.items[0].metadata.name}"], ""),
         (["get", "roles", "-w"], "zzz"),
-        (["describe", "roles"], ""),
         (["events"], ""),
         (["watch", "roles"], "zzz"),
         (["doctor"], ""),
@@ -146,7 +144,6 @@ def test_a_kubeconfig_may_be_a_pipe_that_is_read_once(kubeconfig: Path) -> None:
     assert shell(f"TOOL --kubeconfig <(cat {kubeconfig}) {command}") == expected
     assert shell(f"KUBECONFIG=/gone:/dev/stdin TOOL {command} <{kubeconfig}") == expected
     assert shell(f"cat {kubeconfig} | TOOL --kubeconfig /dev/stdin {command}") == expected
-    assert shell(f"TOOL --kubeconfig <(cat {kubeconfig}) config current-context")[:2] == (0, "embedded\n")
 
 
 async def test_the_tool_ends_while_it_waits_for_its_kubeconfig(tmp_path: Path) -> None:
@@ -166,7 +163,7 @@ async def test_the_tool_ends_while_it_waits_for_its_kubeconfig(tmp_path: Path) -
 
 def test_a_pipe_that_nobody_reads_any_more_ends_the_tool_without_a_word(kubeconfig: Path) -> None:
     code, out, err = shell("TOOL get configmaps -o yaml | head -1; exit ${PIPESTATUS[0]}", kubeconfig)
-    assert (code, out, err) == (141, "apiVersion: v1\n", "")
+    assert (code, out, err) == (141, "---\n", "")
 
 
 @pytest.mark.parametrize("command", ["version --client", "help", "get configmaps -o yaml"])
@@ -194,10 +191,9 @@ def test_streams_that_are_closed_are_as_dev_null(kubeconfig: Path) -> None:
 
 
 def test_output_is_utf_8_whatever_the_locale_says(kubeconfig: Path) -> None:
-    code, out, err = shell(
-        "TOOL get configmap settings-1 -o jsonpath={.data.text}", kubeconfig, PYTHONIOENCODING="ascii"
-    )
-    assert (code, out, err) == (0, "x" * 2_000 + "日本", "")
+    code, out, err = shell("TOOL get configmap settings-1 -o json", kubeconfig, PYTHONIOENCODING="ascii")
+    assert (code, err) == (0, "")
+    assert "x" * 2_000 + "日本" in out
 
 
 def test_an_argument_that_is_not_utf_8_is_named(kubeconfig: Path) -> None:
@@ -228,7 +224,7 @@ async def test_a_signal_ends_what_follows_without_a_word(number: signal.Signals,
             assert (await program.wait_until_over(), program.errors) == (128 + number, [])
 
 
-@pytest.mark.parametrize("command", ["get configmaps -o yaml", "get --raw /api/v1/configmaps", "logs web-0"])
+@pytest.mark.parametrize("command", ["get configmaps -o yaml", "get configmaps -o json", "logs web-0"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_tool_while_its_output_is_blocked(
     number: signal.Signals, command: str, kubeconfig: Path
@@ -390,9 +386,9 @@ def shown(exits: list[int], capsys: pytest.CaptureFixture[str]) -> pytest.Captur
 def test_the_tool_runs_the_arguments_of_the_process(
     monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["trioformer", "api-resource"])
+    monkeypatch.setattr(sys, "argv", ["trioformer", "gett"])
     assert main() == 1
-    problem = 'error: unknown command "api-resource" for "trioformer"\n\nDid you mean this?\n\tapi-resources\n'
+    problem = 'error: unknown command "gett" for "trioformer"\n\nDid you mean this?\n\tget\n'
     assert shown.readouterr() == ("", problem)
 
 

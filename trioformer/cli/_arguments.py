@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, final
 
 from ._failures import UsageError
 
-__all__ = ["Parser", "add_common_flags", "add_output_flags", "parse", "split_command"]
+__all__ = ["Parser", "add_common_flags", "parse", "split_command"]
 
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
 _FALSE: Final = ("false", "False", "FALSE", "f", "F", "0")
@@ -91,25 +91,6 @@ def add_common_flags(parser: Parser) -> None:
         group.add_argument(name, action="store_true", help=text)
 
 
-def add_output_flags(parser: Parser, *, has_tables: bool = True) -> None:
-    """Add the flags that choose the form of the output."""
-    parser.add_argument("-o", "--output", default="", help="Output format.")
-    parser.add_switch("--show-managed-fields", help="If true, keep the managedFields when printing objects")
-    parser.add_argument("--template", default="", help="Template string, or path to a template file, for -o jsonpath")
-    if has_tables:
-        parser.add_switch("--no-headers", help="When using the default output format, don't print headers.")
-        parser.add_switch("--show-labels", help="When printing, show all labels as the last column")
-        parser.add_switch("--show-kind", help="If present, list the resource type for the requested object(s).")
-        parser.add_argument(
-            "-L",
-            "--label-columns",
-            action="append",
-            default=[],
-            help="Labels that are going to be presented as columns",
-        )
-        parser.add_argument("--sort-by", default="", help="A JSONPath expression by which the list is sorted")
-
-
 def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
     """Split arguments at the words that name a command.
 
@@ -176,8 +157,6 @@ def _sort(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
                 options.append(_switch(parser, name, value) if equals else name)
             elif equals:
                 options.append(argument)
-            elif known[name].nargs == "?":
-                options.append(name)  # a value needs "=", as for --dry-run
             else:
                 options.append(f"{name}={_value(rest, name, f'flag needs an argument: {name}')}")
         else:

@@ -22,7 +22,7 @@ import trio
 from .._text import one_line
 from ..errors import TrioformerError
 from ._arguments import Parser, add_common_flags, parse, split_command
-from ._commands import COMMANDS, Command, commands_of, find_command
+from ._commands import COMMANDS, Command, find_command
 from ._failures import CommandError, UsageError
 from ._session import Session
 
@@ -51,21 +51,9 @@ class _Result:
 
 _FILES: Final = _Result(takes_files=True)
 _NOTHING: Final = _Result()
+_COMMANDS: Final = _Result({each.name: each.summary for each in COMMANDS})
 
-_FILE_FLAGS: Final = frozenset(
-    {"filename", "kubeconfig", "certificate_authority", "client_certificate", "client_key", "kustomize", "cache_dir"}
-)
-_OBJECT_FORMATS: Final = ("json", "yaml", "name", "jsonpath=", "jsonpath-as-json=", "jsonpath-file=")
-_TABLE_FORMATS: Final = ("wide", "custom-columns=", "custom-columns-file=")
-_VALUES: Final[Mapping[str, Sequence[str]]] = {
-    "conditions": ("condition=", "create", "delete", "jsonpath="),
-    "dry_run": ("client", "none", "server"),
-    "cascade": ("background", "foreground", "orphan"),
-    "types": ("Normal", "Warning"),
-    "verbosity": tuple(map(str, range(10))),
-}
-"""The values of flags, by their names in a program."""
-_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_FILE_FLAGS: Final = frozenset({"kubeconfig", "certificate_authority", "client_certificate", "client_key"})
 _SHELLS: Final = ("bash", "zsh")
 
 
@@ -143,12 +131,12 @@ async def _result(
         return _FILES
     before, names, rest = split_command(given)
     if names[:1] == ["help"]:
-        return _Result(_next_words(names[1:]))
+        return _COMMANDS
     command, count = find_command(names)
     if command is None and not rest:
         parser = _parser(None)
         if (flag := _open_flag(parser, given)) is None and not last.startswith("-"):
-            return _Result(_next_words(names))
+            return _COMMANDS if not names else _NOTHING
         given = before
     elif command is None:
         return _NOTHING
@@ -170,7 +158,7 @@ async def _result(
         return _NOTHING
     flags.last = last
     asking = _Asking(command, flags, Session(flags, io.StringIO(), io.StringIO(), environ, opener))
-    result = await (asking.argument() if flag is None else asking.value(flag))
+    result = await (asking.argument() if flag is None else asking.value(flag, _choices(parser, flag)))
     return _Result({f"{prefix}{text}": about for text, about in result.candidates.items()}, result.takes_files)
 
 
@@ -199,16 +187,8 @@ def _open_flag(parser: Parser, given: Sequence[str]) -> str | None:
     return None
 
 
-def _next_words(names: Sequence[str]) -> Candidates:
-    """Return the commands, or those of a group."""
-    if names:
-        return {each.name.split()[1]: each.summary for each in commands_of(names[0])} if len(names) == 1 else {}
-    found: dict[str, str] = {}
-    for command in COMMANDS:
-        word = command.name.split()[0]
-        is_group = word != command.name
-        found.setdefault(word, ", ".join(each.name for each in commands_of(word)) if is_group else command.summary)
-    return found
+def _choices(parser: Parser, flag: str) -> Sequence[str]:
+    return next((tuple(each.choices) for each in parser._actions if each.dest == flag and each.choices), ())
 
 
 def _flags(parser: Parser) -> Candidates:
@@ -230,19 +210,16 @@ class _Asking:
     _flags: argparse.Namespace
     _session: Session
 
-    async def value(self, flag: str) -> _Result:
+    async def value(self, flag: str, choices: Sequence[str]) -> _Result:
         """Return the candidates for the value of a flag."""
         if flag in _FILE_FLAGS:
             return _FILES
-        if flag in _VALUES:
-            return _Result(dict.fromkeys(_VALUES[flag], ""))
-        if flag == "output":
-            has_tables = self._command is not None and self._command.name in ("get", "events", "watch", "api-resources")
-            return _Result(dict.fromkeys((*_TABLE_FORMATS, *_OBJECT_FORMATS) if has_tables else _OBJECT_FORMATS, ""))
+        if choices:
+            return _Result(dict.fromkeys(filter(None, choices), ""))
         from . import _complete_names as names  # noqa: PLC0415  # commands and flags need no cluster
 
-        if flag in ("context", "cluster", "user"):
-            return _Result(names.config_names(self._session, f"{flag}s"))
+        if flag == "context":
+            return _Result(names.contexts(self._session))
         if flag == "namespace":
             return await self._ask(names.namespaces)
         if flag == "container":
@@ -253,41 +230,22 @@ class _Asking:
         """Return the candidates for an argument."""
         given = self._flags.arguments
         name = self._command.name if self._command is not None else ""
-        if name in ("apply", "create", "diff"):
-            return _NOTHING
         if name == "completion":
             return _Result(dict.fromkeys(_SHELLS, "")) if not given else _NOTHING
-        if name == "auth can-i" and not given:
-            return _Result(dict.fromkeys(_VERBS, ""))
         from . import _complete_names as names  # noqa: PLC0415  # as above
 
-        if name == "config get-contexts":
-            return _Result(names.config_names(self._session, "contexts"))
-        asks = {
-            "annotate": names.kinds_and_objects,
-            "attach": names.pods,
-            "auth can-i": names.kinds,
-            "delete": names.kinds_and_objects,
-            "describe": names.kinds_and_objects,
-            "exec": names.pods,
-            "explain": names.kinds,
-            "get": names.kinds_and_objects,
-            "label": names.kinds_and_objects,
-            "logs": names.pods if not given else names.containers,
-            "port-forward": names.pods,
-            "top node": names.objects_of("nodes"),
-            "top pod": names.objects_of("pods"),
-            "wait": names.kinds_and_objects,
-            "watch": names.kinds,
-        }
-        most = {"attach": 1, "exec": 1, "explain": 1, "logs": 2, "port-forward": 1, "watch": 1, "auth can-i": 2}
         if name == "cp":
             return _Result((await self._ask(names.pods_to_copy)).candidates, takes_files=True)
-        if name == "scale" or name.startswith("rollout "):
-            return await self._ask(names.rollout_kinds(name))
-        if name not in asks or len(given) >= most.get(name, len(given) + 1):
-            return _NOTHING
-        return await self._ask(asks[name])
+        if name == "get":
+            return await self._ask(names.kinds_and_objects)
+        asks = {
+            "exec": names.pods,
+            "logs": names.pods,
+            "port-forward": names.pods,
+            "run": names.pods,
+            "watch": names.kinds,
+        }
+        return await self._ask(asks[name]) if name in asks and not given else _NOTHING
 
     async def _ask(self, ask: _complete_names.Ask) -> _Result:
         async with self._session.open_client() as client:

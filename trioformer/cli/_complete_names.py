@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ._kubeconfig import read_kubeconfig
 from ._resources import Target, find_resource
 from ._session import Session
 
@@ -15,15 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ask",
-    "config_names",
     "containers",
+    "contexts",
     "kinds",
     "kinds_and_objects",
     "namespaces",
-    "objects_of",
     "pods",
     "pods_to_copy",
-    "rollout_kinds",
 ]
 
 Candidates: TypeAlias = Mapping[str, str]
@@ -31,16 +31,23 @@ Ask: TypeAlias = Callable[["Client", Session, argparse.Namespace], Awaitable[Can
 """Asks the server, given the flags and arguments before the word."""
 
 _WITH_PODS: Final = ("daemonsets", "deployments", "jobs", "replicasets", "services", "statefulsets")
-_SCALED: Final = ("deployment", "replicaset", "replicationcontroller", "statefulset")
-_ROLLED_OUT: Final = ("daemonset", "deployment", "statefulset")
 _MOST: Final = 1000
 """Names that are listed at most: nobody reads more."""
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 
-def config_names(session: Session, section: str) -> Candidates:
-    """Return the names of a section of the kubeconfig, such as its contexts."""
-    return {str(each["name"]): "" for each in read_kubeconfig(session)[section] or []}
+def contexts(session: Session) -> Candidates:
+    """Return the contexts of the kubeconfig."""
+    import yaml  # noqa: PLC0415  # only here
+
+    given = session.flags.kubeconfig or session.environ.get("KUBECONFIG")
+    files = given.split(os.pathsep) if given else [os.path.expanduser("~/.kube/config")]
+    found: dict[str, str] = {}
+    for file in files:
+        with suppress(OSError, ValueError, yaml.YAMLError):
+            document = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+            found.update((str(each["name"]), "") for each in document["contexts"])
+    return found
 
 
 async def namespaces(client: Client, _: Session, __: argparse.Namespace) -> Candidates:
@@ -85,15 +92,6 @@ async def kinds_and_objects(client: Client, session: Session, flags: argparse.Na
     return {name: "" for name in await _names(client, given[0], session) if name not in given[1:]}
 
 
-def objects_of(kind: str) -> Ask:
-    """Return what asks for the objects of a kind, for a first argument."""
-
-    async def ask(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-        return {} if flags.arguments else dict.fromkeys(await _names(client, kind, session), "")
-
-    return ask
-
-
 async def pods(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
     """Return the pods, and the kinds of objects that have pods."""
     kind, slash, _ = flags.last.partition("/")
@@ -106,19 +104,6 @@ async def pods(client: Client, session: Session, flags: argparse.Namespace) -> C
 async def pods_to_copy(client: Client, session: Session, _: argparse.Namespace) -> Candidates:
     """Return the pods, as ``cp`` names them."""
     return {f"{name}:": "" for name in await _names(client, "pods", session)}
-
-
-def rollout_kinds(command: str) -> Ask:
-    """Return what asks for the kinds of ``scale`` and ``rollout``, and for their objects."""
-    few = _SCALED if command == "scale" else _ROLLED_OUT
-
-    async def ask(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-        given = flags.arguments
-        if "/" not in flags.last and (not given or "/" in given[0]):
-            return dict.fromkeys([f"{each}/" for each in few] if given else few, "")
-        return await kinds_and_objects(client, session, flags)
-
-    return ask
 
 
 async def _names(client: Client, kind: str, session: Session | None) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from .. import _run
 from ..errors import TrioformerError
 from ._arguments import Parser, add_common_flags, parse, split_command
-from ._commands import COMMANDS, Command, commands_of, find_command
+from ._commands import COMMANDS, Command, find_command
 from ._failures import CommandError, UsageError, describe_failure, failures_in
 from ._session import Session
 from ._streams import Output, open_standard_streams
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _hangups_as_terminations() -> Iterator[None]:
-    """End in order also when the terminal is closed: nothing of what ``diff`` and ``cp`` write for a while is left."""
+    """End in order also when the terminal is closed: nothing of what ``cp`` writes for a while is left."""
     if not hasattr(signal, "SIGHUP"):  # Windows
         yield
         return
@@ -109,8 +109,7 @@ async def run_command(
     flags.command = command.name
     session = Session(flags, out, err, os.environ if environ is None else environ, opener)
     try:
-        if not command.name.startswith("config "):  # these show the files
-            await session.load_stream()
+        await session.load_stream()
         code = await module.run(session, flags) or 0
     except UsageError as exc:
         return _report_usage(exc, command, err)
@@ -120,7 +119,7 @@ async def run_command(
         if not (wrong := list(filter(_is_bytes, arguments))):
             raise
         session.note(f"error: an argument is not UTF-8: {os.fsencode(wrong[0])!r}")
-        return command.error_code
+        return 1
     if session.warnings and flags.warnings_as_errors:
         many = "warnings" if session.warnings > 1 else "warning"
         session.note(f"error: {session.warnings} {many} received")
@@ -130,7 +129,7 @@ async def run_command(
 
 def _report(error: BaseException, session: Session, command: Command) -> int:
     lines: list[str] = []
-    code = command.error_code
+    code = 1
     for each in failures_in(error):
         if not isinstance(each, TrioformerError | CommandError):
             raise error
@@ -150,7 +149,7 @@ def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:
     err.write(f"error: {error}\n")
     name = f"{PROGRAM} {command.name}"
     err.write(f"See '{name} --help' for usage.\n" if error.is_flag else f"See '{name} -h' for help and examples\n")
-    return command.error_code
+    return 1
 
 
 def _without_command(words: list[str], given: list[str], out: TextIO, err: TextIO) -> int:
@@ -169,16 +168,6 @@ def _without_command(words: list[str], given: list[str], out: TextIO, err: TextI
         except UsageError as exc:
             err.write(f"error: {exc}\nSee '{PROGRAM} --help' for usage.\n")
             return 1
-    group = commands_of(words[0]) if words else []
-    if group and (wants_help or len(words) == 1):
-        text = f"Usage:\n  {PROGRAM} {words[0]} COMMAND\n\nAvailable Commands:\n{_listed(group)}"
-        (out if wants_help else err).write(text)
-        return 0 if wants_help else 1
-    if group:
-        err.write(
-            f"error: unknown command \"{' '.join(words[1:])}\"\nSee '{PROGRAM} {words[0]} -h' for help and examples\n"
-        )
-        return 1
     if words:
         err.write(f'error: unknown command "{words[0]}" for "{PROGRAM}"\n')
         if similar := _similar(words):

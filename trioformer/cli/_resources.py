@@ -1,25 +1,39 @@
-"""The resources that arguments name, as kubectl's builder reads them (cli-runtime ``pkg/resource/builder.go``)."""
+"""Finds the resources that arguments name, and requests them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote
 
 import attrs
 
 from ._failures import CommandError
+from ._printing import age_of
 
 if TYPE_CHECKING:
     from ..client import ApiResources, Client
     from ..models import ResourceInfo
 
-__all__ = ["TABLES", "Selection", "Target", "add_selector_flags", "check_name", "find_resource", "group_kind", "select"]
+__all__ = [
+    "TABLES",
+    "Selection",
+    "Target",
+    "add_selector_flags",
+    "as_table",
+    "check_name",
+    "find_resource",
+    "group_kind",
+    "items_of",
+    "request_pages",
+    "select",
+]
 
 TABLES: Final = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 )
 """What ``Accept`` says for the server's tables."""
+_PAGE: Final = "500"
 
 
 @final
@@ -52,17 +66,12 @@ class Selection:
     is_single: bool
     """Whether one object is meant, by its name."""
 
-    @property
-    def has_names(self) -> bool:
-        """Whether objects are named."""
-        return any(target.name for target in self.targets)
-
 
 def add_selector_flags(parser: Any) -> None:
     """Add the flags that select among objects."""
-    parser.add_argument("-l", "--selector", default="", help="Selector (label query) to filter on.")
-    parser.add_argument("--field-selector", default="", help="Selector (field query) to filter on.")
-    parser.add_switch("-A", "--all-namespaces", help="If present, list the objects across all namespaces.")
+    parser.add_argument("-l", "--selector", default="", help="select objects by their labels")
+    parser.add_argument("--field-selector", default="", help="select objects by their fields")
+    parser.add_switch("-A", "--all-namespaces", help="use the objects of all namespaces")
 
 
 def group_kind(resource: ResourceInfo) -> str:
@@ -93,17 +102,15 @@ async def select(
     arguments: Sequence[str],
     *,
     namespace: str | None,
-    program: str = "trioformer",
     selector: str = "",
     field_selector: str = "",
 ) -> Selection:
-    """Find what arguments such as ``pods web-0``, ``deploy/web`` or ``pods,services`` name.
+    """Find the objects that arguments such as ``pods web-0``, ``deploy/web`` or ``pods,services`` name.
 
     Args:
         client: The client whose server has the resources.
-        arguments: The arguments, of which there is at least one.
+        arguments: The arguments; at least one.
         namespace: The namespace; None for all.
-        program: The name of the program, for errors.
         selector: The label selector, which cannot be together with names.
         field_selector: The field selector, likewise.
 
@@ -111,22 +118,22 @@ async def select(
         CommandError: They are not valid, or the server has no such resource.
         TrioformerError: The resources of the server cannot be discovered.
     """
-    has_selector = bool(selector or field_selector)
-    pairs = _pairs(arguments, program)
-    if pairs is not None and has_selector:
-        raise CommandError("selectors and the all flag cannot be used when passing resource/name arguments")
-    if pairs is None and len(arguments) > 1 and has_selector:
-        raise CommandError("name cannot be provided when a selector is specified")
+    pairs = [each.partition("/")[::2] for each in arguments if "/" in each]
+    kinds = arguments[0].split(",")
+    if not pairs and len(arguments) > 1:
+        pairs = [(kind, name) for kind in kinds for name in arguments[1:]]
+    elif pairs and len(pairs) != len(arguments):
+        raise CommandError("write either TYPE NAME... or TYPE/NAME..., not both")
     served = await client.api_resources()
-    if pairs is not None:
+    if pairs:
+        if selector or field_selector:
+            raise CommandError("a selector cannot be used with names")
+        if namespace is None:
+            raise CommandError("an object cannot be named across all namespaces")
         targets = [_target(find_resource(served, kind), namespace, name) for kind, name in pairs]
         return Selection(tuple(targets), len(pairs) == 1)
-    kinds = _expanded(arguments[0], served)
-    names = arguments[1:]
-    if names:
-        resource = find_resource(served, kinds[0])
-        return Selection(tuple(_target(resource, namespace, name) for name in names), len(names) == 1)
-    resources = dict.fromkeys(find_resource(served, kind) for kind in kinds)
+    named = [name for kind in kinds for name in [str(info) for info in served if kind in info.categories] or [kind]]
+    resources = dict.fromkeys(find_resource(served, name) for name in named)
     return Selection(tuple(Target(each, namespace if each.namespaced else None) for each in resources), False)
 
 
@@ -136,50 +143,56 @@ def check_name(name: str) -> None:
     Raises:
         CommandError: It cannot.
     """
-    if not name:
-        raise CommandError("resource name may not be empty")
-    problems = [f"may not be '{each}'" for each in (".", "..") if name == each]
-    problems += [f"may not contain '{each}'" for each in "/%" if each in name]
-    if problems:
-        raise CommandError(f'invalid resource name "{name}": [{" ".join(problems)}]')
+    if not name or name in (".", "..") or "/" in name or "%" in name:
+        raise CommandError(f"{name!r} is not the name of an object")
 
 
-def _target(resource: ResourceInfo, namespace: str | None, name: str) -> Target:
-    if resource.namespaced and namespace is None:
-        raise CommandError("a resource cannot be retrieved by name across all namespaces")
+def _target(resource: ResourceInfo, namespace: str, name: str) -> Target:
     check_name(name)
     return Target(resource, namespace if resource.namespaced else None, name)
 
 
-def _pairs(arguments: Sequence[str], program: str) -> list[tuple[str, str]] | None:
-    """Read ``TYPE/NAME`` and ``TYPE,TYPE NAME``; None for ``TYPE NAME``."""
-    kinds = arguments[0].split(",")
-    if len(arguments) > 1 and len(kinds) > 1:
-        arguments = [f"{kind}/{name}" for kind in kinds for name in arguments[1:]]
-    with_slash = [each for each in arguments if "/" in each]
-    if not with_slash:
-        return None
-    if len(with_slash) != len(arguments):
-        raise CommandError(
-            "there is no need to specify a resource type as a separate argument when passing arguments in "
-            f"resource/name form (e.g. '{program} get resource/<resource_name>' instead of '{program} get resource "
-            "resource/<resource_name>'"
-        )
-    pairs = []
-    for each in arguments:
-        kind, _, name = each.partition("/")
-        if "/" in name:
-            raise CommandError("arguments in resource/name form may not have more than one slash")
-        if not kind or not name or "," in kind:
-            raise CommandError("arguments in resource/name form must have a single resource and name")
-        pairs.append((kind, name))
-    return pairs
+# --- requests ---
 
 
-def _expanded(text: str, served: ApiResources) -> list[str]:
-    """Replace categories such as ``all`` by their resources."""
-    kinds: list[str] = []
-    for kind in text.split(","):
-        members = [str(info) for info in served if kind in info.categories]
-        kinds += members or [kind]
-    return kinds
+async def request_pages(
+    client: Client, target: Target, params: Mapping[str, str], *, accept: str
+) -> list[dict[str, Any]]:
+    """Request an object, or the pages of a list.
+
+    Raises:
+        CommandError: The response is not an object.
+        TrioformerError: The server rejected the request, or no response arrived.
+    """
+    pages: list[dict[str, Any]] = []
+    query = {} if target.name else {**params, "limit": _PAGE}
+    while True:
+        page: Any = (await client.request("GET", target.path(), params=query, accept=accept)).json()
+        if not isinstance(page, dict):
+            raise CommandError(f"unexpected response to GET {target.path()}: not an object of the API")
+        pages.append(page)
+        token = str((page.get("metadata") or {}).get("continue") or "")
+        if target.name or not token:
+            return pages
+        query["continue"] = token
+
+
+def as_table(page: dict[str, Any]) -> dict[str, Any]:
+    """Return the table of a response, also of a server that sends none."""
+    if page.get("kind") == "Table":
+        return page
+    objects = page["items"] if isinstance(page.get("items"), list) else [page]
+    columns = [{"name": "Name", "type": "string", "format": "name"}, {"name": "Age", "type": "string"}]
+    rows = []
+    for obj in objects:
+        metadata = obj.get("metadata") or {}
+        rows.append({"cells": [metadata.get("name", ""), age_of(metadata.get("creationTimestamp"))], "object": obj})
+    return {"kind": "Table", "columnDefinitions": columns, "rows": rows}
+
+
+def items_of(page: dict[str, Any], target: Target) -> list[dict[str, Any]]:
+    """Return the objects of a response, each with its kind, which items of a list do not have."""
+    if target.name or not isinstance(page.get("items"), list):
+        return [page]
+    head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
+    return [{**head, **item} for item in page["items"]]

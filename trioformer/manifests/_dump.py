@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import yaml
@@ -39,7 +39,14 @@ def dump_manifests(
     Raises:
         DecodeError: An object is not JSON, or has too many levels.
     """
-    documents = [_plain(each, drop_server_fields=drop_server_fields, drop_status=drop_status) for each in objects]
+    return dump_documents(
+        _plain(each, drop_server_fields=drop_server_fields, drop_status=drop_status) for each in objects
+    )
+
+
+def dump_documents(values: Iterable[Mapping[str, object]]) -> str:
+    """Write plain values as :func:`dump_manifests` writes objects."""
+    documents = list(values)
     if not documents:
         return ""
     text: str = yaml.dump_all(

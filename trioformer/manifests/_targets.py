@@ -112,8 +112,6 @@ async def find_targets(
     client: Client,
     manifests: Iterable[Manifest | KubernetesObject],
     namespace: str | None,
-    *,
-    may_generate_names: bool = False,
 ) -> Targets:
     """Find the API of each manifest; of kinds that are neither built in nor defined by the set, the server is asked.
 
@@ -121,7 +119,6 @@ async def find_targets(
         client: The cluster.
         manifests: Manifests, and objects that a program has made.
         namespace: For objects without one; None for that of the client's configuration.
-        may_generate_names: Whether an object may have only a ``generateName``.
 
     Raises:
         ManifestError: Two manifests are the same object, or one has no name.
@@ -141,7 +138,7 @@ async def find_targets(
             not_served.append((manifest, info))
             continue
         targets.append(_target(client, manifest, info, namespace))
-    _check(each for each in targets if each.object.name or not may_generate_names)
+    _check(targets)
     return Targets(tuple(sorted(targets, key=operator.attrgetter("rank"))), tuple(not_served))
 
 

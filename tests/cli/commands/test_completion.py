@@ -115,11 +115,10 @@ async def test_words_are_completed_at_a_tab(
     url = await nursery.start(serve_http, api_server)
     async with open_shell(name, url, tmp_path) as shell:
         for line, words in [
-            ("trioformer api-r", "<trioformer><api-resources>"),
+            ("trioformer port-", "<trioformer><port-forward>"),
             ("trioformer get configm", "<trioformer><get><configmaps>"),
             ("trioformer --namespace=sh", "<trioformer><--namespace=shop>"),
             ("trioformer -n shop get cm/s", "<trioformer><-n><shop><get><cm/settings>"),
-            ("trioformer wait x --for=cond", "<trioformer><wait><x><--for=condition=>"),
             ("trioformer --kubeconfig fil", "<--kubeconfig><files>"),
         ]:
             assert (await shell.complete(line)).replace("/>", ">").endswith(words)

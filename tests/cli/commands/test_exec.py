@@ -102,41 +102,6 @@ async def test_the_best_pod_of_a_service_is_taken(api_server: APIServer, autojum
     assert (await run(api_server, "exec", "svc/web", "--", "name")).out == "running"
 
 
-async def test_attach_prints_what_the_container_writes(api_server: APIServer) -> None:
-    async def play(process: ScriptedProcess) -> None:
-        await process.stdout.send_all(b"out\n")
-        await process.stderr.send_all(b"err\n")
-
-    add_pod(api_server, "one").on_attach(play)
-    result = await run(api_server, "attach", "one")
-    assert (result.code, result.out, result.err) == (0, "out\n", f"{RECORDED}err\n")
-    result = await run(api_server, "attach", "pods", "one", "-q")
-    assert (result.out, result.err) == ("out\n", "err\n")
-    result = await run(api_server, "attach", "one", "-t")
-    assert result.err.startswith("error: Unable to use a TTY - container main did not allocate one\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ([], "at least 1 argument is required for attach"),
-        (["a", "b", "c"], "expected POD, TYPE/NAME, or TYPE NAME, (at most 2 arguments) saw 3: [a b c]"),
-        (["one", "-c", "x"], "cannot attach to the container: container x is not valid for pod one out of: main"),
-        (["done"], "cannot attach a container in a completed pod; current phase is Succeeded"),
-        (["one", "--pod-running-timeout=0"], "--pod-running-timeout must be higher than zero"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-async def test_mistakes_of_attach_are_one_line(api_server: APIServer, arguments: list[str], problem: str) -> None:
-    add_pod(api_server, "one")
-    add_pod(api_server, "done", phase="Succeeded")
-    result = await run(api_server, "attach", *arguments)
-    assert (result.code, result.err.splitlines()[0]) == (1, f"error: {problem}")
-
-
-# --- with the input and the terminal of a process ---
-
-
 async def upper(process: ScriptedProcess) -> int:
     """Write the input in capital letters."""
     async for data in process.stdin:
@@ -159,10 +124,7 @@ async def test_input_and_output_may_be_pipes_and_binary(api_server: APIServer, n
     assert done.returncode == 7
 
 
-@pytest.mark.parametrize("command", ["exec", "attach"])
-async def test_a_terminal_is_raw_while_it_is_connected(
-    api_server: APIServer, nursery: trio.Nursery, command: str
-) -> None:
+async def test_a_terminal_is_raw_while_it_is_connected(api_server: APIServer, nursery: trio.Nursery) -> None:
     modes = []
     user, program = os.openpty()
 
@@ -174,9 +136,8 @@ async def test_a_terminal_is_raw_while_it_is_connected(
 
     pod = add_pod(api_server, "one", tty=True, stdin=True)
     pod.on_exec(shell)
-    pod.on_attach(shell)
     url = await nursery.start(serve_http, api_server)
-    arguments = ["exec", "-it", "one", "--", "sh"] if command == "exec" else ["attach", "-i", "one"]
+    arguments = ["exec", "-it", "one", "--", "sh"]
     before = termios.tcgetattr(program)
     shown = b""
     started = partial(
@@ -196,9 +157,6 @@ async def test_a_terminal_is_raw_while_it_is_connected(
         assert await process.wait() == 0
         assert modes == [b"\x03", 0]
         assert termios.tcgetattr(program) == before
-        if command == "attach":
-            await trio.lowlevel.wait_readable(user)
-            assert b"resume using 'trioformer attach one -c main -n default -i -t' command" in os.read(user, 1024)
     finally:
         os.close(user)
         os.close(program)

@@ -66,20 +66,6 @@ async def test_the_wait_for_a_first_pod_ends(api_server: APIServer, autojump_clo
     assert (result.code, result.out, result.err) == (1, "", "error: timed out waiting for the condition\n")
 
 
-@pytest.mark.parametrize(
-    ("named", "error"),
-    [
-        (["pods/"], "error: arguments in resource/name form must have a single resource and name\n"),
-        (["pods,cm", "a"], "error: expected a resource\n"),
-        (["pods", "a,b"], 'Error from server (NotFound): pods "a,b" not found\n'),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-async def test_what_names_no_object_is_an_error(api_server: APIServer, named: list[str], error: str) -> None:
-    result = await run(api_server, "attach", *named)
-    assert (result.code, result.out, result.err) == (1, "", error)
-
-
 def test_a_pod_without_containers_has_none_to_choose() -> None:
     pod: dict[str, Any] = {"metadata": {"namespace": "default", "name": "one"}, "spec": {}}
     with pytest.raises(CommandError, match=r"^pod default/one does not have any containers$"):

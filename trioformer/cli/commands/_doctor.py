@@ -14,8 +14,8 @@ import trio
 
 from ...errors import ConfigError, ForbiddenError, NotFoundError, StatusError, TrioformerError, UnexpectedResponseError
 from .._arguments import Parser
-from .._clock import now
 from .._failures import UsageError
+from .._printing import now
 from .._session import Session
 
 if TYPE_CHECKING:

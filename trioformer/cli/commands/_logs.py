@@ -18,11 +18,10 @@ import trio
 from ...errors import BadRequestError, NotFoundError, TrioformerError
 from .._arguments import Parser
 from .._failures import CommandError, UsageError, describe_failure, failures_in
-from .._resources import Target
+from .._resources import Target, items_of, request_pages
 from .._session import Session
 from .._values import duration_value, int_value
 from ._pods import PODS, choose_container, container_of, pods_of, rank_for_logs, read_named
-from ._requests import items_of, request_pages
 
 if TYPE_CHECKING:
     from ...client import Api, Client

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from ...models import ResourceInfo, Unstructured, to_dict, unstructured_kind
-from .._clock import parse_time
 from .._failures import CommandError
-from .._resources import Target, check_name, select
+from .._printing import parse_time
+from .._resources import Target, check_name, items_of, request_pages, select
 from .._session import Session
-from ._requests import items_of, request_pages
 
 if TYPE_CHECKING:
     from ...client import Api, Client
