@@ -10,6 +10,7 @@ What follows ``--`` is handed to pytest (sessions ``tests…``, ``coverage``, ``
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -27,6 +28,19 @@ IN_CHROOT = ("3.14", "3.15")
 COVERAGE = 98
 CORE = ("tests/cache", "tests/kubeconfig", "tests/models", "tests/retry", "tests/workqueue")
 """What is tested on interpreters between the oldest, with the oldest dependencies, and the newest."""
+
+KUBERNETES = ("v1.34.4", "v1.35.4", "v1.37.2")
+"""The supported versions beside the one that ``tests/e2e/control_plane/go.mod`` pins, for which all tests are."""
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok")
+E2E_CORE = (
+    "tests/e2e/test_cache.py",
+    "tests/e2e/test_cluster.py",
+    "tests/e2e/test_crd_operator.py",
+    "tests/e2e/test_pod_logger.py",
+    "tests/e2e/test_subresources.py",
+    "tests/e2e/contract/test_verbs.py",
+)
+"""What is tested on them."""
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
@@ -115,7 +129,8 @@ def _core(session: nox.Session) -> None:
 
 # Sessions of their own, and not one with several interpreters, so that `nox -s tests` is one run.
 for _version in INTERPRETERS:
-    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False)
+    if _version != NEWEST:  # nox takes the name for the session above
+        nox.session(_tests, python=_version, name=f"tests-{_version}", default=False)
     _tags = [] if _version in (OLDEST, NEWEST) else ["between"]
     nox.session(_core, python=_version, name=f"core-{_version}", default=False, tags=_tags)
 
@@ -253,23 +268,37 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Build the sdist and the wheel, check them, and use the wheel in a new environment, as a user would."""
+    """Build the sdist and the wheel into ``dist``, twice, and use the wheel on each interpreter, as a user would."""
     _install(session, "package", project=False)
-    built = Path(session.create_tmp()).resolve() / "built"
-    shutil.rmtree(built, ignore_errors=True)
-    # The wheel is built from the sdist, so the sdist is complete.
-    session.run("python", "-m", "build", "--outdir", str(built), silent=True)
+    last_commit = ["git", "log", "-1", "--format=%ct"]
+    done = subprocess.run(last_commit, capture_output=True, text=True, check=False) if shutil.which("git") else None
+    # An unpacked sdist has no commit; any constant is reproducible.
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or (done.stdout.strip() if done else "") or "1700000000"
+    temporary = Path(session.create_tmp()).resolve()
+    again = temporary / "built-again"
+    for built in (Path("dist").resolve(), again):
+        shutil.rmtree(built, ignore_errors=True)
+        # The wheel is built from the sdist, so the sdist is complete.
+        session.run("python", "-m", "build", "--outdir", str(built), env={"SOURCE_DATE_EPOCH": epoch}, silent=True)
+    built = Path("dist").resolve()
+    for file in sorted(built.iterdir()):
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if hashlib.sha256((again / file.name).read_bytes()).hexdigest() != digest:
+            session.error(f"{file.name} is not reproducible: a second build has other bytes")
+        session.log(f"{digest}  {file.name}")
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
     session.run("twine", "check", "--strict", str(sdist), str(wheel))
-    _build_changelog(session, sdist, built)
-    python = built / "environment" / "bin" / "python"
-    session.run("python", "-m", "venv", str(python.parent.parent))
+    _build_changelog(session, sdist, temporary)
     smoke_test = str(Path("tests/project/smoke.py").resolve())
-    with session.chdir(built):  # where no folder has the name of the package
-        for extra in ("", "[testing]", "[all]"):  # each adds to what is there
-            session.run(str(python), "-m", "pip", "install", "--quiet", f"{wheel}{extra}", external=True)
-            session.run(str(python), "-I", smoke_test, extra.strip("[]"), external=True)
-    session.log(f"built {wheel.name} and {sdist.name} in {built}")
+    for version in INTERPRETERS or [RUNNING]:
+        environment = temporary / f"environment-{version}"
+        interpreter = sys.executable if version == RUNNING else f"python{version}"
+        session.run(interpreter, "-m", "venv", "--clear", str(environment), external=True)
+        python = str(environment / "bin" / "python")
+        with session.chdir(temporary):  # where no folder has the name of the package
+            for extra in ("", "[testing]", "[all]"):  # each adds to what is there
+                session.run(python, "-m", "pip", "install", "--quiet", f"{wheel}{extra}", external=True)
+                session.run(python, "-I", smoke_test, extra.strip("[]"), external=True)
 
 
 def _build_changelog(session: nox.Session, sdist: Path, directory: Path) -> None:
@@ -282,13 +311,13 @@ def _build_changelog(session: nox.Session, sdist: Path, directory: Path) -> None
         session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
 
 
-def _control_plane(session: nox.Session, *programs: str) -> dict[str, str]:
+def _control_plane(session: nox.Session, *programs: str, env: dict[str, str] | None = None) -> dict[str, str]:
     """Build the programs of a control plane with Go, all or those named, and return where the tests look for them."""
     if shutil.which("go") is None:
         session.error("the control plane is built with Go, and go is not on PATH")
-    session.run("python", "tests/e2e/build.py", *programs)
+    session.run("python", "tests/e2e/build.py", *programs, env=env)
     # Everything is built now; the second run only says where, in its last line.
-    said = session.run("python", "tests/e2e/build.py", *programs, silent=True)
+    said = session.run("python", "tests/e2e/build.py", *programs, env=env, silent=True)
     return {"KUBEBUILDER_ASSETS": str(said).strip().splitlines()[-1]}
 
 
@@ -314,6 +343,18 @@ def e2e(session: nox.Session) -> None:
     no_test_selected = 5  # by arguments such as -k
     for how in (("-m", "not alone", *parallel), ("-m", "alone")):
         session.run("pytest", "tests/e2e", *how, *session.posargs, env=env, success_codes=[0, no_test_selected])
+
+
+@nox.session(name="e2e-versions", default=False)
+def e2e_versions(session: nox.Session) -> None:
+    """Run the core of the end-to-end tests on each supported version of Kubernetes that ``e2e`` does not run on."""
+    _install(session, "test")
+    parallel = ("-n", "logical", "--maxprocesses=4", "--dist=loadfile")
+    for version in KUBERNETES:
+        env = {"TRIOFORMER_E2E_KUBERNETES": version}
+        env |= _control_plane(session, *CONTROL_PLANE, env=env)
+        session.log(f"Kubernetes {version}")
+        session.run("pytest", *E2E_CORE, *parallel, *session.posargs, env=env)
 
 
 @nox.session(venv_backend="none")

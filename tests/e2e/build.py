@@ -6,6 +6,7 @@
     python tests/e2e/build.py etcd kube-apiserver      # only the named programs
 
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
+The environment variable ``TRIOFORMER_E2E_KUBERNETES``, such as ``v1.34.4``, names another version of Kubernetes.
 ``recovery-client-go`` and ``retries-client-go`` are no part of a control plane: clients, which ``test_recovery.py`` and
 ``test_retries.py`` compare with.
 Nor are ``clientcmd-client-go``, which says what client-go makes of kubeconfigs (``test_kubeconfig_client_go.py``), and
@@ -20,7 +21,9 @@ Needs the Go toolchain and, the first time, its module proxy; no C compiler.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -33,6 +36,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 ERROR_LINES = 20
+NO_GO = "error: go is not on PATH; install the Go toolchain (https://go.dev/dl) to build the control plane"
 
 
 class Program(NamedTuple):
@@ -46,8 +50,12 @@ class Program(NamedTuple):
     stages: tuple[str, ...] = ()
 
     @property
+    def is_pinned(self) -> bool:
+        return self.module != "control_plane" or kubernetes_version() == pinned_version()
+
+    @property
     def folder(self) -> Path:
-        return HERE / self.module
+        return HERE / self.module if self.is_pinned else directory() / "module"
 
     @property
     def own_stages(self) -> list[Path]:
@@ -84,7 +92,13 @@ ALL = tuple(PROGRAMS)
 
 
 def kubernetes_version() -> str:
-    """Return the version that go.mod pins, such as ``v1.36.3``."""
+    """Return the version to build, such as ``v1.36.3``."""
+    return os.environ.get("TRIOFORMER_E2E_KUBERNETES") or pinned_version()
+
+
+@functools.cache
+def pinned_version() -> str:
+    """Return the version that go.mod pins."""
     go_mod = (HERE / "control_plane" / "go.mod").read_text()
     found = re.search(r"^(?:require )?\s*k8s\.io/kubernetes (v\S+)", go_mod, re.MULTILINE)
     if found is None:
@@ -96,6 +110,29 @@ def directory() -> Path:
     """Return where the programs are, or will be when they are built."""
     root = os.environ.get("TRIOFORMER_E2E_CACHE") or REPOSITORY / ".cache" / "control-plane"
     return Path(root).absolute() / kubernetes_version()
+
+
+def write_module(folder: Path) -> None:
+    """Write the module of a version of Kubernetes that ``control_plane/go.mod`` does not pin.
+
+    It is the go.mod of that version, where each module of the staging folder is the one published with this version.
+    Go checks the downloads by its checksum database.
+
+    Raises:
+        SystemExit: The version does not look like one, or Go cannot download it.
+    """
+    version = kubernetes_version()
+    if re.fullmatch(r"v1\.\d+\.\d+", version) is None:
+        raise SystemExit(f"error: TRIOFORMER_E2E_KUBERNETES is {version!r}, not a version such as v1.34.4")
+    if shutil.which("go") is None:
+        raise SystemExit(NO_GO)
+    folder.mkdir(parents=True, exist_ok=True)
+    downloaded = json.loads(_go(folder, "mod", "download", "-json", f"k8s.io/kubernetes@{version}"))
+    text = Path(downloaded["GoMod"]).read_text()
+    text = text.replace("module k8s.io/kubernetes\n", f"module control-plane\n\nrequire k8s.io/kubernetes {version}\n")
+    text = re.sub(r"\./staging/src/(\S+)", rf"\1 {version.replace('v1.', 'v0.')}", text)
+    shutil.copy(HERE / "control_plane" / "tools.go", folder)
+    (folder / "go.mod").write_text(text)
 
 
 def missing(names: tuple[str, ...] = ALL) -> list[str]:
@@ -113,23 +150,25 @@ def build(name: str, target: Path) -> None:
     fresh = target / f".{name}.{os.getpid()}"
     try:
         flags = ("-trimpath", "-buildvcs=false", "-ldflags", _linker_flags(), "-o", str(fresh))
-        _go(program, "build", *flags, program.package)
+        # go.sum is written as Go goes along for a version that is not pinned.
+        _go(program.folder, "build", f"-mod={'readonly' if program.is_pinned else 'mod'}", *flags, program.package)
         # The stamp goes last: a program without its stamp is built again.
         fresh.replace(target / name)
     finally:
         fresh.unlink(missing_ok=True)
     if program.stages:
-        root = Path(_go(program, "list", "-find", "-f", "{{.Module.Dir}}", program.package).splitlines()[-1])
+        listed = _go(program.folder, "list", "-mod=readonly", "-find", "-f", "{{.Module.Dir}}", program.package)
+        root = Path(listed.splitlines()[-1])
         stages = [*(root / stage for stage in program.stages), *program.own_stages]
         (target / f"{name}.yaml").write_text("---\n".join(stage.read_text() for stage in stages))
     _stamp(name, target).write_text(_fingerprint(name))
 
 
-def _go(program: Program, command: str, *arguments: str) -> str:
-    """Run one of Go's commands in the folder of a program, and return what it says."""
+def _go(folder: Path, command: str, *arguments: str) -> str:
+    """Run one of Go's commands in a folder, and return what it says."""
     done = subprocess.run(
-        ["go", command, "-mod=readonly", *arguments],
-        cwd=program.folder,
+        ["go", command, *arguments],
+        cwd=folder,
         env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -139,7 +178,7 @@ def _go(program: Program, command: str, *arguments: str) -> str:
     )
     if done.returncode != 0:
         said = done.stdout.splitlines()[-ERROR_LINES:]
-        raise SystemExit("\n".join([f"error: go {command} {program.package} in {program.module} failed", *said]))
+        raise SystemExit("\n".join([f"error: go {command} {arguments[-1]} in {folder} failed", *said]))
     return done.stdout
 
 
@@ -153,14 +192,14 @@ def main(names: tuple[str, ...]) -> None:
         raise SystemExit(f"error: unknown program {', '.join(unknown)}; known are {', '.join(PROGRAMS)}")
     target = directory()
     target.mkdir(parents=True, exist_ok=True)
+    if not PROGRAMS["kubectl"].is_pinned and not (target / "module" / "go.mod").exists():
+        write_module(target / "module")
     for name in names:
         if _is_built(name, target):
             print(f"{name}: already built (0.0 s)", flush=True)
             continue
         if shutil.which("go") is None:
-            raise SystemExit(
-                "error: go is not on PATH; install the Go toolchain (https://go.dev/dl) to build the control plane"
-            )
+            raise SystemExit(NO_GO)
         print(f"{name}: building {PROGRAMS[name].package} of {PROGRAMS[name].module} ... ", end="", flush=True)
         began = time.monotonic()
         build(name, target)
@@ -182,7 +221,8 @@ def _linker_flags() -> str:
 def _fingerprint(name: str) -> str:
     program = PROGRAMS[name]
     digest = hashlib.sha256(" ".join([program.package, _linker_flags(), *program.stages]).encode())
-    for file in (program.folder / "go.mod", program.folder / "go.sum", *program.own_stages, *program.own_sources):
+    modules = [program.folder / "go.mod", program.folder / "go.sum"] if program.is_pinned else []
+    for file in (*modules, *program.own_stages, *program.own_sources):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,21 @@ async def follow_pods() -> None:
         nursery.cancel_scope.cancel()
 
 
+def run_the_program_of_the_readme() -> None:
+    """Run the README's program, which the package has as its description, until it reports a change."""
+    readme = str(metadata.metadata("trioformer").get_payload())
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "follow_pods.py")
+        program.write_text(readme.split("```python\n")[1].split("```")[0])
+        command = [sys.executable, "-I", "-u", "-W", "error", "-X", "dev", str(program), "--embedded"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert next(process.stdout).endswith("pods of app=web\n")
+            assert next(process.stdout).startswith(("new:", "changed:", "gone:"))
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 128 + signal.SIGINT
+
+
 def check_hints() -> None:
     """Check that what needs an extra names it in one line."""
     uses = {
@@ -90,6 +106,7 @@ def main(extra: str) -> None:
     check_installed()
     trio.run(follow_pods)
     if not extra:
+        run_the_program_of_the_readme()
         check_hints()
     else:
         check_plugin()

@@ -54,5 +54,18 @@ def test_the_supported_versions_are_those_that_are_tested() -> None:
     assert f"({tested[1]})" in POLICIES
 
 
+def test_a_tag_uploads_what_has_been_built_with_attestations() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert text.count("OWNER/") == 1
+    workflow = yaml.safe_load(text)
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML 1.1 reads "on" as a boolean
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert any("nox -s package" in step.get("run", "") for step in build["steps"])
+    assert publish["permissions"] == {"id-token": "write"}
+    upload = publish["steps"][-1]
+    assert upload["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert upload["with"] == {"attestations": True}
+
+
 def test_continuous_integration_builds_the_package() -> None:
     assert re.search(r"^for session in .*\bpackage\b", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)

@@ -10,7 +10,7 @@ import os
 import tarfile
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, Final, Self, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from ..._text import quoted
 from ._results import CopyProblem, Counter, is_inside, local_problem
@@ -173,10 +173,9 @@ class Unpacker:
         stream = self._stream
 
         class Member(tarfile.TarInfo):
-            @classmethod
-            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            def __init__(self, name: str = "") -> None:
                 stream.count_header()
-                return super().frombuf(buf, encoding, errors)
+                super().__init__(name)
 
         return tarfile.open(
             fileobj=self._stream,  # type: ignore[call-overload]  # it needs nothing but these methods

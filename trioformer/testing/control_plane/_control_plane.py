@@ -281,6 +281,7 @@ class ControlPlane:
             "etcd-keyfile": certificates.client_key,
             "bind-address": "127.0.0.1",
             "advertise-address": "127.0.0.1",
+            "endpoint-reconciler-type": "none",  # another one refuses a loopback address, from Kubernetes 1.37 on
             "secure-port": port,
             "cert-dir": self.directory,
             "tls-cert-file": certificates.server_certificate,
