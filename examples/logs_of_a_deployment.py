@@ -15,9 +15,9 @@ import itertools
 import trio
 from command_line import Arguments, connect, namespace_of, parser_of, positive, start
 
-from trioformer.logs import follow_logs_of
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import follow_logs_of
 from trioformer.testing import APIServer
 
 

@@ -19,6 +19,7 @@ from command_line import Arguments, connect, namespace_of, parser_of, start
 
 from trioformer import Api
 from trioformer.models.core_v1 import Service
+from trioformer.pods import forward_port, port_transport
 from trioformer.testing import APIServer, ScriptedConnection
 
 
@@ -26,7 +27,9 @@ async def get(
     services: Api[Service], name: str, port: str, path: str
 ) -> httpx.Response:
     """Send a request to a pod of a Service; nothing listens on this machine."""
-    async with httpx.AsyncClient(transport=services.port_transport(name, port)) as http:
+    async with httpx.AsyncClient(
+        transport=port_transport(services, name, port)
+    ) as http:
         return await http.get(f"http://{name}{path}")
 
 
@@ -37,7 +40,7 @@ async def get_through_local_port(
     use.
     """
     async with (
-        services.port_forward(name, port) as forward,
+        forward_port(services, name, port) as forward,
         httpx.AsyncClient() as http,
     ):
         print(f"{forward.url} is port {forward.pod_port} of {forward.pod}")
@@ -64,8 +67,8 @@ async def main(arguments: Arguments) -> int:
         )
         print(f"{again.status_code} {again.reason_phrase}")
         if arguments.keep:
-            async with services.port_forward(
-                arguments.service, arguments.port
+            async with forward_port(
+                services, arguments.service, arguments.port
             ) as forward:
                 print(f"{forward.url}: Ctrl-C ends it")
                 await trio.sleep_forever()

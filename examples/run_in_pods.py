@@ -17,8 +17,8 @@ import trio
 from command_line import Arguments, connect, namespace_of, parser_of, positive, start
 
 from trioformer import Api, TrioformerError
-from trioformer.client import CompletedCommand, run_in_pod
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import CompletedCommand, run_in_pod
 from trioformer.testing import APIServer, ScriptedProcess
 
 

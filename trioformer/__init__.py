@@ -14,7 +14,7 @@ The packages, in the order in which data flows through them::
     trioformer.controller       requests, predicates, Controller, expectations, adoption
     trioformer.leaderelection   one of several processes leads
     trioformer.events           the event recorder
-    trioformer.logs             the logs of all pods of a selector
+    trioformer.pods             logs, commands, ports and files of pods
     trioformer.metrics          Prometheus metrics of all of these
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
     trioformer.cli              the command line tool, python -m trioformer
@@ -104,7 +104,7 @@ _PACKAGES: Final = frozenset(
         "events",
         "kubeconfig",
         "leaderelection",
-        "logs",
+        "pods",
         "manager",
         "manifests",
         "metrics",

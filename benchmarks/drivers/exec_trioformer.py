@@ -6,8 +6,8 @@ import executing
 import trio
 
 from trioformer import open_client
-from trioformer.client import run_in_pod
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import exec_in_pod, run_in_pod
 
 
 async def main() -> None:
@@ -20,7 +20,7 @@ async def main() -> None:
             await run_in_pod(pods, executing.POD, executing.SHORT)
         measured.end("short")
         measured.begin()
-        async with pods.exec(executing.POD, executing.long(options.size)) as process:
+        async with exec_in_pod(pods, executing.POD, executing.long(options.size)) as process:
             async for data in process.stdout:
                 received += len(data)
         measured.end("long")

@@ -15,6 +15,7 @@ from trioformer.errors import NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, from_json, metadata_kind, unstructured_kind
 from trioformer.models.core_v1 import Pod, Service
+from trioformer.pods import exec_in_pod, read_logs
 
 WEB = Pod(metadata=ObjectMeta(name="web-0", namespace="shop"))
 
@@ -68,14 +69,14 @@ async def watched(pods: Api[Pod], value: str) -> None:
 
 
 async def executed(pods: Api[Pod], value: str) -> None:
-    async with pods.exec("web-0", [value]):
+    async with exec_in_pod(pods, "web-0", [value]):
         pass
 
 
 async def test_a_value_is_one_value_of_the_query_that_is_sent() -> None:
     for name, send in [
         ("fieldManager", lambda pods, value: pods.patch("web-0", {}, field_manager=value)),
-        ("container", lambda pods, value: pods.logs("web-0", container=value)),
+        ("container", lambda pods, value: read_logs(pods, "web-0", container=value)),
         ("resourceVersion", lambda pods, value: pods.list_page(ListOptions(resource_version=value))),
         ("continue", lambda pods, value: pods.list_page(ListOptions(continue_token=value))),
         ("resourceVersion", watched),

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from trioformer.cache import SharedInformerFactory
-from trioformer.client import Client, open_client, run_in_pod
+from trioformer.client import Client, open_client
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import DeploymentSpec
 from trioformer.models.core_v1 import Node, Pod, Secret
 from trioformer.models.meta_v1 import LabelSelector
+from trioformer.pods import run_in_pod
 from trioformer.testing import APIServer
 from trioformer.watchtools import resuming_watch
 

@@ -17,11 +17,12 @@ import trio
 from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree, make_tree
 from trioformer import open_client
-from trioformer.client import Api, copy_from_pod, copy_to_pod
+from trioformer.client import Api
 from trioformer.errors import BadRequestError, CopyFailedError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import copy_from_pod, copy_to_pod
 from trioformer.testing import APIServer, ControlPlane, serve_http
 from trioformer.watchtools import has_condition, wait_for
 

@@ -18,9 +18,9 @@ import trio
 from trioformer import open_client
 from trioformer.client import Api
 from trioformer.errors import BadRequestError, NotFoundError
-from trioformer.logs import follow_logs_of
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import follow_logs, follow_logs_of, read_logs
 from trioformer.testing import ControlPlane
 from trioformer.watchtools import has_condition, wait_for
 
@@ -97,17 +97,20 @@ async def test_a_log_is_what_kubectl_prints(cluster: ControlPlane, assets: Path,
         await start(pods, "one")
         await start(pods, "annotated", "a", "b", annotations={DEFAULT_CONTAINER: "b"})
         for flags, text in [
-            ([], await pods.logs("one")),
-            (["--tail=3"], await pods.logs("one", tail_lines=3)),
-            (["--tail=3", "--timestamps"], await pods.logs("one", tail_lines=3, timestamps=True)),
-            (["--limit-bytes=100"], await pods.logs("one", limit_bytes=100)),
-            (["--since=1h"], await pods.logs("one", since=3600)),
-            (["--since-time=2020-01-01T00:00:00Z"], await pods.logs("one", since="2020-01-01T00:00:00Z")),
-            (["--since-time=2100-01-01T00:00:00Z"], await pods.logs("one", since=datetime(2100, 1, 1, tzinfo=UTC))),
+            ([], await read_logs(pods, "one")),
+            (["--tail=3"], await read_logs(pods, "one", tail_lines=3)),
+            (["--tail=3", "--timestamps"], await read_logs(pods, "one", tail_lines=3, timestamps=True)),
+            (["--limit-bytes=100"], await read_logs(pods, "one", limit_bytes=100)),
+            (["--since=1h"], await read_logs(pods, "one", since=3600)),
+            (["--since-time=2020-01-01T00:00:00Z"], await read_logs(pods, "one", since="2020-01-01T00:00:00Z")),
+            (
+                ["--since-time=2100-01-01T00:00:00Z"],
+                await read_logs(pods, "one", since=datetime(2100, 1, 1, tzinfo=UTC)),
+            ),
         ]:
             printed = kubectl(cluster, assets, "logs", "one", *flags)
             assert (printed.stdout, printed.stderr) == (text, "")
-        assert kubectl(cluster, assets, "logs", "annotated").stdout == await pods.logs("annotated")
+        assert kubectl(cluster, assets, "logs", "annotated").stdout == await read_logs(pods, "annotated")
 
 
 async def test_what_has_no_log_is_the_error_of_the_api_server(cluster: ControlPlane, assets: Path) -> None:
@@ -117,16 +120,16 @@ async def test_what_has_no_log_is_the_error_of_the_api_server(cluster: ControlPl
         spec = {"containers": [{"name": "main", "image": "x"}]}
         await pods.create(from_dict(Pod, {"metadata": {"name": "unscheduled"}, "spec": spec}))
         with pytest.raises(NotFoundError, match='pods "none" not found'):
-            await pods.logs("none")
+            await read_logs(pods, "none")
         with pytest.raises(BadRequestError, match="container other is not valid for pod two"):
-            await pods.logs("two", container="other")
+            await read_logs(pods, "two", container="other")
         with pytest.raises(BadRequestError, match=r"name must be specified for pod two, choose one of: \[a b\]"):
-            await pods.logs("two")
+            await read_logs(pods, "two")
         with pytest.raises(BadRequestError, match="the pod is not assigned to a node yet"):
-            await pods.logs("unscheduled")
+            await read_logs(pods, "unscheduled")
         with pytest.raises(BadRequestError):
-            await pods.logs("two", container="a", previous=True)
-        async with pods.follow_logs("two", container="a", tail_lines=1) as lines:
+            await read_logs(pods, "two", container="a", previous=True)
+        async with follow_logs(pods, "two", container="a", tail_lines=1) as lines:
             first = await anext(lines)
         printed = kubectl(cluster, assets, "logs", "two", "-c", "a", "--tail=1", "--timestamps").stdout
         assert f"{first.timestamp} {first}\n" == printed
@@ -171,7 +174,7 @@ async def test_lines_are_neither_lost_nor_repeated_when_the_api_server_is_killed
                         of_all.append(int(match[1]))
 
         with trio.fail_after(seconds * 3 + 60):
-            async with pods.follow_logs(name, tail_lines=0, on_retry=ignore) as lines:
+            async with follow_logs(pods, name, tail_lines=0, on_retry=ignore) as lines:
                 async with trio.open_nursery() as players:
                     players.start_soon(write_lines)
                     players.start_soon(kill_twice)

@@ -21,6 +21,7 @@ from trioformer.errors import ConnectionFailedError, NotFoundError, PortForwardE
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod, Service
+from trioformer.pods import connect_port, forward_port
 from trioformer.testing import APIServer, ControlPlane, serve_http
 from trioformer.watchtools import has_condition, wait_for
 
@@ -157,7 +158,7 @@ async def test_a_connection_carries_bytes_both_ways_and_ends_exactly(
     data = random.Random(0).randbytes(3_000_000)
     async with (
         opened(kind, cluster, port) as (client, _),
-        client.api(Pod, "default").connect_port("one", "http") as stream,
+        connect_port(client.api(Pod, "default"), "one", "http") as stream,
     ):
         with trio.fail_after(60):
             await exchange(stream, data)
@@ -199,7 +200,7 @@ async def test_a_local_port_is_that_of_kubectl(
     async with opened(kind, cluster, port) as (client, flags):
         api = client.api(name.partition("/")[0], "default")
         async with (
-            api.port_forward("one", remote) as forward,
+            forward_port(api, "one", remote) as forward,
             kubectl(assets, *flags, "port-forward", name, f":{remote}") as (other, _),
         ):
             with trio.fail_after(60):
@@ -217,7 +218,7 @@ async def test_a_port_on_which_nothing_listens_is_an_error_of_the_node(
 ) -> None:
     async with opened(kind, cluster, port) as (client, flags):
         pods = client.api(Pod, "default")
-        async with pods.connect_port("one", 9) as stream:
+        async with connect_port(pods, "one", 9) as stream:
             with trio.fail_after(30), pytest.raises(trio.BrokenResourceError, match="connection refused") as raised:
                 await stream.receive_some()
         assert isinstance(raised.value.__cause__, PortForwardError)
@@ -232,7 +233,7 @@ async def test_a_port_on_which_nothing_listens_is_an_error_of_the_node(
         assert f"an error occurred forwarding {local} -> 9: {text}" in problem
         assert problem.endswith("error: lost connection to pod\n")
         with pytest.raises(NotFoundError, match='pods "none" not found'):
-            async with pods.connect_port("none", 9):
+            async with connect_port(pods, "none", 9):
                 pass
 
 
@@ -240,7 +241,7 @@ async def test_an_api_server_that_dies_breaks_connections_and_not_the_port(clust
     errors: list[Exception] = []
     async with (
         opened("real", cluster, port) as (client, _),
-        client.api(Pod, "default").port_forward("one", 8080, on_error=errors.append) as forward,
+        forward_port(client.api(Pod, "default"), "one", 8080, on_error=errors.append) as forward,
     ):
         with trio.fail_after(60):
             stream = await trio.open_tcp_stream("127.0.0.1", forward.port)

@@ -17,10 +17,11 @@ import trio
 
 from tests.support.remains import open_files, wait_for_tasks_to_end
 from trioformer import open_client
-from trioformer.client import Api, run_in_pod
+from trioformer.client import Api
 from trioformer.errors import AlreadyExistsError, ConnectionFailedError, StatusError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import attach_to_pod, connect_port, exec_in_pod, follow_logs, read_logs, run_in_pod
 from trioformer.testing import ControlPlane
 from trioformer.watchtools import has_condition, wait_for
 
@@ -116,7 +117,7 @@ async def test_a_slow_reader_receives_everything(cluster: ControlPlane) -> None:
     received = 0
     async with opened(cluster) as pods:
         with trio.fail_after(60):
-            async with pods.exec("one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
+            async with exec_in_pod(pods, "one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
                 assert process.stdout is not None
                 async for data in process.stdout:
                     assert len(data) <= 2 * MEBIBYTE
@@ -127,7 +128,7 @@ async def test_a_slow_reader_receives_everything(cluster: ControlPlane) -> None:
 
 
 async def break_exec(pods: Api[Pod], began: Callable[[], None], killed: str) -> None:
-    async with pods.exec("one", SLEEP, stdin=True) as process:
+    async with exec_in_pod(pods, "one", SLEEP, stdin=True) as process:
         assert process.stdout is not None
         assert await process.stdout.receive_some() == b"begun\n"
         began()
@@ -153,7 +154,7 @@ async def break_kubectl(cluster: ControlPlane, assets: Path, began: Callable[[],
 
 
 async def break_attach(pods: Api[Pod], began: Callable[[], None], _: str) -> None:
-    async with pods.attach("one") as process:
+    async with attach_to_pod(pods, "one") as process:
         began()
         # Its exit code is 0 also when a connection between the server and the node has ended.
         try:
@@ -166,7 +167,7 @@ async def break_attach(pods: Api[Pod], began: Callable[[], None], _: str) -> Non
 
 
 async def break_port(pods: Api[Pod], began: Callable[[], None], _: str) -> None:
-    async with pods.connect_port("one", 8080) as stream:
+    async with connect_port(pods, "one", 8080) as stream:
         await stream.send_all(b"hello")
         began()
         # kube-apiserver notices that the node has gone when the client pings it.
@@ -179,7 +180,7 @@ async def break_port(pods: Api[Pod], began: Callable[[], None], _: str) -> None:
 async def test_what_is_open_ends_when_a_server_is_killed(
     killed: str, cluster: ControlPlane, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trioformer.client._port_streams._PING_PERIOD", 1.0)
+    monkeypatch.setattr("trioformer.pods._port_streams._PING_PERIOD", 1.0)
     async with opened(cluster) as pods:
         tasks, open_before = trio.lowlevel.current_statistics().tasks_living, len(open_files())
         left = 4
@@ -205,11 +206,11 @@ async def test_what_is_open_ends_when_a_server_is_killed(
             await wait_for_tasks_to_end(tasks)
         assert len(open_files()) <= open_before
         if killed == "kwok":
-            for operation in (run_in_pod(pods, "one", ["true"]), pods.logs("one")):
+            for operation in (run_in_pod(pods, "one", ["true"]), read_logs(pods, "one")):
                 with pytest.raises(StatusError, match=UNREACHABLE):
                     await operation
             with pytest.raises(StatusError):
-                async with pods.follow_logs("one") as lines:
+                async with follow_logs(pods, "one") as lines:
                     await anext(lines)
         else:
             with pytest.raises(ConnectionFailedError, match="refused"):

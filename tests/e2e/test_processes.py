@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from trioformer import open_client
-from trioformer.client import Api, CompletedCommand, TerminalSize, run_in_pod
+from trioformer.client import Api
 from trioformer.errors import (
     BadRequestError,
     CommandFailedError,
@@ -27,6 +27,7 @@ from trioformer.errors import (
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import CompletedCommand, TerminalSize, attach_to_pod, exec_in_pod, run_in_pod
 from trioformer.testing import APIServer, ControlPlane, ScriptedProcess, serve_http
 from trioformer.watchtools import has_condition, wait_for
 
@@ -220,10 +221,10 @@ async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: Con
     size = 100 * MEBIBYTE
     digest, received = hashlib.sha256(), 0
     async with opened(kind, cluster) as pods:
-        async with pods.exec("one", ["head", "-c", "1000", "/dev/zero"]) as process:
+        async with exec_in_pod(pods, "one", ["head", "-c", "1000", "/dev/zero"]) as process:
             assert await process.wait() == 0
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        async with pods.exec("one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
+        async with exec_in_pod(pods, "one", ["head", "-c", str(size), "/dev/zero"], stderr=False) as process:
             async for data in process.stdout:
                 digest.update(data)
                 received += len(data)
@@ -238,7 +239,7 @@ async def test_a_terminal_has_its_size(size: TerminalSize | None, one: None, clu
     # kwok may lose what is written right before the end, so the command waits for its input.
     script = "test -t 0 && echo terminal; read -r line; stty size; read -r line"
     async with opened("real", cluster) as pods:
-        async with pods.exec("one", ["sh", "-c", script], stdin=True, tty=True, terminal_size=size) as process:
+        async with exec_in_pod(pods, "one", ["sh", "-c", script], stdin=True, tty=True, terminal_size=size) as process:
             with trio.fail_after(30):
                 assert await process.stdout.receive_some() == b"terminal\r\n"
                 await process.stdin.send_all(b"go\n")
@@ -259,7 +260,7 @@ async def test_what_a_container_writes_arrives_at_who_is_attached(one: None, clu
                 file.write("2026-01-01T00:00:00.000000000Z stdout F hello\n")
             await trio.sleep(0.1)
 
-    async with opened("real", cluster) as pods, pods.attach("one", stderr=False) as process:
+    async with opened("real", cluster) as pods, attach_to_pod(pods, "one", stderr=False) as process:
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(write)
@@ -305,7 +306,7 @@ async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: 
 
 async def test_an_api_server_that_dies_ends_the_process_with_an_error(one: None, cluster: ControlPlane) -> None:
     async with opened("real", cluster) as pods:
-        async with pods.exec("one", ["sh", "-c", "echo begun; exec sleep 1000"]) as process:
+        async with exec_in_pod(pods, "one", ["sh", "-c", "echo begun; exec sleep 1000"]) as process:
             with trio.fail_after(60):
                 assert await process.stdout.receive_some() == b"begun\n"
                 await cluster.kill_api_server()

@@ -11,31 +11,7 @@ import httpx
 import trio
 
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
-from trioformer.client import (
-    Api,
-    CompletedCommand,
-    CopyProgress,
-    CopyResult,
-    Health,
-    HealthCheck,
-    LogLine,
-    LogLines,
-    ObjectList,
-    PatchType,
-    PodConnection,
-    PodProcess,
-    PortForward,
-    PortForwardStatistics,
-    ProcessInput,
-    ProcessOutput,
-    RawResponse,
-    TerminalSize,
-    WatchEvent,
-    copy_from_pod,
-    copy_to_pod,
-    interact,
-    run_in_pod,
-)
+from trioformer.client import Api, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
 from trioformer.errors import (
     ApplyConflictError,
     ConfigError,
@@ -46,13 +22,36 @@ from trioformer.errors import (
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
-from trioformer.logs import FollowedLogs, follow_logs_of
 from trioformer.models import KubernetesObject, PartialObjectMetadata, Unstructured, extract, merge_patch
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import TokenRequest
 from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, ServiceAccount
 from trioformer.models.policy_v1 import Eviction
+from trioformer.pods import (
+    CompletedCommand,
+    CopyProgress,
+    CopyResult,
+    FollowedLogs,
+    LogLine,
+    LogLines,
+    PodConnection,
+    PodProcess,
+    PortForward,
+    TerminalSize,
+    attach_to_pod,
+    connect_port,
+    copy_from_pod,
+    copy_to_pod,
+    exec_in_pod,
+    follow_logs,
+    follow_logs_of,
+    forward_port,
+    interact,
+    port_transport,
+    read_logs,
+    run_in_pod,
+)
 from trioformer.transport import (
     Limits,
     PluginPolicy,
@@ -196,8 +195,8 @@ async def requests(client: Client, pods: Api[Pod], accounts: Api[ServiceAccount]
 
 async def logs(client: Client) -> None:
     pods = client.api(Pod, namespace="default")
-    assert_type(await pods.logs("web-0", container="main", since=timedelta(minutes=5), tail_lines=10), str)
-    async with pods.follow_logs("web-0", since="2026-01-31T12:00:00Z") as lines:
+    assert_type(await read_logs(pods, "web-0", container="main", since=timedelta(minutes=5), tail_lines=10), str)
+    async with follow_logs(pods, "web-0", since="2026-01-31T12:00:00Z") as lines:
         assert_type(lines, LogLines)
         async for line in lines:
             assert_type(line, LogLine)
@@ -205,19 +204,17 @@ async def logs(client: Client) -> None:
             assert_type(line.data, bytes)
             assert_type(line.time, datetime | None)
         assert_type(await lines.receive_batch(), list[LogLine])
-    await client.api(Node).logs("node-1")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have logs
+    await read_logs(client.api(Node), "node-1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have logs
 
 
 async def processes(client: Client) -> None:
     pods = client.api(Pod, namespace="default")
-    async with pods.exec("web-0", ["cat"], stdin=True, terminal_size=TerminalSize(80, 24), tty=True) as process:
+    async with exec_in_pod(pods, "web-0", ["cat"], stdin=True, terminal_size=TerminalSize(80, 24), tty=True) as process:
         assert_type(process, PodProcess)
-        assert_type(process.stdin, ProcessInput)
-        assert_type(process.stdout, ProcessOutput)
         assert_type(process.exit_code, int | None)
         assert_type(await process.wait(), int)
         assert_type(await interact(process), int)
-    async with pods.attach("web-0", container="main") as process:
+    async with attach_to_pod(pods, "web-0", container="main") as process:
         assert_type(process, PodProcess)
     done = await run_in_pod(pods, "web-0", ["ls"], input="x", check=False)
     assert_type(done, CompletedCommand)
@@ -229,20 +226,20 @@ async def processes(client: Client) -> None:
 
     assert_type(await copy_to_pod(pods, "web-0", Path("site"), "/srv", on_progress=on_progress), CopyResult)
     assert_type(await copy_from_pod(pods, "web-0", "/srv", "site", container="main"), CopyResult)
-    client.api(Node).exec("node-1", ["ls"])  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have processes
+    exec_in_pod(client.api(Node), "node-1", ["ls"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have processes
 
 
 async def ports(client: Client) -> None:
     services = client.api(Service, namespace="default")
-    async with services.port_forward("web", "http", address=["127.0.0.1", "::1"], on_error=print) as forward:
+    async with forward_port(services, "web", "http", address=["127.0.0.1", "::1"], on_error=print) as forward:
         assert_type(forward, PortForward)
         assert_type(forward.port, int)
         assert_type(forward.url, str)
-        assert_type(forward.statistics(), PortForwardStatistics)
-    async with client.api(Pod).connect_port("web-0", 80, namespace="default") as stream:
+        assert_type(forward.statistics().accepted, int)
+    async with connect_port(client.api(Pod), "web-0", 80, namespace="default") as stream:
         assert_type(stream, PodConnection)
         assert_type(await stream.receive_some(), bytes)
-    assert_type(services.port_transport("web", 80), httpx.AsyncBaseTransport)
+    assert_type(port_transport(services, "web", 80), httpx.AsyncBaseTransport)
 
 
 async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:

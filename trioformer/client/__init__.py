@@ -15,13 +15,6 @@
 - ``_patch.py``: the types of patch
 - ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
-- ``_logs.py``: the log of a container, read as a whole or followed; ``_log_lines.py``: :class:`LogLine`, and which
-  lines are new after a broken connection; ``_log_requests.py``: the query, and what has become of a container
-- ``_processes.py``: :class:`PodProcess`, a process in a container; ``_websocket.py``: how its connection is opened;
-  ``_run_in_pod.py``: :func:`run_in_pod`; ``_terminal.py``: :func:`interact`, with the terminal of this program
-- ``_copy/``: :func:`copy_to_pod` and :func:`copy_from_pod`
-- ``_port_forward.py``: :class:`PortForward`, a local port that is forwarded to a pod; ``_port_streams.py``:
-  :class:`PodConnection`, a connection to a pod; ``_port_targets.py``: which pod; ``_port_transport.py``: for httpx
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 - ``_internal.py``: what other packages of trioformer need
@@ -59,23 +52,6 @@ from .bodies._wire_format import EventType as EventType
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources
-    from ._copy import CopyProgress as CopyProgress
-    from ._copy import CopyResult as CopyResult
-    from ._copy import SkippedFile as SkippedFile
-    from ._copy import copy_from_pod as copy_from_pod
-    from ._copy import copy_to_pod as copy_to_pod
-    from ._log_lines import LogLine as LogLine
-    from ._log_requests import LogTime as LogTime
-    from ._logs import LogLines as LogLines
-    from ._port_forward import AcceptHandler as AcceptHandler
-    from ._port_forward import ConnectionErrorHandler as ConnectionErrorHandler
-    from ._port_forward import PortForward as PortForward
-    from ._port_forward import PortForwardStatistics as PortForwardStatistics
-    from ._port_streams import PodConnection as PodConnection
-    from ._processes import PodProcess as PodProcess
-    from ._processes import ProcessInput as ProcessInput
-    from ._processes import ProcessOutput as ProcessOutput
-    from ._processes import TerminalSize as TerminalSize
     from ._raw import Health as Health
     from ._raw import HealthCheck as HealthCheck
     from ._raw import QueryParams as QueryParams
@@ -83,52 +59,24 @@ if TYPE_CHECKING:
     from ._raw import RawResponse as RawResponse
     from ._raw import RawStream as RawStream
     from ._raw import RequestBody as RequestBody
-    from ._run_in_pod import CompletedCommand as CompletedCommand
-    from ._run_in_pod import run_in_pod as run_in_pod
-    from ._terminal import interact as interact
 
 # Imported when they are used first: most programs do not.
 _LATER: Final = {
-    "AcceptHandler": "_port_forward",
     "ApiResources": "_api_resources",
-    "CompletedCommand": "_run_in_pod",
-    "ConnectionErrorHandler": "_port_forward",
-    "CopyProgress": "_copy",
-    "CopyResult": "_copy",
     "Health": "_raw",
     "HealthCheck": "_raw",
-    "LogLine": "_log_lines",
-    "LogLines": "_logs",
-    "LogTime": "_log_requests",
-    "PodConnection": "_port_streams",
-    "PodProcess": "_processes",
-    "PortForward": "_port_forward",
-    "PortForwardStatistics": "_port_forward",
-    "ProcessInput": "_processes",
-    "ProcessOutput": "_processes",
     "QueryParams": "_raw",
     "RawLines": "_raw",
     "RawResponse": "_raw",
     "RawStream": "_raw",
     "RequestBody": "_raw",
-    "SkippedFile": "_copy",
-    "TerminalSize": "_processes",
-    "copy_from_pod": "_copy",
-    "copy_to_pod": "_copy",
-    "interact": "_terminal",
-    "run_in_pod": "_run_in_pod",
 }
 
 __all__ = [
     "PAGE_SIZE",
-    "AcceptHandler",
     "Api",
     "ApiResources",
     "Client",
-    "CompletedCommand",
-    "ConnectionErrorHandler",
-    "CopyProgress",
-    "CopyResult",
     "EventType",
     "FieldSelectorLike",
     "FieldValidation",
@@ -136,38 +84,23 @@ __all__ = [
     "HealthCheck",
     "LabelSelectorLike",
     "ListOptions",
-    "LogLine",
-    "LogLines",
-    "LogTime",
     "ObjectList",
     "ObjectRef",
     "OwnSubresource",
     "PatchType",
-    "PodConnection",
-    "PodProcess",
-    "PortForward",
-    "PortForwardStatistics",
-    "ProcessInput",
-    "ProcessOutput",
     "PropagationPolicy",
     "QueryParams",
     "RawLines",
     "RawResponse",
     "RawStream",
     "RequestBody",
-    "SkippedFile",
-    "TerminalSize",
     "Undecodable",
     "UndecodableHandler",
     "VersionInfo",
     "WatchEvent",
     "WatchStream",
-    "copy_from_pod",
-    "copy_to_pod",
-    "interact",
     "open_client",
     "retry_on_conflict",
-    "run_in_pod",
 ]
 
 if not TYPE_CHECKING:

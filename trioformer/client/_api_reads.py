@@ -6,7 +6,6 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 import trio
@@ -16,7 +15,7 @@ from ..errors import ConnectionFailedError, NotFoundError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, metadata_kind
 from ..models._internal import scan_whole
 from ..transport._internal import ByteStream
-from ._api_requests import ApiRequests, without_retries
+from ._api_requests import ApiRequests
 from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, watch_params
 from ._subresources import OwnSubresource
@@ -26,11 +25,7 @@ from .bodies._responses import drain, raise_failure, streamed_status_error
 from .bodies._undecodable import Undecodable, UndecodableHandler
 
 if TYPE_CHECKING:
-    from .._retry import WatchErrorHandler
     from ..models.autoscaling_v1 import Scale
-    from ..models.core_v1 import Pod
-    from ._log_requests import LogTime
-    from ._logs import LogLines
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -294,155 +289,3 @@ class ApiReads(ApiRequests[T]):
             if body.code != 200:
                 raise await streamed_status_error(body, method="GET", where=where)
             yield WatchStream[T]._create(self._wire_format, body, where, self._transport.limits, on_undecodable)
-
-    # --- logs ---
-
-    async def logs(
-        self: ApiReads[Pod],
-        name: str | ObjectRef | Pod,
-        *,
-        namespace: str | None = None,
-        container: str | None = None,
-        previous: bool = False,
-        since: LogTime | None = None,
-        tail_lines: int | None = None,
-        timestamps: bool = False,
-        limit_bytes: int | None = None,
-    ) -> str:
-        """Read the log of a container, as far as it is written (``kubectl logs``).
-
-        The node keeps the newest part of a log, 10 MiB unless it is configured otherwise.
-        Bytes that are not UTF-8 become U+FFFD.
-
-        Args:
-            name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
-            namespace: The namespace of the pod; None for that of ``name``, or of this API.
-            container: The container, also an init container; None for the only one, or for the one that the annotation
-                ``kubectl.kubernetes.io/default-container`` names.
-            previous: The log of the instance of the container that ran before this one.
-            since: Only newer lines: seconds ago, a ``timedelta``, a ``datetime`` with a time zone, or RFC 3339 text.
-                The API server rounds a time down to a second.
-            tail_lines: Only so many lines from the end.
-            timestamps: Whether each line begins with the time at which it was written.
-            limit_bytes: End the log after so many bytes.
-
-        Raises:
-            NotFoundError: There is no pod of this name.
-            BadRequestError: There is no such container, or there are several and none is named; the container has not
-                started yet, or the pod has no node yet; or there is no ``previous`` instance.
-            InternalServerError: The API server cannot reach the node.
-            LimitExceededError: The log is longer than ``Limits.log_bytes``; pass ``tail_lines`` or ``limit_bytes``.
-            ValueError: An argument is out of range.
-        """
-        from . import _log_requests  # noqa: PLC0415  # imported by who reads logs
-
-        self._check_kind("logs", "pods")
-        name, namespace = self._locate(name, namespace)
-        params = _log_requests.log_params(
-            container=container,
-            since=since,
-            tail_lines=tail_lines,
-            limit_bytes=limit_bytes,
-            previous=previous,
-            timestamps=timestamps,
-        )
-        return await _log_requests.read_log(
-            self._transport,
-            self._paths.object(name, namespace=namespace, subresource="log"),
-            self._paths.operation("get", name=name, namespace=namespace, subresource="log"),
-            params,
-            partial(self.get, name, namespace=namespace),
-        )
-
-    @opened_by("log", "async with api.follow_logs(name) as lines:")
-    async def follow_logs(
-        self: ApiReads[Pod],
-        name: str | ObjectRef | Pod,
-        *,
-        namespace: str | None = None,
-        container: str | None = None,
-        since: LogTime | None = None,
-        tail_lines: int | None = None,
-        restart_count: int | None = None,
-        reconnect: bool = True,
-        max_line_bytes: int = 1024 * 1024,
-        on_retry: WatchErrorHandler | None = None,
-    ) -> AsyncGenerator[LogLines, None]:
-        """Follow the log of a container line by line, until the container has ended (``kubectl logs --follow``).
-
-        Yields a :class:`LogLines`::
-
-            async with pods.follow_logs("web-0", tail_lines=10) as lines:
-                async for line in lines:
-                    print(line.timestamp, line)
-
-        The first read requests the log; a node responds to it with the first line, however long that takes.
-        When the connection breaks, or the server ends it, the log is requested again from the last line, until the
-        status of the pod says that the container has ended, or the pod is gone.
-        Each line is returned once, unless the node has removed it before it was sent; after a request was repeated,
-        lines are held back for a second, until it is known that they are those of the same instance.
-        To follow the instances of a container that is started again, or several pods, use
-        :func:`~trioformer.logs.follow_logs_of`.
-
-        Args:
-            name: As for :meth:`logs`.
-            namespace: As for :meth:`logs`.
-            container: As for :meth:`logs`.
-            since: As for :meth:`logs`.
-            tail_lines: Begin with so many lines from the end; None for all, 0 for those after the first read has begun.
-            restart_count: The instance of the container, by the ``restartCount`` of its status; None for the current
-                one.  Of instances that have ended, the node keeps the last one.
-            reconnect: Whether to go on after a broken connection, for which the pod is read too.  Without, the end of
-                the response ends the lines, and a broken connection raises an error.
-            max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
-            on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the
-                log is lost, because the container was started again more than once; None logs them.
-
-        Raises:
-            NotFoundError: There is no pod of this name; or ``name`` is a pod that was deleted, and another one has its
-                name.  The errors of the log itself are raised by the first read.
-            ValueError: An argument is out of range.
-
-        Ownership:
-            No task is started: everything happens in the task that reads, and exceptions of the block are not wrapped.
-            The end of the block closes the connection.
-        """
-        from . import _log_requests, _logs  # noqa: PLC0415  # imported by who reads logs
-
-        self._check_kind("follow_logs", "pods")
-        uid = name.uid if isinstance(name, KubernetesObject) else ""
-        name, namespace = self._locate(name, namespace)
-        path = self._paths.object(name, namespace=namespace, subresource="log")
-        where = self._paths.operation("follow", name=name, namespace=namespace, subresource="log")
-        async with _logs.open_log_lines(
-            where=where,
-            open_log=partial(_log_requests.open_log, self._transport, path, where),
-            get=partial(self.get, name, namespace=namespace),
-            get_once=partial(without_retries(self).get, name, namespace=namespace),
-            wait_to_retry=self._transport.health.wait_to_retry,
-            params=_log_requests.log_params(container=container, since=since, tail_lines=tail_lines),
-            name=name,
-            namespace=namespace or "",
-            uid=uid,
-            restart_count=restart_count,
-            reconnect=reconnect,
-            max_line_bytes=max_line_bytes,
-            on_retry=on_retry,
-        ) as lines:
-            yield lines
-
-
-def check_follow_logs(
-    pods: ApiReads[Pod], caller: str, *, since: LogTime | None, tail_lines: int | None, max_line_bytes: int
-) -> None:
-    """Raise what :meth:`ApiReads.follow_logs` would raise for these arguments.
-
-    Raises:
-        TypeError: It is the API of another kind, or a value is of another type.
-        ValueError: A value is out of range.
-    """
-    from . import _log_requests  # noqa: PLC0415  # imported by who reads logs
-
-    pods._check_kind(caller, "pods")
-    _log_requests.log_params(container=None, since=since, tail_lines=tail_lines)
-    _log_requests.check_max_line_bytes(max_line_bytes)

@@ -220,6 +220,40 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         return namespace
 
 
+@final
+@attrs.frozen
+class LocatedObject:
+    """One object of an API, for requests of other packages."""
+
+    transport: Transport
+    name: str
+    namespace: str | None
+    _paths: ResourcePaths
+
+    def path(self, subresource: str) -> str:
+        """Return the path of a subresource."""
+        return self._paths.object(self.name, namespace=self.namespace, subresource=subresource or None)
+
+    def operation(self, verb: str, subresource: str | None = None) -> str:
+        """Return the operation, for errors."""
+        return self._paths.operation(verb, name=self.name, namespace=self.namespace, subresource=subresource)
+
+
+def located(
+    api: ApiRequests[T], caller: str, name: str | ObjectRef | T, namespace: str | None, resource: str | None = "pods"
+) -> LocatedObject:
+    """Return one object of an API for a function that sends requests for it.
+
+    Raises:
+        TypeError: The API is not that of ``resource``, or ``name`` is of another type.
+        ValueError: The object has another namespace than the API, or than the given one.
+    """
+    if resource is not None:
+        api._check_kind(caller, resource)
+    found, namespace = api._locate(name, namespace)
+    return LocatedObject(api._transport, found, namespace, api._paths)
+
+
 def without_retries(api: A) -> A:
     """Return an API that sends each request once, for callers that decide themselves when to send it again.
 

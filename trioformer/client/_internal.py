@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ._api import check_api as check_api
-from ._api_reads import check_follow_logs as check_follow_logs
+from ._api import pods_beside as pods_beside
+from ._api_requests import located as located
 from ._api_requests import obtain_credential as obtain_credential
 from ._api_requests import plugin_of as plugin_of
 from ._api_requests import without_retries as without_retries
@@ -11,3 +12,6 @@ from ._client import default_field_manager as default_field_manager
 from ._client import limit_request_time as limit_request_time
 from ._client import open_separate_client as open_separate_client
 from ._object_ref import reference_to as reference_to
+from .bodies._responses import check as check
+from .bodies._responses import streamed_status_error as streamed_status_error
+from .bodies._wire_format import JSON as JSON

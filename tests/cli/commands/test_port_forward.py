@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from tests.client.test_port_streams import POD, echo
+from tests.pods.test_port_streams import POD, echo
 from tests.support.cli import opener_of, run
 from trioformer.cli._main import run_command
 from trioformer.cli.commands._port_forward import _addresses, _Port

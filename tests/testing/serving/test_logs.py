@@ -13,6 +13,7 @@ from trioformer import Client
 from trioformer.errors import BadRequestError, InvalidError, MethodNotAllowedError, NotFoundError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import read_logs
 from trioformer.testing import APIServer, ScriptedPod
 from trioformer.watchtools import has_condition
 
@@ -99,7 +100,7 @@ async def test_a_status_that_a_test_has_written_stays(api_server: APIServer) -> 
     api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec, "status": status}))
     async with api_server.open_client() as client:
         with pytest.raises(BadRequestError, match='"main" in pod "web-0" is waiting to start: ImagePullBackOff'):
-            await client.api(Pod, "default").logs("web-0")
+            await read_logs(client.api(Pod, "default"), "web-0")
 
 
 async def test_what_a_scripted_pod_does_not_have_is_an_error(api_server: APIServer) -> None:

@@ -8,6 +8,7 @@ import trio
 
 from trioformer.errors import ConnectionFailedError, NotFoundError
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import exec_in_pod
 from trioformer.testing import APIServer, ScriptedProcess
 
 PATH = "/api/v1/namespaces/default/pods/one/exec?command=ls&stdout=true"
@@ -70,7 +71,7 @@ async def test_an_error_of_the_function_that_plays_leaves_the_server() -> None:
     server.script_pod("one").on_exec(play)
 
     async def execute() -> None:
-        async with server.open_client() as client, client.api(Pod, "default").exec("one", ["ls"]) as process:
+        async with server.open_client() as client, exec_in_pod(client.api(Pod, "default"), "one", ["ls"]) as process:
             with pytest.raises(ConnectionFailedError):
                 await process.wait()
 

@@ -8,6 +8,7 @@ import trio
 from trioformer.client import Client
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
+from trioformer.pods import connect_port
 from trioformer.testing import APIServer, ConnectionHandler, ScriptedConnection
 
 
@@ -16,7 +17,7 @@ async def talk(client: Client, api_server: APIServer, handler: ConnectionHandler
     spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
     api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
     api_server.script_pod("web-0").on_connect(80, handler)
-    async with client.api(Pod, "default").connect_port("web-0", 80) as stream:
+    async with connect_port(client.api(Pod, "default"), "web-0", 80) as stream:
         await stream.send_all(b"abc")
         received = [data async for data in stream]
         if then:
@@ -57,6 +58,6 @@ async def test_a_problem_and_a_broken_connection_are_errors_of_the_client(
         await connection.disconnect()
 
     api_server.script_pod("web-0").on_connect(81, disconnect)
-    async with client.api(Pod, "default").connect_port("web-0", 81) as stream:
+    async with connect_port(client.api(Pod, "default"), "web-0", 81) as stream:
         with pytest.raises(trio.BrokenResourceError):
             await stream.receive_some()

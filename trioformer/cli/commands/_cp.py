@@ -22,7 +22,8 @@ from .._values import int_value
 from ._pods import choose_container, has_ended
 
 if TYPE_CHECKING:
-    from ...client import Api, Client, CopyResult
+    from ...client import Api, Client
+    from ...pods import CopyResult
 
 __all__ = ["add_flags", "run"]
 
@@ -102,7 +103,7 @@ async def _find(client: Client, session: Session, place: _Place, container: str)
 
 
 async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str, retries: float) -> CopyResult:
-    from ...client import copy_from_pod  # noqa: PLC0415  # beside the client
+    from ...pods import copy_from_pod  # noqa: PLC0415  # beside the client
 
     directory = trio.Path(target.path).parent
     try:
@@ -120,7 +121,7 @@ async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: 
 
 
 async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: str, *, is_preserved: bool) -> CopyResult:
-    from ...client import copy_to_pod, run_in_pod  # noqa: PLC0415  # beside the client
+    from ...pods import copy_to_pod, run_in_pod  # noqa: PLC0415  # beside the client
 
     path = target.path
     try:

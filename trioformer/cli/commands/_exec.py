@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ...pods import exec_in_pod
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
@@ -42,8 +43,13 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         metadata = pod["metadata"]
         tty = has_terminal(session, stdin=flags.stdin, tty=flags.tty, quiet=flags.quiet)
         with refused_as_by_kubectl():
-            async with pods_api(client, metadata["namespace"]).exec(
-                metadata["name"], command, container=container["name"], stdin=flags.stdin, tty=tty
+            async with exec_in_pod(
+                pods_api(client, metadata["namespace"]),
+                metadata["name"],
+                command,
+                container=container["name"],
+                stdin=flags.stdin,
+                tty=tty,
             ) as process:
                 code = await connect(session, process)
     if code:

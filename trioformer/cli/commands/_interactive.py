@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ...client import interact
 from ...errors import BadRequestError, ConnectionFailedError, StatusError
+from ...pods import interact
 from .._arguments import Parser
 from .._failures import CommandError
 from .._session import Session
 
 if TYPE_CHECKING:
-    from ...client import PodProcess
+    from ...pods import PodProcess
 
 __all__ = ["add_process_flags", "connect", "has_terminal", "refused_as_by_kubectl"]
 

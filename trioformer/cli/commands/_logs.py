@@ -16,6 +16,7 @@ import attrs
 import trio
 
 from ...errors import BadRequestError, NotFoundError, TrioformerError
+from ...pods import follow_logs
 from .._arguments import Parser
 from .._failures import CommandError, UsageError, describe_failure, failures_in
 from .._resources import Target, items_of, request_pages
@@ -271,7 +272,8 @@ async def _follow(session: Session, client: Client, source: _Source, options: _O
     deadline = math.inf
     while True:
         try:
-            async with pods.follow_logs(
+            async with follow_logs(
+                pods,
                 source.pod.name,
                 container=source.container,
                 since=options.since,

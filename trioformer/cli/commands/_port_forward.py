@@ -15,6 +15,7 @@ import trio
 
 from ...errors import ListenError, NotFoundError, PortForwardError, TrioformerError
 from ...models import KubernetesObject, unstructured_kind
+from ...pods import forward_port
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._resources import Target, select
@@ -22,7 +23,8 @@ from .._session import Session
 from .._values import natural_number
 
 if TYPE_CHECKING:
-    from ...client import Api, PortForward
+    from ...client import Api
+    from ...pods import PortForward
 
 __all__ = ["add_flags", "run"]
 
@@ -67,7 +69,8 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             opened = _Forwarding(session, port, target.resource.kind == "Pod", lost)
             try:
                 forward = await stack.enter_async_context(
-                    api.port_forward(
+                    forward_port(
+                        api,
                         target.name,
                         port.remote,
                         local_port=port.local,

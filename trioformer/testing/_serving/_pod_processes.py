@@ -15,8 +15,8 @@ import attrs
 import trio
 
 from ..._channels import CLOSE, V4, V5, ChannelSocket, accept_token
-from ...client import TerminalSize
 from ...models._internal import decode, dumps
+from ...pods import TerminalSize
 from .._storage._status import APIStatusError, bad_request
 from .._storage._storage import JSONObject
 from ._logs import _only_container

@@ -10,7 +10,7 @@ import trio
 
 from ..._channels import ChannelSocket
 from ..._util import NoPublicConstructor
-from ...client import TerminalSize
+from ...pods import TerminalSize
 
 
 @final

@@ -1,0 +1,100 @@
+"""Commands from their start to their end, with input, output and exit code."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from trioformer.client import Api, Client
+from trioformer.errors import CommandFailedError, LimitExceededError
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.pods import CompletedCommand, run_in_pod
+from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess
+
+SPEC = {"nodeName": "node-1", "containers": [{"name": "main"}]}
+
+
+@pytest.fixture
+def web(api_server: APIServer) -> ScriptedPod:
+    api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": SPEC}))
+    return api_server.script_pod("web-0")
+
+
+@pytest.fixture
+def pods(client: Client) -> Api[Pod]:
+    return client.api(Pod, namespace="default")
+
+
+async def test_a_command_returns_its_outputs(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.script_command(["ls"], stdout=b"one\xff\n", stderr="two\n")
+    done = await run_in_pod(pods, "web-0", ["ls"])
+    assert done == CompletedCommand(("ls",), 0, b"one\xff\n", b"two\n")
+    assert done.text == "one\ufffd\n"
+    assert repr(done) == "CompletedCommand(command=('ls',), exit_code=0)"
+
+
+async def test_a_command_that_fails_is_an_error_unless_it_is_not_checked(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.script_command(["ls"], stdout="some", stderr="ls: cannot\naccess\n", exit_code=2)
+    web.script_command(["false"], exit_code=1)
+    with pytest.raises(CommandFailedError) as raised:
+        await run_in_pod(pods, "web-0", ["ls"])
+    error = raised.value
+    assert (error.exit_code, error.stdout, error.stderr) == (2, b"some", b"ls: cannot\naccess\n")
+    begin = "exec in pods/web-0 in namespace default: the command"
+    assert str(error).startswith(f"{begin} ls has ended with exit code 2: ls: cannot")
+    assert "\n" not in str(error)
+    with pytest.raises(CommandFailedError, match=f"^{begin} false has ended with exit code 1$"):
+        await run_in_pod(pods, "web-0", ["false"])
+    assert (await run_in_pod(pods, "web-0", ["ls"], check=False)).exit_code == 2
+
+
+async def test_a_command_reads_its_input(web: ScriptedPod, pods: Api[Pod]) -> None:
+    for given in [b"\x00\xff" * 2_000_000, "hellö"]:
+
+        async def cat(process: ScriptedProcess) -> None:
+            async for data in process.stdin:
+                await process.stdout.send_all(data)
+
+        web.on_exec(cat)
+        done = await run_in_pod(pods, "web-0", ["cat"], input=given)
+        assert done.stdout == (given.encode() if isinstance(given, str) else given)
+
+
+async def test_a_command_need_not_read_its_input(web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock) -> None:
+    web.script_command(["true"], stdout="x")
+    assert (await run_in_pod(pods, "web-0", ["true"], input=bytes(10_000_000))).text == "x"
+
+
+async def test_too_much_output_is_an_error(web: ScriptedPod, pods: Api[Pod]) -> None:
+    for given in [None, b"input"]:
+        ended = trio.Event()
+
+        async def yes(process: ScriptedProcess, ended: trio.Event = ended) -> None:
+            try:
+                while True:
+                    await process.stdout.send_all(b"y\n" * 1000)
+            finally:
+                ended.set()
+
+        web.on_exec(yes)
+        with pytest.raises(LimitExceededError, match=r"more output than max_output_bytes \(100000\)"):
+            await run_in_pod(pods, "web-0", ["yes"], input=given, max_output_bytes=100_000)
+        await ended.wait()
+
+
+async def test_a_command_that_is_cancelled_ends(web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock) -> None:
+    ended = trio.Event()
+
+    async def sleep(process: ScriptedProcess) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    web.on_exec(sleep)
+    with trio.move_on_after(100) as scope:
+        await run_in_pod(pods, "web-0", ["sleep"], input=b"input")
+    assert scope.cancelled_caught
+    await ended.wait()

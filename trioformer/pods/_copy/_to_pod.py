@@ -1,0 +1,176 @@
+"""Files that are copied to a container."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from ...client import Api, ObjectRef
+from ...client._internal import check_api
+from ...errors import CopyFailedError, TrioformerError
+from ...models.core_v1 import Pod
+from .._exec import exec_in_pod
+from .._processes import PodProcess, ProcessInput
+from ._pack import Packer
+from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
+from ._process import split_path as _split
+from ._results import CopyProblem, CopyProgress, CopyResult, Counter, check_progress
+
+# A broken connection ends the input of tar inside of the archive, which is an error.
+_FILE_SCRIPT: Final = """\
+if [ -e "$1/$3" ] && [ ! -f "$1/$3" ]; then echo "$1/$3 exists and is not a file" >&2; exit 1; fi
+tar {flags} - -C "$1" && mv -f "$1/$2" "$1/$3" || {{ code=$?; rm -f "$1/$2"; exit $code; }}
+"""
+_DIRECTORY_SCRIPT: Final = """\
+is_new=
+if [ ! -d "$1" ]; then mkdir "$1" || exit 1; is_new=1; fi
+tar {flags} - -C "$1" || exit $?
+if [ -n "$is_new" ]; then chmod "$2" "$1"; fi
+"""
+# "m": the times are those of the copy; the clock of the container may be another one.
+_SAME_MODES: Final = "-xpmf"
+_OWN_MODES: Final = "--no-same-permissions --no-same-owner -xmf"
+
+
+async def copy_to_pod(
+    api: Api[Pod],
+    name: str | ObjectRef | Pod,
+    source: str | os.PathLike[str],
+    target: str,
+    *,
+    namespace: str | None = None,
+    container: str | None = None,
+    preserve_owner: bool = False,
+    preserve_mode: bool = True,
+    on_progress: Callable[[CopyProgress], object] | None = None,
+) -> CopyResult:
+    """Copy a file or a directory of this machine to a container.
+
+    ::
+
+        await copy_to_pod(client.api(Pod, namespace="default"), "web-0", "site", "/srv/www")
+
+    The container needs ``sh`` and ``tar``; for a file also ``mv`` and ``rm``, and for a new directory ``mkdir`` and
+    ``chmod``.
+    A file is written under another name, and has its own when it is complete, so what exists is replaced at once.
+    The files of a directory are written in place by tar.
+    Permissions are copied, without setuid, setgid and sticky; times are not.
+    Symbolic links in a directory are copied if they lead to something inside of it; other links, devices, FIFOs and
+    sockets are skipped, and the result names them.
+
+    Args:
+        api: The API of pods.
+        name: As for :func:`exec_in_pod`.
+        source: The file or directory; a symbolic link is followed.
+        target: What it is called in the container: a directory that exists gets the content of the directory, and a
+            file that exists is replaced.  A path that ends with ``/`` is the directory to copy it into.
+        namespace: As for :func:`exec_in_pod`.
+        container: As for :func:`exec_in_pod`.
+        preserve_owner: Whether files belong to the numbers of their user and group here, if tar is executed as root;
+            otherwise to who executes it.
+        preserve_mode: Whether to copy permissions; otherwise the umask of the container limits them.
+        on_progress: Is called with a :class:`CopyProgress` when some bytes were sent, in the task of the caller; what
+            it raises ends the copy.
+
+    Raises:
+        CopyFailedError: tar has failed, or a program is missing; or the source is neither a file nor a directory, or
+            has become shorter meanwhile, or cannot be read.
+        TrioformerError: The server cannot end the input of tar; that needs Kubernetes 1.30.
+        StatusError: As for :func:`exec_in_pod`.
+        TypeError: An argument is of another type, or ``on_progress`` is async.
+        UnexpectedResponseError: As for :func:`exec_in_pod`.
+        ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before tar did.
+
+    Cancellation:
+        Ends the connection, and so the input of tar.  A file that is not complete is removed; of a directory, some
+        files may be there, and one of them may be incomplete.
+
+    Memory:
+        A few MiB, whatever the size of the files; and the names in the directories that are being copied.
+    """
+    check_api(api, "api")
+    check_progress(on_progress)
+    check_path("target", target)
+    local = os.fspath(source)
+    pod_name, pod_namespace = api._locate(name, namespace)
+    where = f"{api._paths.operation('copy to', name=pod_name, namespace=pod_namespace)}: {local} to {target}"
+    counter = Counter()
+    try:
+        packer = await run_in_thread(lambda: Packer(local, counter, has_owner=preserve_owner))
+        try:
+            part, command, needs = _command(packer, target, preserve_mode=preserve_mode)
+            async with exec_in_pod(
+                api, pod_name, command, namespace=pod_namespace, container=container, stdin=True, stdout=False
+            ) as process:
+                if not process.can_close_stdin:
+                    raise TrioformerError(
+                        f"{where}: the server cannot end the input of tar; that needs Kubernetes 1.30"
+                    )
+                await _send(process, packer, part, where, needs, counter, on_progress)
+        finally:
+            packer.close()
+    except CopyProblem as exc:
+        raise CopyFailedError(f"{where}: {exc}") from exc
+    return counter.result()
+
+
+def _command(packer: Packer, target: str, *, preserve_mode: bool) -> tuple[str, list[str], str]:
+    """Return the name of a file in the archive, the command that reads the archive, and what that needs."""
+    flags = _SAME_MODES if preserve_mode else _OWN_MODES
+    if target.endswith("/"):
+        target += packer.name
+    if packer.is_file:
+        directory, name = _split(target)
+        if name == ".":
+            raise CopyProblem(f"{target!r} is no name for a file")
+        part = f".trioformer-{secrets.token_hex(8)}.part"
+        script = _FILE_SCRIPT.format(flags=flags)
+        return part, ["sh", "-c", script, "sh", directory, part, name], "sh, tar, mv and rm"
+    script = _DIRECTORY_SCRIPT.format(flags=flags)
+    return "", ["sh", "-c", script, "sh", safe_argument(target), f"{packer.mode:o}"], "sh, tar, mkdir and chmod"
+
+
+async def _send(
+    process: PodProcess,
+    packer: Packer,
+    part: str,
+    where: str,
+    needs: str,
+    counter: Counter,
+    on_progress: Callable[[CopyProgress], object] | None,
+) -> None:
+    stdin = process.stdin
+
+    async def run(errors: StandardError) -> None:
+        is_complete = False
+        with trio.CancelScope() as scope:
+            errors.call_at_end(scope.cancel)
+            try:
+                await run_in_thread(
+                    lambda: packer.run(part, lambda data: call(_next, stdin, data, counter, on_progress))
+                )
+                is_complete = True
+                await stdin.aclose()
+            except CallFailed as failed:
+                if not isinstance(failed.error, trio.BrokenResourceError):
+                    raise failed.error from None
+        await check_end(process, errors, where, needs)
+        if not is_complete:
+            raise CopyFailedError(f"{where}: tar has ended before the end of the archive")
+
+    await run_beside(process, run)
+
+
+async def _next(
+    stream: ProcessInput,
+    data: memoryview,
+    counter: Counter,
+    on_progress: Callable[[CopyProgress], object] | None,
+) -> None:
+    await stream.send_all(data)
+    if on_progress is not None:
+        on_progress(counter.progress())

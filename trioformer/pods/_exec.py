@@ -1,0 +1,309 @@
+"""Commands in containers: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._suggestions import describe
+from .._util import opened_by, raise_ungrouped
+from ..client import Api, ObjectRef
+from ..client._internal import check_api, located
+from ..errors import CommandFailedError, LimitExceededError, TrioformerError
+from ..models.core_v1 import Pod
+from ._processes import PodProcess, ProcessInput, ProcessOutput, TerminalSize, check_command, open_process
+
+
+@opened_by("process", "async with exec_in_pod(pods, name, command) as process:")
+async def exec_in_pod(
+    pods: Api[Pod],
+    name: str | ObjectRef | Pod,
+    command: Sequence[str],
+    *,
+    namespace: str | None = None,
+    container: str | None = None,
+    stdin: bool = False,
+    stdout: bool = True,
+    stderr: bool = True,
+    tty: bool = False,
+    terminal_size: TerminalSize | None = None,
+) -> AsyncGenerator[PodProcess, None]:
+    """Execute a command in a container that runs (``kubectl exec``).
+
+    Yields a :class:`PodProcess`::
+
+        async with exec_in_pod(pods, "web-0", ["cat"], stdin=True) as process:
+            await process.stdin.send_all(b"hello")
+            await process.stdin.aclose()
+            assert await process.stdout.receive_some() == b"hello"
+            exit_code = await process.wait()
+
+    For the output of a command, call :func:`run_in_pod`.
+    The request is a WebSocket on the connections of this client, and needs the permission to ``create`` and to
+    ``get`` ``pods/exec``.  It is not sent again, because the command could be executed twice.
+
+    Args:
+        pods: The API of pods.
+        name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
+        command: The program and its arguments; no shell is involved.
+        namespace: The namespace of the pod; None for that of ``name``, or of this API.
+        container: The container; None for the only one, or for the one that the annotation
+            ``kubectl.kubernetes.io/default-container`` names.
+        stdin: Whether the process has an input.
+        stdout: Whether to receive its output.
+        stderr: Whether to receive what it writes to its standard error; a terminal has none.
+        tty: Whether the process has a terminal.
+        terminal_size: The size of the terminal at first.
+
+    Raises:
+        NotFoundError: There is no pod of this name.
+        BadRequestError: There is no such container, or there are several and none is named; or the pod has no node
+            yet, or has ended.
+        ForbiddenError: The permission is missing.
+        UnexpectedResponseError: The server, or a proxy before it, has no WebSockets.
+        ConnectionFailedError: No response arrived.  The command may have been executed.
+        TypeError: The command is not a list of texts.
+
+    Cancellation:
+        Ends the connection.  The process loses its input and output, but the node does not kill it.
+
+    Ownership:
+        No task is started, so exceptions of the block are not wrapped.
+        The end of the block closes the connection, whether the process has ended or not.
+    """
+    command = check_command(command)
+    pod = located(pods, "exec_in_pod", name, namespace)
+    async with open_process(
+        pod.transport,
+        pod.path("exec"),
+        pod.operation("exec in"),
+        partial(pods.get, pod.name, namespace=pod.namespace),
+        command=command,
+        container=container,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        tty=tty,
+        terminal_size=terminal_size,
+    ) as process:
+        yield process
+
+
+@opened_by("process", "async with attach_to_pod(pods, name) as process:")
+async def attach_to_pod(
+    pods: Api[Pod],
+    name: str | ObjectRef | Pod,
+    *,
+    namespace: str | None = None,
+    container: str | None = None,
+    stdin: bool = False,
+    stdout: bool = True,
+    stderr: bool = True,
+    tty: bool = False,
+    terminal_size: TerminalSize | None = None,
+) -> AsyncGenerator[PodProcess, None]:
+    """Connect to the process that a container runs (``kubectl attach``).
+
+    Yields a :class:`PodProcess`, whose output begins now; what was written before is in the log.
+    Its ``wait`` returns 0 when the process has ended; the status of the pod has the exit code.
+
+    Args:
+        pods: The API of pods.
+        name: As for :func:`exec_in_pod`.
+        namespace: As for :func:`exec_in_pod`.
+        container: As for :func:`exec_in_pod`.
+        stdin: Whether to send to its input; the container must have one (``stdin: true``).
+        stdout: As for :func:`exec_in_pod`.
+        stderr: As for :func:`exec_in_pod`.
+        tty: Whether the container has a terminal (``tty: true``).
+        terminal_size: As for :func:`exec_in_pod`.
+
+    Raises:
+        StatusError: As for :func:`exec_in_pod`.
+        UnexpectedResponseError: As for :func:`exec_in_pod`.
+        ConnectionFailedError: No response arrived.
+
+    Cancellation:
+        Ends the connection; the process goes on.
+
+    Ownership:
+        As for :func:`exec_in_pod`.
+    """
+    pod = located(pods, "attach_to_pod", name, namespace)
+    async with open_process(
+        pod.transport,
+        pod.path("attach"),
+        pod.operation("attach to"),
+        partial(pods.get, pod.name, namespace=pod.namespace),
+        command=(),
+        container=container,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        tty=tty,
+        terminal_size=terminal_size,
+    ) as process:
+        yield process
+
+
+MAX_OUTPUT: Final = 64 * 1024 * 1024
+_SHOWN: Final = 500
+"""Bytes of the standard error that the text of an error has."""
+
+
+@final
+@attrs.frozen
+class CompletedCommand:
+    """A command that has ended."""
+
+    command: tuple[str, ...]
+    """The program and its arguments."""
+    exit_code: int
+    """Its exit code."""
+    stdout: bytes = attrs.field(repr=False)
+    """What it has written."""
+    stderr: bytes = attrs.field(repr=False)
+    """What it has written to its standard error."""
+
+    @property
+    def text(self) -> str:
+        """What it has written, as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.stdout.decode(errors="replace")
+
+
+async def run_in_pod(
+    api: Api[Pod],
+    name: str | ObjectRef | Pod,
+    command: Sequence[str],
+    *,
+    namespace: str | None = None,
+    container: str | None = None,
+    input: bytes | str | None = None,  # noqa: A002  # as for subprocess.run
+    check: bool = True,
+    max_output_bytes: int = MAX_OUTPUT,
+) -> CompletedCommand:
+    """Execute a command in a container, wait until it has ended, and return its output.
+
+    ::
+
+        done = await run_in_pod(client.api(Pod, namespace="default"), "web-0", ["ls", "/"])
+        print(done.text)
+
+    Args:
+        api: The API of pods.
+        name: As for :func:`exec_in_pod`.
+        command: The program and its arguments; no shell is involved.
+        namespace: As for :func:`exec_in_pod`.
+        container: As for :func:`exec_in_pod`.
+        input: What the command reads; text is sent as UTF-8.  None for no input.
+        check: Whether another exit code than 0 is an error.
+        max_output_bytes: The largest number of bytes of both outputs together; they are kept in memory.
+
+    Raises:
+        CommandFailedError: The exit code is not 0, and ``check`` is true.
+        LimitExceededError: The output is larger.
+        StatusError: As for :func:`exec_in_pod`; or the node could not execute the command, which may not exist.
+        UnexpectedResponseError: As for :func:`exec_in_pod`.
+        TypeError: An argument is of another type.
+        ValueError: The command is empty, or ``max_output_bytes`` is negative.
+        ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the command did.
+        TrioformerError: There is ``input``, and the server cannot tell the command where it ends.
+
+    Cancellation:
+        Ends the connection.  The command loses its input and output, but the node does not kill it.
+    """
+    check_api(api, "api")
+    command = check_command(command)
+    data = _input(input)
+    if max_output_bytes < 0:
+        raise ValueError(f"max_output_bytes must be at least 0, not {max_output_bytes}")
+    async with exec_in_pod(
+        api, name, command, namespace=namespace, container=container, stdin=data is not None
+    ) as process:
+        outputs = _Outputs(process, max_output_bytes)
+        if process._stdin is None or data is None:
+            await outputs.collect()
+        else:
+            if not process.can_close_stdin:
+                problem = "the server cannot end the input of a command; that needs Kubernetes 1.30"
+                raise TrioformerError(f"{process._where}: {process._server}: {problem}")
+            await _communicate(process.stdin, data, outputs)
+        exit_code = await process.wait()
+    done = CompletedCommand(tuple(command), exit_code, bytes(outputs.stdout), bytes(outputs.stderr))
+    if check and exit_code:
+        end = done.stderr[-_SHOWN:].decode(errors="replace").strip()
+        text = f"{process._where}: the command {done.command[0]} has ended with exit code {exit_code}"
+        raise CommandFailedError(
+            f"{text}: {end}" if end else text, exit_code=exit_code, stdout=done.stdout, stderr=done.stderr
+        )
+    return done
+
+
+def _input(given: object) -> bytes | None:
+    """Return the bytes of the input, before the command is started."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return given.encode()
+    if not isinstance(given, bytes | bytearray | memoryview):
+        raise TypeError(f"input must be bytes or text, not {describe(given)}")
+    return bytes(given)
+
+
+@final
+class _Outputs:
+    """Collects the outputs of a process, in one task."""
+
+    def __init__(self, process: PodProcess, most: int) -> None:
+        self._process = process
+        self._most = most
+        self._streams = process._stdout, process._stderr
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+
+    async def collect(self) -> None:
+        process = self._process
+        outputs = [(each, kept) for each, kept in zip(self._streams, (self.stdout, self.stderr), strict=True) if each]
+        while not process._has_ended:
+            await process._receive_until(lambda: process._has_ended or any(each._pieces for each, _ in outputs))
+            for each, kept in outputs:
+                self._take(each, kept)
+        await trio.lowlevel.checkpoint()
+
+    def _take(self, output: ProcessOutput, kept: bytearray) -> None:
+        for piece in output._pieces:
+            kept += piece
+        output._pieces.clear()
+        output._size = 0
+        if len(self.stdout) + len(self.stderr) > self._most:
+            problem = f"more output than max_output_bytes ({self._most}); raise it, or receive it with exec_in_pod"
+            raise LimitExceededError(f"{self._process._where}: {problem}", limit="max_output_bytes")
+
+
+async def _communicate(stdin: ProcessInput, data: bytes, outputs: _Outputs) -> None:
+    """Send the input while the outputs are collected; a command need not read all of its input."""
+    error: Exception | None = None
+
+    async def send() -> None:
+        try:
+            await stdin.send_all(data)
+            await stdin.aclose()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the outputs, or wait(), show why
+
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            try:
+                await outputs.collect()
+            except Exception as exc:  # noqa: BLE001  # raised below
+                error = exc
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        await raise_ungrouped(group)
+    if error is not None:
+        raise error

@@ -1,0 +1,389 @@
+"""The logs of all pods of a selector, as stern has them.
+
+An informer says which pods there are, and which instances of their containers run.
+Each instance is followed by a task of its own, by its number of restarts: so no instance is followed twice, and the
+last lines of one that has ended are not taken for those of the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+from collections.abc import AsyncGenerator, Collection, Iterable
+from typing import Final, TypeAlias, final
+
+import attrs
+import trio
+
+from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent, log_failure
+from .._suggestions import describe
+from .._text import MAX_NAME, one_line, quoted
+from .._util import NoPublicConstructor, Slices, first_leaf, open_serving_nursery, opened_by
+from ..cache import (
+    Added,
+    ApiListWatch,
+    Deleted,
+    Overflow,
+    ReflectorOptions,
+    SharedInformer,
+    SharedInformerFactory,
+    Updated,
+)
+from ..client import Api, FieldSelectorLike, LabelSelectorLike
+from ..client._internal import check_api
+from ..errors import BadRequestError, DecodeError, NotFoundError, TrioformerError
+from ..models import FieldSelector, LabelSelector
+from ..models.core_v1 import ContainerStatus, Pod
+from ._log_buffer import LogBuffer
+from ._log_lines import LogLine
+from ._log_requests import LogTime, check_max_line_bytes, log_params
+from ._logs import LogLines
+from ._read_logs import follow_logs
+
+MAX_LINE_BYTES: Final = 64 * 1024
+"""The default bound of a line: a buffer holds many of them."""
+MAX_CONTAINERS: Final = 200
+"""How many containers are followed at a time by default; each has a connection."""
+DELETED_PATIENCE: Final = 10.0
+"""For how many seconds without lines the log of a pod that is gone is read on; a node that is gone never ends it."""
+ATTEMPTS: Final = 5
+"""How often a log is requested that the server refuses, although the status says that the container runs."""
+
+logger = logging.getLogger("trioformer.pods")
+
+InstanceKey: TypeAlias = tuple[str, str, int]
+"""The uid of a pod, a container, and its number of restarts."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class FollowedLogsStatistics:
+    """What is followed, and how far the reader is behind."""
+
+    followed: int
+    """Containers that are followed."""
+    waiting: int
+    """Containers that are not, because ``max_containers`` are followed."""
+    buffered: int
+    """Lines in the buffer."""
+    high_water: int
+    """The largest number of lines in the buffer so far."""
+    delivered: int
+    """Lines that the reader has taken."""
+    omitted: int
+    """Lines that were left out because the buffer was full; only with ``overflow="coalesce"``."""
+
+
+@final
+@attrs.define(eq=False)
+class _Follower:
+    """The task of one instance of a container."""
+
+    deadline: float = math.inf
+    """Until when it waits for lines; finite once the pod is gone."""
+    scope: trio.CancelScope | None = None
+    """That of the last wait for lines."""
+    has_delivered: bool = False
+    """Whether lines were received: then the log cannot be begun again without repeating them."""
+
+    def end_soon(self) -> None:
+        """Read on only while lines come."""
+        self.deadline = min(self.deadline, trio.current_time() + DELETED_PATIENCE)
+        if self.scope is not None:
+            self.scope.deadline = self.deadline
+
+    def record_delivery(self) -> None:
+        """Begin the patience anew: it is for the node, and a slow reader may have taken longer."""
+        self.has_delivered = True
+        if self.deadline < math.inf:
+            self.deadline = trio.current_time() + DELETED_PATIENCE
+
+    async def receive(self, lines: LogLines) -> list[LogLine]:
+        """Wait for lines; an empty list at the end of the log, or of the patience."""
+        self.scope = trio.CancelScope(deadline=self.deadline)
+        with self.scope:
+            return await lines.receive_batch()
+        return []
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class FollowedLogs(metaclass=NoPublicConstructor):
+    """The lines of the logs of several pods, for one task at a time; made by :func:`follow_logs_of`.
+
+    ``async for line in logs`` iterates over :class:`LogLine` and does not end by itself, since other pods may come.
+    The lines of one instance of a container are in the order of its log; there is no order between containers.
+    """
+
+    _pods: Api[Pod]
+    _containers: frozenset[str] | None
+    _since: LogTime | None
+    _tail_lines: int | None
+    _max_line_bytes: int
+    _on_retry: WatchErrorHandler | None
+    _buffer: LogBuffer
+    _limiter: trio.CapacityLimiter
+    _followers: dict[InstanceKey, _Follower] = attrs.field(factory=dict, init=False)
+    """Those of the instances that are known, also if their logs have ended, until the pod is gone."""
+    _open: int = attrs.field(default=0, init=False)
+    _lines: list[LogLine] = attrs.field(factory=list, init=False)
+    """Taken from the buffer, in reverse order."""
+    _slices: Slices = attrs.field(factory=Slices, init=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._pods!r}: {self._open} containers>"
+
+    def __aiter__(self) -> FollowedLogs:
+        return self
+
+    async def __anext__(self) -> LogLine:
+        if not self._lines:
+            self._lines = (await self.receive_batch())[::-1]
+        elif self._slices.is_over():
+            await self._slices.checkpoint()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        return self._lines.pop()
+
+    async def receive_batch(self) -> list[LogLine]:
+        """Wait for lines, and return those that have been received, at most 100.
+
+        Raises:
+            StatusError: Pods cannot be listed, or their logs cannot be read, because a permission is missing.
+            ConnectionFailedError: The server's certificate does not verify.
+            trio.ClosedResourceError: The block has ended.
+            trio.BusyResourceError: Another task is reading.
+
+        Cancellation: nothing is lost.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._lines:
+            taken, self._lines = self._lines[::-1], []
+            return taken
+        return await self._buffer.take(100)
+
+    def statistics(self) -> FollowedLogsStatistics:
+        """Return what is followed, and how far the reader is behind."""
+        buffer, limits = self._buffer, self._limiter.statistics()
+        return FollowedLogsStatistics(
+            followed=self._open,
+            waiting=limits.tasks_waiting,
+            buffered=len(buffer) + len(self._lines),
+            high_water=buffer.high_water,
+            delivered=buffer.delivered - len(self._lines),
+            omitted=buffer.omitted,
+        )
+
+    # --- the pods ---
+
+    async def _run_informer(self, informer: SharedInformer[Pod]) -> None:
+        try:
+            await informer.run()
+        except Exception as error:
+            leaf = first_leaf(error)
+            if not isinstance(leaf, TrioformerError):
+                raise
+            self._buffer.fail(leaf)
+
+    async def _run(self, informer: SharedInformer[Pod], nursery: trio.Nursery) -> None:
+        """Follow what the informer reports."""
+        with informer.subscribe() as notifications:
+            async for notification in notifications:
+                match notification:
+                    case Added(pod, is_initial):
+                        self._follow_all(pod, nursery, is_initial=is_initial)
+                    case Updated(_, pod):
+                        self._follow_all(pod, nursery, is_initial=False)
+                    case Deleted(pod):
+                        self._end_all(pod)
+        error = informer.state.error
+        self._buffer.fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
+
+    async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
+        """Warn once of the containers that were asked for, and that none of the pods at the beginning has."""
+        names: set[str] = set()
+        try:
+            await informer.wait_until_synced()
+            for pod in informer.lister.list():
+                spec = pod.spec
+                names.update(each.name for each in (*spec.init_containers, *spec.containers))
+                names.update(each.name for each in spec.ephemeral_containers)
+        except (trio.ClosedResourceError, DecodeError):
+            return  # the reader gets the reason; and what does not decode may have the container
+        for missing in sorted((self._containers or frozenset()) - names) if names else ():
+            known = one_line(", ".join(sorted(names)), longest=MAX_NAME)
+            logger.warning("no pod has a container %s to follow so far; there are %s", quoted(missing), known)
+
+    def _follow_all(self, pod: Pod, nursery: trio.Nursery, *, is_initial: bool) -> None:
+        """Start a task for each instance of a container that is new, and has begun."""
+        status = pod.status
+        for each in (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses):
+            key = pod.uid, each.name, each.restart_count
+            is_wanted = self._containers is None or each.name in self._containers
+            if is_wanted and has_begun(each) and key not in self._followers:
+                self._followers[key] = follower = _Follower()
+                nursery.start_soon(self._follow, pod, each, follower, is_initial)
+
+    def _end_all(self, pod: Pod) -> None:
+        for key in [key for key in self._followers if key[0] == pod.uid]:
+            self._followers.pop(key).end_soon()
+
+    async def _follow(self, pod: Pod, status: ContainerStatus, follower: _Follower, is_initial: bool) -> None:
+        """Follow one instance until it has ended."""
+        name = f"container {status.name} of pod {pod.namespace}/{pod.name}"
+        if self._limiter.available_tokens < 1:
+            what = "%s: its log waits, because %g others are followed; raise max_containers"
+            logger.warning(what, name, self._limiter.total_tokens)
+        backoff, attempts = Backoff(), 0
+        async with self._limiter:
+            self._open += 1
+            try:
+                while trio.current_time() < follower.deadline:
+                    attempts += 1
+                    error = await self._try_to_follow(pod, status, follower, is_initial=is_initial)
+                    is_refused = isinstance(error, BadRequestError | NotFoundError)
+                    if error is None or (isinstance(error, NotFoundError) and not follower.has_delivered):
+                        return
+                    if is_permanent(error) and not is_refused:
+                        self._buffer.fail(error)
+                        return
+                    if follower.has_delivered or (is_refused and attempts >= ATTEMPTS):
+                        logger.warning("%s: its log is not followed further: %s", name, error)
+                        return
+                    self._report(error)
+                    await trio.sleep(backoff.next_delay())
+            finally:
+                self._open -= 1
+
+    async def _try_to_follow(
+        self, pod: Pod, status: ContainerStatus, follower: _Follower, *, is_initial: bool
+    ) -> TrioformerError | None:
+        """Follow one instance; returns the error of the request, or None when the log has ended."""
+        try:
+            async with follow_logs(
+                self._pods,
+                pod,
+                container=status.name,
+                since=self._since if is_initial else None,
+                tail_lines=self._tail_lines if is_initial else None,
+                restart_count=status.restart_count,
+                max_line_bytes=self._max_line_bytes,
+                on_retry=self._report,
+            ) as lines:
+                while batch := await follower.receive(lines):
+                    await self._buffer.put_all(batch)
+                    follower.record_delivery()
+        except REQUEST_ERRORS as error:
+            return error
+        return None
+
+    def _report(self, error: Exception) -> None:
+        if self._on_retry is not None:
+            self._on_retry(error)
+        else:
+            log_failure(logger, error)
+
+
+def has_begun(status: ContainerStatus) -> bool:
+    """Whether an instance of a container has run, so that it has a log."""
+    state = status.state
+    return state.running is not None or state.terminated is not None or status.last_state.terminated is not None
+
+
+@opened_by("log", "async with follow_logs_of(client.api(Pod, namespace=...)) as lines:")
+async def follow_logs_of(
+    pods: Api[Pod],
+    *,
+    label_selector: LabelSelectorLike | None = None,
+    field_selector: FieldSelectorLike | None = None,
+    factory: SharedInformerFactory | None = None,
+    containers: Collection[str] | None = None,
+    since: LogTime | None = None,
+    tail_lines: int | None = None,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    max_containers: int = MAX_CONTAINERS,
+    buffer_size: int = 1_024,
+    overflow: Overflow = "block",
+    on_retry: WatchErrorHandler | None = None,
+) -> AsyncGenerator[FollowedLogs, None]:
+    """Follow the logs of all pods of a selector, also of those that come later (``stern``).
+
+    The context manager yields the lines, each with the name of its pod::
+
+        async with follow_logs_of(client.api(Pod, namespace="default"), label_selector="app=web") as lines:
+            async for line in lines:
+                print(line.pod, line.container, line)
+
+    All containers are followed, also init containers and those that are started again, each as by
+    :func:`follow_logs`: its lines are not lost or repeated when a connection
+    breaks.
+
+    Args:
+        pods: The API of pods, with their namespace.
+        label_selector: Only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
+        field_selector: Only pods whose fields match.
+        factory: A factory that runs and whose informer is used; None to list and watch the pods for this alone.
+        containers: Only containers of these names.  A warning is logged, once, of a name that none of the pods at the
+            beginning has.
+        since: Of the pods that are there already, only newer lines; as for ``follow_logs``.
+        tail_lines: Of each container that is there already, only so many lines from the end; 0 for new ones.
+        max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
+        max_containers: How many containers are followed at a time, each on a connection; others wait, which is logged.
+        buffer_size: How many lines may wait for the reader.
+        overflow: What happens when more wait: ``"block"`` reads no more from the servers until there is room;
+            ``"coalesce"`` leaves lines out, and :attr:`LogLine.omitted` of the next line of the container counts them,
+            :attr:`FollowedLogsStatistics.omitted` also those that no line follows.
+        on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
+
+    Raises:
+        SelectorError: A selector does not parse.
+        ValueError: A number or a time is out of range, or ``overflow`` is not one of the two.
+        TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
+
+    Ownership:
+        The block owns a task for the pods, and one for each container that is followed; when it has ended, they have,
+        and all connections are closed.  An exception of the block is raised as it is, and that of a request is raised
+        to the reader.
+    """
+    check_api(pods, "pods")
+    if str(pods.resource) != "pods":
+        raise TypeError(f"follow_logs_of() is for pods, and this is the API of {pods.resource}")
+    log_params(container=None, since=since, tail_lines=tail_lines)
+    check_max_line_bytes(max_line_bytes)
+    if isinstance(containers, str):
+        raise TypeError(f"containers must be a collection of names, not a string; write containers=[{containers!r}]")
+    if not isinstance(containers, Iterable | None):
+        raise TypeError(f"containers must be a collection of names, not {describe(containers)}")
+    if type(max_containers) is not int or max_containers < 1:
+        raise ValueError(f"max_containers must be an int of at least 1, not {max_containers!r}")
+    labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
+    buffer = LogBuffer(buffer_size, overflow)
+    async with contextlib.AsyncExitStack() as stack:
+        if factory is not None:
+            informer = await stack.enter_async_context(
+                factory.open_informer(Pod, namespace=pods.namespace, label_selector=labels, field_selector=fields)
+            )
+        else:
+            source = ApiListWatch(pods, str(labels) or None, str(fields) or None)
+            informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=on_retry))
+        nursery = await stack.enter_async_context(open_serving_nursery())
+        logs = FollowedLogs._create(
+            pods,
+            None if containers is None else frozenset(containers),
+            since,
+            tail_lines,
+            max_line_bytes,
+            on_retry,
+            buffer,
+            trio.CapacityLimiter(max_containers),
+        )
+        nursery.start_soon(logs._run, informer, nursery)
+        if containers is not None:
+            nursery.start_soon(logs._warn_of_missing, informer)
+        if factory is None:
+            nursery.start_soon(logs._run_informer, informer)
+        try:
+            yield logs
+        finally:
+            buffer.fail(trio.ClosedResourceError("these lines are closed: their `async with` block has ended"))

@@ -1,0 +1,217 @@
+"""Requests for logs: their query, the container that is meant, and what has become of it."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+import attrs
+
+from .._suggestions import describe
+from ..client._internal import JSON, check, streamed_status_error
+from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
+from ..transport._internal import ByteStream, Transport
+from ._log_lines import MIN_LINE
+
+if TYPE_CHECKING:
+    from ..models.core_v1 import ContainerStatus, Pod
+
+LogTime: TypeAlias = float | timedelta | datetime | str
+"""From when on lines are wanted: seconds ago, or a time; as text it is RFC 3339."""
+
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+"""The annotation of a pod that names the container whose log is meant."""
+
+NO_CONTENT: Final = 204
+"""The response for a pod that no node has."""
+_ANY: Final = f"{JSON}, */*"
+
+
+def since_params(since: LogTime | None) -> dict[str, str]:
+    """Return the query for a time.
+
+    Raises:
+        TypeError: It is of another type.
+        ValueError: It is in the future, or a ``datetime`` without a time zone, or the text is not a time.
+    """
+    if since is None:
+        return {}
+    if isinstance(since, str):
+        hint = "since must be seconds, a timedelta, a datetime, or a text such as 2026-01-31T12:00:00Z"
+        try:
+            since = datetime.fromisoformat(since)
+        except ValueError:
+            raise ValueError(f"{hint}, not {since!r}") from None
+    if isinstance(since, datetime):
+        if since.tzinfo is None:
+            raise ValueError("since must have a time zone: write datetime(..., tzinfo=UTC)")
+        text = since.astimezone(UTC).replace(tzinfo=None).isoformat()
+        return {"sinceTime": f"{text}Z"}
+    seconds = since.total_seconds() if isinstance(since, timedelta) else since
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError(f"since must be seconds, a timedelta, a datetime or a text, not {describe(since)}")
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"since must be a positive number of seconds ago, not {seconds:g}")
+    return {"sinceSeconds": str(math.ceil(seconds))}
+
+
+def log_params(
+    *,
+    container: str | None,
+    since: LogTime | None,
+    tail_lines: int | None,
+    limit_bytes: int | None = None,
+    previous: bool = False,
+    timestamps: bool = False,
+) -> dict[str, str]:
+    """Return the query of a request for a log.
+
+    Raises:
+        TypeError: A value is of another type.
+        ValueError: A value is out of range.
+    """
+    params = since_params(since)
+    for name, key, value, least in (
+        ("tail_lines", "tailLines", tail_lines, 0),
+        ("limit_bytes", "limitBytes", limit_bytes, 1),
+    ):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {describe(value)}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+        params[key] = str(value)
+    if container is not None:
+        if not isinstance(container, str):
+            raise TypeError(f"container must be the name of a container, not {describe(container)}")
+        params["container"] = container
+    for key, flag in (("previous", previous), ("timestamps", timestamps)):
+        if flag:
+            params[key] = "true"
+    return params
+
+
+def check_max_line_bytes(max_line_bytes: int) -> None:
+    """Raise ValueError unless it is an int of at least 256."""
+    if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
+        raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
+
+
+def default_container(pod: Pod) -> str | None:
+    """Return the container that is meant if none is named: the only one, or the one that the annotation names."""
+    spec = pod.spec
+    named = pod.metadata.annotations.get(DEFAULT_CONTAINER)
+    if named and any(each.name == named for each in (*spec.containers, *spec.init_containers)):
+        return named
+    return spec.containers[0].name if len(spec.containers) == 1 else None
+
+
+def wants_container(error: TrioformerError) -> bool:
+    """Whether a request was refused because the pod has several containers, and none was named."""
+    return isinstance(error, BadRequestError) and "a container name must be specified" in error.status_message
+
+
+def not_scheduled(where: str) -> BadRequestError:
+    """Make the error of a pod that no node has: the server's response is empty, and says nothing."""
+    problem = "the pod is not assigned to a node yet, so it has no log"
+    return BadRequestError(problem, code=400, reason="BadRequest", where=where)
+
+
+async def read_log(
+    transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
+) -> str:
+    """Read a whole log; :func:`read_logs` describes it."""
+    while True:
+        response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
+        try:
+            check(response, method="GET", where=where)
+        except BadRequestError as error:
+            if not wants_container(error) or "container" in params or (found := default_container(await get())) is None:
+                raise
+            params = params | {"container": found}
+            continue
+        if response.code == NO_CONTENT:
+            raise not_scheduled(where)
+        return response.body.decode(errors="replace")
+
+
+@asynccontextmanager
+async def open_log(
+    transport: Transport, path: str, where: str, params: Mapping[str, str]
+) -> AsyncGenerator[ByteStream, None]:
+    """Request a log, and yield the body of a success; a failed request is not sent again."""
+    async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
+        if body.code == NO_CONTENT:
+            raise not_scheduled(where)
+        if not 200 <= body.code <= 206:
+            raise await streamed_status_error(body, method="GET", where=where)
+        yield body
+
+
+def replaced(where: str, name: str) -> NotFoundError:
+    """Make the error of a pod that was deleted, and of which there is another one now."""
+    problem = "the pod was deleted, and a new one has the same name"
+    details = StatusDetails(name=name, kind="pods")
+    return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
+
+
+def lost(where: str, name: str) -> NotFoundError:
+    """Make the error of an instance whose log the node does not have any more."""
+    problem = "the rest of the log is lost: the container was started again more than once"
+    details = StatusDetails(name=name, kind="pods")
+    return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
+
+
+class Instance(enum.Enum):
+    """What has become of the instance of a container whose log is followed."""
+
+    RUNNING = "it runs, or is about to"
+    ENDED = "it has ended, and the container may be started again"
+    FINISHED = "it has ended, and so has the pod"
+    REPLACED = "it has ended, and the container was started again"
+    LOST = "it has ended, and the container was started again more than once: a node keeps one previous log"
+    GONE = "the pod was deleted"
+    ANOTHER = "the pod was deleted, and there is another one of its name"
+
+
+@final
+@attrs.frozen
+class LogTarget:
+    """The instance of a container whose log is followed."""
+
+    uid: str
+    container: str
+    restarts: int
+
+    @classmethod
+    def of(cls, pod: Pod, container: str) -> LogTarget:
+        """Return the instance that runs in a pod, or is to run next."""
+        status = status_of(pod, container)
+        return cls(pod.uid, container, 0 if status is None else status.restart_count)
+
+    def find_in(self, pod: Pod) -> Instance:
+        """Return what has become of it."""
+        if pod.uid != self.uid:
+            return Instance.ANOTHER
+        status = status_of(pod, self.container)
+        has_finished = pod.status.phase in ("Succeeded", "Failed")
+        if status is None:
+            return Instance.FINISHED if has_finished else Instance.RUNNING
+        if status.restart_count > self.restarts:
+            return Instance.REPLACED if status.restart_count == self.restarts + 1 else Instance.LOST
+        # A container that waits for its next start has not been counted yet.
+        if status.state.terminated or (status.state.waiting and status.last_state.terminated):
+            return Instance.FINISHED if has_finished else Instance.ENDED
+        return Instance.RUNNING
+
+
+def status_of(pod: Pod, container: str) -> ContainerStatus | None:
+    """Return the status of a container of any kind; None before the kubelet has written it."""
+    status = pod.status
+    found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
+    return next((each for each in found if each.name == container), None)

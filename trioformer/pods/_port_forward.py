@@ -1,0 +1,319 @@
+"""Local ports whose connections go on to a port of a pod.
+
+::
+
+    program ── 127.0.0.1:49152 ──▶ listener ── a task for each connection ──▶ PodConnection ──▶ node ──▶ pod
+
+A task for each connection opens the :class:`PodConnection`, and copies in both directions until the pod has closed it.
+An error of one connection ends this one only; it is counted, and reported.
+
+Source: client-go ``tools/portforward/portforward.go``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import struct
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias, final
+
+import attrs
+import trio
+
+from .._suggestions import describe
+from .._util import NoPublicConstructor, open_serving_nursery
+from ..errors import ListenError, NotFoundError, PortForwardError, TrioformerError
+from ._port_streams import PodConnection
+from ._port_targets import PortSource, PortTarget
+
+MAX_CONNECTIONS: Final = 1_000
+"""How many connections of one port are forwarded at a time by default; the next ones wait."""
+_RECEIVE_SIZE: Final = 64 * 1024
+_LINGER: Final = 2.0
+"""Seconds for the program to notice that the pod has closed the connection, before what it still sends is refused."""
+_RESET: Final = struct.pack("ii", 1, 0)
+"""The value of ``SO_LINGER`` with which closing a socket resets the connection."""
+_BUSY_PERIOD: Final = 0.1
+"""Seconds to wait when this program may open no more files; it accepts again when others are closed."""
+
+logger = logging.getLogger("trioformer.pods")
+
+ConnectionErrorHandler: TypeAlias = Callable[[TrioformerError], None]
+"""Called with why a connection was not forwarded, or was broken off."""
+AcceptHandler: TypeAlias = Callable[[str], None]
+"""Called with the address of the program that has connected, such as ``127.0.0.1``; empty if it has gone already."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PortForwardStatistics:
+    """What has become of the connections."""
+
+    open: int
+    """Connections that are forwarded, or that wait for it."""
+    accepted: int
+    """All connections so far."""
+    failed: int
+    """Those that were not forwarded, or broken off."""
+    last_error: TrioformerError | None
+    """Why the last one of these has failed."""
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class PortForward(metaclass=NoPublicConstructor):
+    """A local port that is forwarded to a port of a pod; :func:`forward_port` makes it and closes it."""
+
+    addresses: tuple[tuple[str, int], ...]
+    """The local addresses and ports."""
+    _source: PortSource
+    _target: PortTarget
+    _on_error: ConnectionErrorHandler | None
+    _on_accept: AcceptHandler | None
+    _open: int = attrs.field(default=0, init=False)
+    _accepted: int = attrs.field(default=0, init=False)
+    _failed: int = attrs.field(default=0, init=False)
+    _last_error: TrioformerError | None = attrs.field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.url} to port {self.pod_port} of {self.pod}>"
+
+    @property
+    def port(self) -> int:
+        """The local port."""
+        return self.addresses[0][1]
+
+    @property
+    def host(self) -> str:
+        """The local address."""
+        return self.addresses[0][0]
+
+    @property
+    def url(self) -> str:
+        """The address and the port as a URL of HTTP, such as ``http://127.0.0.1:49152``."""
+        return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
+
+    @property
+    def pod(self) -> str:
+        """The name of the pod that connections go to."""
+        return self._target.pod
+
+    @property
+    def pod_port(self) -> int:
+        """The port in the pod."""
+        return self._target.port
+
+    def statistics(self) -> PortForwardStatistics:
+        """Return what has become of the connections so far."""
+        return PortForwardStatistics(
+            open=self._open, accepted=self._accepted, failed=self._failed, last_error=self._last_error
+        )
+
+    # --- the tasks ---
+
+    async def _serve(self, listener: trio.SocketListener, nursery: trio.Nursery, limiter: trio.CapacityLimiter) -> None:
+        """Accept connections, for ever."""
+        while True:
+            async with limiter:
+                pass  # there is room for one more; only this task starts them, so it stays until then
+            try:
+                local = await listener.accept()
+            except OSError as exc:
+                logger.warning("%s: a connection cannot be accepted: %s", self._source.where, exc)
+                await trio.sleep(_BUSY_PERIOD)
+                continue
+            nursery.start_soon(self._forward, local, limiter)
+
+    async def _forward(self, local: trio.SocketStream, limiter: trio.CapacityLimiter) -> None:
+        self._accepted += 1
+        self._open += 1
+        try:
+            if self._on_accept is not None:
+                self._on_accept(_address_of(local))
+            async with limiter:
+                await self._copy(local)
+        except TrioformerError as exc:
+            _reset(local)
+            self._fail(exc)
+        finally:
+            self._open -= 1
+            await local.aclose()
+
+    def _fail(self, error: TrioformerError) -> None:
+        self._failed += 1
+        self._last_error = error
+        if self._on_error is not None:
+            self._on_error(error)
+        else:
+            logger.warning("a connection to port %d was not forwarded: %s", self.port, error)
+
+    async def _open_connection(self) -> PodConnection:
+        try:
+            return await self._source.connect(self._target)
+        except (NotFoundError, PortForwardError):
+            if self._source.is_pod:
+                raise
+        # The pod is gone, and its Service or Deployment may have another one.
+        self._target = await self._source.find()
+        return await self._source.connect(self._target)
+
+    async def _copy(self, local: trio.SocketStream) -> None:
+        """Copy in both directions, until the pod has closed the connection, or the program has.
+
+        Raises:
+            TrioformerError: The connection to the pod has failed.
+        """
+        remote = await self._open_connection()
+        try:
+            error: TrioformerError | None = None
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_send_all, local, remote, nursery.cancel_scope)
+                error = await _receive_all(remote, local)
+                nursery.cancel_scope.cancel()
+        finally:
+            await remote.aclose()
+        if error is not None:
+            raise error
+        await _linger(local)
+
+
+async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio.CancelScope) -> None:
+    """Copy to the pod, until the program sends no more."""
+    while True:
+        try:
+            data = await local.receive_some(_RECEIVE_SIZE)
+        except trio.BrokenResourceError:
+            scope.cancel()  # the program has reset the connection
+            return
+        try:
+            if not data:
+                await remote.send_eof()
+                return
+            await remote.send_all(data)
+        except trio.BrokenResourceError:
+            return  # what is received says why
+
+
+async def _receive_all(remote: PodConnection, local: trio.SocketStream) -> TrioformerError | None:
+    """Copy from the pod, until it has closed the connection; returns why, if that is an error."""
+    while True:
+        try:
+            data = await remote.receive_some()
+        except trio.BrokenResourceError:
+            return remote.failure
+        if not data:
+            return None
+        try:
+            await local.send_all(data)
+        except trio.BrokenResourceError:
+            return None  # the program has closed the connection, and needs no more
+
+
+async def _linger(local: trio.SocketStream) -> None:
+    """Let the program receive the end: data that arrives at a closed socket would reset the connection before that."""
+    with suppress(trio.BrokenResourceError), trio.move_on_after(_LINGER):
+        await local.send_eof()
+        while await local.receive_some(_RECEIVE_SIZE):
+            pass
+
+
+def _address_of(local: trio.SocketStream) -> str:
+    """Return the address of a program; empty if it has reset the connection already."""
+    try:
+        return str(local.socket.getpeername()[0])
+    except OSError:
+        return ""
+
+
+def _reset(local: trio.SocketStream) -> None:
+    """Let the program see that the connection was not closed by the pod, but is broken."""
+    with suppress(OSError):
+        local.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+
+def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
+    """Return the addresses to listen on, and whether another one is enough.
+
+    Raises:
+        TypeError: They are not texts.
+        ValueError: They are empty, or one is neither an IP address nor ``localhost``.
+    """
+    found: dict[str, bool] = {}
+    for each in (address,) if isinstance(address, str) else address:
+        if not isinstance(each, str):
+            raise TypeError(f"an address must be a text such as '127.0.0.1', not {describe(each)}")
+        if each == "localhost":
+            found = {"127.0.0.1": True, "::1": True} | found
+            continue
+        try:
+            found[str(ipaddress.ip_address(each))] = False
+        except ValueError:
+            problem = "it must be an IP address or 'localhost'"
+            raise ValueError(f"cannot listen on the address {each!r}: {problem}") from None
+    if not found:
+        raise ValueError("there must be an address to listen on")
+    return found
+
+
+async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[trio.SocketListener]:
+    """Listen on a port of each of the addresses.
+
+    Raises:
+        ListenError: One of them cannot be listened on.
+    """
+    listeners: list[trio.SocketListener] = []
+    left = len(addresses)
+    try:
+        for address, is_optional in addresses.items():
+            left -= 1
+            try:
+                [listener] = await trio.open_tcp_listeners(port, host=address)
+            except OSError as exc:
+                if is_optional and (left or listeners):
+                    continue
+                first = next(iter(exc.__cause__.exceptions)) if isinstance(exc.__cause__, ExceptionGroup) else exc
+                problem = getattr(first, "strerror", None) or str(first)
+                raise ListenError(
+                    f"{where}: cannot listen on port {port} of {address}: {problem}", errno=exc.errno
+                ) from exc
+            listeners.append(listener)
+            port = port or int(listener.socket.getsockname()[1])
+    except BaseException:
+        for each in listeners:
+            each.socket.close()
+        raise
+    return listeners
+
+
+@asynccontextmanager
+async def open_port_forward(
+    source: PortSource,
+    *,
+    local_port: int | None,
+    address: str | Sequence[str],
+    max_connections: int,
+    on_error: ConnectionErrorHandler | None,
+    on_accept: AcceptHandler | None,
+) -> AsyncGenerator[PortForward, None]:
+    """Open a local port; :func:`forward_port` describes it."""
+    if local_port is not None and (isinstance(local_port, bool) or not isinstance(local_port, int)):
+        raise TypeError(f"local_port must be a number or None, not {describe(local_port)}")
+    if local_port is not None and not 0 <= local_port <= 65_535:
+        raise ValueError(f"a local port must be between 0 and 65535, not {local_port}")
+    addresses = check_addresses(address)
+    limiter = trio.CapacityLimiter(max_connections)
+    target = await source.find()
+    listeners = await _listen(addresses, target.asked if local_port is None else local_port, source.where)
+    try:
+        names = tuple((str(host), int(port)) for host, port, *_ in (each.socket.getsockname() for each in listeners))
+        forward = PortForward._create(names, source, target, on_error, on_accept)
+        async with open_serving_nursery() as nursery:
+            for listener in listeners:
+                nursery.start_soon(forward._serve, listener, nursery, limiter)
+            yield forward
+    finally:
+        for listener in listeners:
+            listener.socket.close()

@@ -1,0 +1,497 @@
+"""Processes in containers: a command that is executed, or the process of the container that is attached to.
+
+::
+
+    exec_in_pod ── GET …/exec?command=… ─▶ ChannelSocket (v5.channel.k8s.io with an input, v4 without)
+      process.stdin.send_all ──── channel 0 ───▶
+      process.stdout          ◀── channel 1 ───
+      process.stderr          ◀── channel 2 ───   each with a buffer of 1 MiB
+      process.wait            ◀── channel 3 ───   a Status, the last message
+      process.resize ──────────── channel 4 ───▶
+
+There is no task: the reader of one of the streams receives for all of them, one reader at a time.
+While the buffer of a stream is full nothing is received, so the process is blocked when it writes, as by a pipe.
+
+Source: kubernetes ``pkg/kubelet/server/remotecommand`` and client-go ``tools/remotecommand``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+from urllib.parse import urlencode
+
+import attrs
+import trio
+
+from .._channels import ChannelSocket
+from .._suggestions import describe
+from .._util import NoPublicConstructor
+from ..errors import BadRequestError, ConnectionFailedError, DecodeError, StatusError
+from ..errors._internal import details_in
+from ..models._internal import decode, dumps
+from ..transport._internal import Transport
+from ._log_requests import default_container, wants_container
+from ._websocket import OUTPUT_PROTOCOLS, PROTOCOLS, open_channels
+
+if TYPE_CHECKING:
+    from ..models.core_v1 import Pod
+
+Stream = TypeVar("Stream", bound="ProcessInput | ProcessOutput")
+
+STDIN: Final = 0
+STDOUT: Final = 1
+STDERR: Final = 2
+ERROR: Final = 3
+RESIZE: Final = 4
+
+MAX_BUFFERED: Final = 1024 * 1024
+"""Bytes that wait for the reader of a stream before nothing more is received."""
+_MAX_STATUS: Final = 64 * 1024
+_MAX_STATUS_PIECES: Final = 64
+"""Pieces that it may arrive in; each time, all of it is decoded."""
+_END_PATIENCE: Final = 1.0
+"""Seconds for which the connection may stay open after the Status, in which what was written last may arrive."""
+_LAST_PATIENCE: Final = 0.1
+"""Seconds of that for what has arrived before anybody has received it."""
+_NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
+
+
+@final
+@attrs.frozen
+class TerminalSize:
+    """The size of a terminal."""
+
+    columns: int
+    """Its width in characters."""
+    rows: int
+    """Its height in lines."""
+
+    def encode(self) -> bytes:
+        """Return it as it is sent."""
+        return dumps({"Width": self.columns, "Height": self.rows})
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class PodProcess(metaclass=NoPublicConstructor):
+    """A process in a container; :func:`exec_in_pod` and :func:`attach_to_pod` make it, and disconnect it.
+
+    ``stdin``, ``stdout`` and ``stderr`` are streams of trio; each may be used by a task of its own.
+    One that was not requested is a ``RuntimeError``; a terminal has no ``stderr``.
+    Their errors are those of trio's streams: ``trio.BrokenResourceError`` is raised ``from`` the
+    :class:`~trioformer.errors.ConnectionFailedError` that :meth:`wait` raises.
+
+    Backpressure:
+        Output that nobody reads blocks the process when the buffers are full, as with pipes.  So read ``stdout`` and
+        ``stderr`` in two tasks, or request only one of them; :func:`run_in_pod` does this for you.
+    """
+
+    _socket: ChannelSocket
+    _where: str
+    _server: str
+    tty: bool
+    """Whether the process has a terminal."""
+    _stdin: ProcessInput | None = attrs.field(default=None, init=False)
+    _stdout: ProcessOutput | None = attrs.field(default=None, init=False)
+    _stderr: ProcessOutput | None = attrs.field(default=None, init=False)
+    exit_code: int | None = attrs.field(default=None, init=False)
+    """Its exit code; None until it is known."""
+    _status: bytearray = attrs.field(factory=bytearray, init=False)
+    _status_pieces: int = attrs.field(default=0, init=False)
+    _status_deadline: float = attrs.field(default=math.inf, init=False)
+    _error: Exception | None = attrs.field(default=None, init=False)
+    """What :meth:`wait` raises."""
+    _has_ended: bool = attrs.field(default=False, init=False)
+    """Whether nothing more is received."""
+    _is_closed: bool = attrs.field(default=False, init=False)
+    _is_receiving: bool = attrs.field(default=False, init=False)
+    _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
+    """Tasks that wait for what another one receives."""
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "running" if self.exit_code is None else f"exit code {self.exit_code}"
+        return f"<{type(self).__name__} of {self._where}: {'failed' if self._error else state}>"
+
+    @property
+    def stdin(self) -> ProcessInput:
+        """What the process reads; its ``aclose`` is the end of the input."""
+        return self._requested(self._stdin, "stdin")
+
+    @property
+    def stdout(self) -> ProcessOutput:
+        """What the process writes; with a terminal, all of it."""
+        return self._requested(self._stdout, "stdout")
+
+    @property
+    def stderr(self) -> ProcessOutput:
+        """What the process writes to its standard error."""
+        return self._requested(self._stderr, "stderr")
+
+    def _requested(self, stream: Stream | None, name: str) -> Stream:
+        if stream is None:
+            in_terminal = self.tty and name == "stderr"
+            hint = "a terminal shows both outputs, in stdout" if in_terminal else f"pass {name}=True"
+            raise RuntimeError(f"this process has no {name}: {hint}")
+        return stream
+
+    @property
+    def can_close_stdin(self) -> bool:
+        """Whether the process sees the end of its input: not with servers before Kubernetes 1.30."""
+        return self._socket.can_close_channels
+
+    async def wait(self) -> int:
+        """Wait until the process has ended, and return its exit code.
+
+        For :func:`attach_to_pod` it is always 0, at the end of the process or when the connection to it ends.
+
+        Raises:
+            StatusError: The node could not execute the command, such as one that does not exist.
+            ConnectionFailedError: The connection ended before the process did.
+            trio.ClosedResourceError: The block has ended.
+
+        Cancellation:
+            Nothing is lost.
+        """
+        await self._receive_until(lambda: self.exit_code is not None or self._error is not None)
+        if self._error is not None:
+            raise self._error
+        assert self.exit_code is not None
+        return self.exit_code
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Change the size of the terminal.
+
+        Raises:
+            RuntimeError: The process has no terminal.
+            trio.BrokenResourceError: The process has ended, or the connection.
+        """
+        if not self.tty:
+            raise RuntimeError("only a process with a terminal has a size; pass tty=True")
+        await self._send(RESIZE, TerminalSize(columns, rows).encode())
+
+    # --- for the streams ---
+
+    async def _send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("the block of this process has ended")
+        if self.exit_code is not None or self._error is not None:
+            await trio.lowlevel.checkpoint()
+            raise trio.BrokenResourceError("the process has ended") from self._error
+        await self._socket.send(channel, data)
+
+    async def _receive_until(self, is_done: Callable[[], bool]) -> None:
+        """Receive until something is there, or let another task receive it."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        while not is_done():
+            if self._is_closed:
+                raise trio.ClosedResourceError("the block of this process has ended")
+            if self._has_ended:
+                return
+            if self._is_receiving or any(each is not None and each._is_full for each in (self._stdout, self._stderr)):
+                await self._changed.park()
+                continue
+            self._is_receiving = True
+            try:
+                await self._receive()
+            finally:
+                self._is_receiving = False
+                self._changed.unpark_all()
+
+    async def _receive(self) -> None:
+        received: list[tuple[int, bytes]] = []
+        try:
+            if self._status_deadline == math.inf:
+                received = await self._socket.receive_batch()
+            else:
+                # After a time in which nobody has received, what has arrived meanwhile is received first.
+                with trio.move_on_at(max(self._status_deadline, trio.current_time() + _LAST_PATIENCE)):
+                    received = await self._socket.receive_batch()
+        except trio.BrokenResourceError as exc:
+            self._end(exc)
+            return
+        # no checkpoint between receiving something and remembering it
+        if not received:
+            self._end(None)
+        for channel, data in received:
+            output = self._stdout if channel == STDOUT else self._stderr if channel == STDERR else None
+            if output is not None:
+                output._feed(data)
+            elif channel == ERROR:
+                self._take_status(data)
+            elif data or channel > RESIZE:  # some servers begin each channel with an empty message
+                self._end(trio.BrokenResourceError(f"data on channel {channel}, which was not requested"))
+
+    def _take_status(self, data: bytes) -> None:
+        self._status += data
+        self._status_pieces += 1
+        if not data or self.exit_code is not None or self._error is not None:
+            return
+        try:
+            status: object = decode(bytes(self._status))
+        except (DecodeError, RecursionError):
+            if len(self._status) > _MAX_STATUS or self._status_pieces > _MAX_STATUS_PIECES:
+                self._end(trio.BrokenResourceError("the Status of the process is too long"))
+            return  # the rest of it may follow
+        self._status_deadline = trio.current_time() + _END_PATIENCE
+        if not isinstance(status, dict):
+            self._end(trio.BrokenResourceError("the node has not sent a valid Status"))
+            return
+        members = cast("dict[str, Any]", status)
+        code = exit_code_in(members)
+        if code is None:
+            self._error = StatusError.from_status(members, code=500, where=self._where)
+        self.exit_code = code
+
+    def _end(self, cause: trio.BrokenResourceError | None) -> None:
+        """Nothing more is received."""
+        self._has_ended = True
+        if self.exit_code is None and self._error is None:
+            what = str(cause or self._socket.close_text) or "the connection has ended"
+            if self._status:
+                shown = bytes(self._status[:200]).decode(errors="replace")
+                what = f"{what}; instead of a Status there is {shown!r}"
+            problem = f"before the process did, so its exit code is not known: {what}"
+            self._error = ConnectionFailedError(f"{self._where}: {self._server}: the connection ended {problem}")
+            self._error.__cause__ = cause
+
+    async def _close(self) -> None:
+        self._is_closed = True
+        self._changed.unpark_all()
+        await self._socket.aclose()
+
+
+def exit_code_in(status: Mapping[str, Any]) -> int | None:
+    """Return the exit code of a process from its Status; None if it is that of another failure."""
+    if status.get("status") == "Success":
+        return 0
+    if status.get("reason") != "NonZeroExitCode":
+        return None
+    for cause in details_in(status).causes:
+        if cause.reason == "ExitCode":
+            try:
+                return int(cause.message)
+            except ValueError:
+                return None
+    return None
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
+    """The standard input of a process."""
+
+    _process: PodProcess
+    _is_closed: bool = attrs.field(default=False, init=False)
+    _is_sending: bool = attrs.field(default=False, init=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._process._where}>"
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes to the process.
+
+        Raises:
+            trio.BrokenResourceError: The process has ended, or the connection, or an earlier call was cancelled.
+            trio.ClosedResourceError: This stream is closed, or the block of the process has ended.
+            trio.BusyResourceError: Another task is sending.
+
+        Cancellation:
+            The process may have received a part, and nothing more can be sent to it.
+        """
+        if self._is_sending:
+            raise trio.BusyResourceError("another task is already sending to this process")
+        if self._is_closed:
+            raise trio.ClosedResourceError("this input is closed")
+        self._is_sending = True
+        try:
+            await self._process._send(STDIN, data)
+        finally:
+            self._is_sending = False
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Return immediately: whether the process reads is not known."""
+        await trio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        """End the input of the process; servers before Kubernetes 1.30 cannot do that, so there nothing happens."""
+        if self._is_closed:
+            await trio.lowlevel.checkpoint()
+            return
+        self._is_closed = True
+        process = self._process
+        if not process.can_close_stdin or process._is_closed or process.exit_code is not None:
+            await trio.lowlevel.checkpoint()
+            return
+        with suppress(trio.BrokenResourceError):
+            await process._socket.close_channel(STDIN)
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
+    """The standard output or standard error of a process; ``async for data in stream`` until the process has ended."""
+
+    _process: PodProcess
+    _channel: int
+    _pieces: deque[bytes] = attrs.field(factory=deque, init=False)
+    _size: int = attrs.field(default=0, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
+    _is_receiving: bool = attrs.field(default=False, init=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {_NAMES[self._channel]} of {self._process._where}>"
+
+    @property
+    def _is_full(self) -> bool:
+        return self._size >= MAX_BUFFERED
+
+    def _feed(self, data: bytes) -> None:
+        if data and not self._is_closed:
+            self._pieces.append(data)
+            self._size += len(data)
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Receive bytes; ``b""`` when the process has ended, and everything was received.
+
+        Raises:
+            trio.BrokenResourceError: The connection ended before the process did, or the command was not executed.
+            trio.ClosedResourceError: This stream is closed, or the block of the process has ended.
+            trio.BusyResourceError: Another task is receiving.
+
+        Cancellation:
+            Nothing is lost.
+        """
+        if max_bytes is not None and max_bytes < 1:
+            raise ValueError("max_bytes must be at least 1")
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is already receiving from this process")
+        process = self._process
+        self._is_receiving = True
+        try:
+            if self._pieces:
+                await trio.lowlevel.checkpoint()
+            else:
+                await process._receive_until(lambda: bool(self._pieces) or self._is_closed)
+        finally:
+            self._is_receiving = False
+        if self._is_closed or process._is_closed:
+            raise trio.ClosedResourceError("this output is closed")
+        if not self._pieces:
+            if process._error is not None:
+                raise trio.BrokenResourceError(str(process._error)) from process._error
+            return b""
+        was_full = self._is_full
+        if max_bytes is None:
+            piece = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+            self._pieces.clear()
+        else:
+            piece = self._pieces.popleft()
+        if max_bytes is not None and len(piece) > max_bytes:
+            self._pieces.appendleft(piece[max_bytes:])
+            piece = piece[:max_bytes]
+        self._size -= len(piece)
+        if was_full and not self._is_full:
+            process._changed.unpark_all()
+        return piece
+
+    async def aclose(self) -> None:
+        """Ignore what the process writes from now on; the process does not notice."""
+        self._is_closed = True
+        self._pieces.clear()
+        self._size = 0
+        self._process._changed.unpark_all()
+        await trio.lowlevel.checkpoint()
+
+
+def check_command(command: Sequence[str]) -> list[str]:
+    """Check a command.
+
+    Raises:
+        TypeError: It is not a sequence of texts.
+        ValueError: It is empty, or has a NUL, which no argument of a program can have.
+    """
+    if isinstance(command, str):
+        raise TypeError(f"a command is a list of texts; for a shell, write ['sh', '-c', {command!r}]")
+    found = list(command)
+    for each in found:
+        if not isinstance(each, str):
+            raise TypeError(f"a command is a list of texts, and one of them is {describe(each)}")
+        if "\0" in each:
+            raise ValueError(f"a command must not contain a NUL: {each!r}")
+    if not found:
+        raise ValueError("a command must not be empty")
+    return found
+
+
+@asynccontextmanager
+async def open_process(
+    transport: Transport,
+    path: str,
+    where: str,
+    get: Callable[[], Awaitable[Pod]],
+    *,
+    command: Sequence[str],
+    container: str | None,
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+    tty: bool,
+    terminal_size: TerminalSize | None,
+) -> AsyncGenerator[PodProcess, None]:
+    """Open a process; :func:`exec_in_pod` describes it."""
+    if not (container is None or isinstance(container, str)):
+        raise TypeError(f"container must be a name, not {describe(container)}")
+    stderr = stderr and not tty
+    if not (stdin or stdout or stderr):
+        raise ValueError("one of stdin, stdout and stderr must be requested")
+    if terminal_size is not None and not tty:
+        raise ValueError("only a terminal has a size; pass tty=True")
+    flags = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty}
+    query = [("command", each) for each in command] + [(name, "true") for name, flag in flags.items() if flag]
+    if container is None:
+        try:
+            async with _open(transport, path, where, query, flags, terminal_size) as process:
+                container = ""  # nothing of the block is retried
+                yield process
+                return
+        except BadRequestError as error:
+            # A pod of several containers: as for its log, the annotation decides.
+            if container is not None or not wants_container(error) or (named := default_container(await get())) is None:
+                raise
+        container = named
+    query.append(("container", container))
+    async with _open(transport, path, where, query, flags, terminal_size) as process:
+        yield process
+
+
+@asynccontextmanager
+async def _open(
+    transport: Transport,
+    path: str,
+    where: str,
+    query: list[tuple[str, str]],
+    flags: Mapping[str, bool],
+    terminal_size: TerminalSize | None,
+) -> AsyncGenerator[PodProcess, None]:
+    # What the program was called with, and is no UTF-8, arrives byte for byte.
+    path = f"{path}?{urlencode(query, errors='surrogateescape')}"
+    protocols = PROTOCOLS if flags["stdin"] else OUTPUT_PROTOCOLS  # only an input has an end that must be sent
+    async with open_channels(transport, path, where=where, protocols=protocols) as (socket, server):
+        process = PodProcess._create(socket, where, server, flags["tty"])
+        if flags["stdin"]:
+            process._stdin = ProcessInput._create(process)
+        if flags["stdout"]:
+            process._stdout = ProcessOutput._create(process, STDOUT)
+        if flags["stderr"]:
+            process._stderr = ProcessOutput._create(process, STDERR)
+        try:
+            if terminal_size is not None:
+                with suppress(trio.BrokenResourceError):  # it has ended already
+                    await process.resize(terminal_size.columns, terminal_size.rows)
+            yield process
+        finally:
+            await process._close()

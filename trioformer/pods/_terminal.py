@@ -1,0 +1,189 @@
+"""A process in a container that uses the input, the output and the terminal of this program (``kubectl exec -it``)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import termios
+import threading
+import tty
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import Final
+
+import trio
+
+from .._util import raise_ungrouped
+from ._processes import PodProcess, ProcessInput, ProcessOutput, TerminalSize
+
+_PIECE: Final = 4096
+"""Bytes that are written at once: so many can always be written to a pipe that is ready (``PIPE_BUF``)."""
+
+
+async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> int:
+    """Connect the input and output of this program with a process in a container, until it ends.
+
+    ::
+
+        async with exec_in_pod(pods, "web-0", ["sh"], stdin=True, tty=True) as process:
+            exit_code = await interact(process)
+
+    If the process has a terminal, and ``stdin`` is one, the local terminal is in raw mode meanwhile: Ctrl-C goes to the
+    process.
+    The process has the size of the local terminal, whenever that changes (from other threads than the main one, as it
+    is at first).
+    The mode of the terminal is restored whatever happens.
+
+    Args:
+        process: The process; what it was opened without is not connected.
+        stdin: The file descriptor to read.
+        stdout: The file descriptor to write the output to.
+        stderr: The file descriptor to write the standard error to; it may be that of the output.
+
+    Returns:
+        The exit code of the process.
+
+    Raises:
+        StatusError: As for :meth:`PodProcess.wait`.
+        ConnectionFailedError: As for :meth:`PodProcess.wait`.
+        OSError: ``stdin`` cannot be read, or what reads the output has gone.
+
+    Cancellation:
+        Restores the terminal.  The process goes on until the block of :func:`exec_in_pod` ends.
+
+    Ownership:
+        The tasks belong to a nursery of this function; exceptions are not wrapped.
+    """
+    with _raw_mode(stdin) if process.tty else _unchanged():
+        async with _beside() as start:
+            if process.tty and (size := terminal_size(stdin, stdout)) is not None:
+                await _resize(process, size)
+                start(partial(_follow_size, process, stdin, stdout))
+            if process._stdin is not None:
+                start(partial(_send, stdin, process.stdin))
+            if process._stderr is not None:
+                turns = {stdout: trio.Lock(), stderr: trio.Lock()}  # one task can wait for a descriptor
+                async with _beside(waits=True) as start_output:
+                    start_output(partial(_write, process.stderr, stderr, turns[stderr]))
+                    await _write(process._stdout, stdout, turns[stdout])
+            else:
+                await _write(process._stdout, stdout, trio.Lock())
+            return await process.wait()
+
+
+def terminal_size(*fds: int) -> TerminalSize | None:
+    """Return the size of the first of these file descriptors that is a terminal; None without a terminal."""
+    for fd in fds:
+        try:
+            size = os.get_terminal_size(fd)
+        except OSError:
+            continue
+        if size.columns > 0 and size.lines > 0:
+            return TerminalSize(size.columns, size.lines)
+    return None
+
+
+@contextmanager
+def _raw_mode(fd: int) -> Iterator[None]:
+    try:
+        before = termios.tcgetattr(fd)
+    except termios.error:  # no terminal
+        yield
+        return
+    try:
+        tty.setraw(fd, termios.TCSANOW)
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
+
+
+@contextmanager
+def _unchanged() -> Iterator[None]:
+    yield
+
+
+@asynccontextmanager
+async def _beside(*, waits: bool = False) -> AsyncGenerator[Callable[[Callable[[], Awaitable[None]]], None], None]:
+    """Run tasks beside the block, until it ends, or ``waits`` for them; the first error is raised without a group."""
+    errors: list[Exception] = []
+
+    async def run(task: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await task()
+        except Exception as exc:  # noqa: BLE001  # raised below
+            errors.append(exc)
+            nursery.cancel_scope.cancel()
+
+    try:
+        async with trio.open_nursery() as nursery:
+            try:
+                yield lambda task: nursery.start_soon(run, task)
+            except Exception as exc:  # noqa: BLE001  # raised below
+                errors.append(exc)
+                nursery.cancel_scope.cancel()
+            if not waits:
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        await raise_ungrouped(group)
+    if errors:
+        raise errors[0]
+
+
+async def _follow_size(process: PodProcess, *fds: int) -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return
+    with trio.open_signal_receiver(signal.SIGWINCH) as signals:
+        async for _ in signals:
+            if (size := terminal_size(*fds)) is not None:
+                await _resize(process, size)
+
+
+async def _resize(process: PodProcess, size: TerminalSize) -> None:
+    with suppress(trio.BrokenResourceError):  # wait() shows why
+        await process.resize(size.columns, size.rows)
+
+
+async def _send(fd: int, stdin: ProcessInput) -> None:
+    while True:
+        await _wait(trio.lowlevel.wait_readable, fd)
+        try:
+            data = os.read(fd, _PIECE)
+        except BlockingIOError:
+            continue
+        except OSError as exc:
+            if exc.errno != errno.EIO:  # the other side of the terminal is closed
+                raise
+            data = b""
+        try:
+            if not data:
+                await stdin.aclose()
+                return
+            await stdin.send_all(data)
+        except trio.BrokenResourceError:
+            return  # the process has ended
+
+
+async def _write(output: ProcessOutput | None, fd: int, turn: trio.Lock) -> None:
+    if output is None:
+        return
+    try:
+        async for data in output:
+            rest = memoryview(data)
+            async with turn:
+                while rest:
+                    await _wait(trio.lowlevel.wait_writable, fd)
+                    try:
+                        rest = rest[os.write(fd, rest[:_PIECE]) :]
+                    except BlockingIOError:
+                        continue
+    except trio.BrokenResourceError:
+        pass  # wait() shows why
+
+
+async def _wait(ready: Callable[[int], Awaitable[None]], fd: int) -> None:
+    try:
+        await ready(fd)
+    except PermissionError:  # a file is always ready
+        await trio.lowlevel.checkpoint()
