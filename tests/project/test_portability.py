@@ -135,5 +135,16 @@ def test_all_packages_can_be_imported_without_what_only_linux_has() -> None:
     assert "trioformer.client\n" in run_python("-c", HIDE + IMPORT_ALL)
 
 
+def test_terminals_and_copies_say_that_they_are_not_supported() -> None:
+    for name in ("interact", "copy_to_pod"):
+        use = f"""
+try:
+    from trioformer.client import {name}
+except ImportError as exc:
+    print(exc)
+"""
+        assert run_python("-c", HIDE + use).endswith("are not supported on Windows\n")
+
+
 def test_the_pod_logger_raises_no_warning() -> None:
     assert "New Pod Added to Store: " in run_python("-W", "error", "-X", "dev", *POD_LOGGER)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import termios
 import threading
-import tty
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -17,6 +15,12 @@ import trio
 
 from .._util import raise_ungrouped
 from ._processes import PodProcess, ProcessInput, ProcessOutput, TerminalSize
+
+try:
+    import termios
+    import tty
+except ImportError:
+    raise ImportError("terminals are not supported on Windows") from None
 
 _PIECE: Final = 4096
 """Bytes that are written at once: so many can always be written to a pipe that is ready (``PIPE_BUF``)."""

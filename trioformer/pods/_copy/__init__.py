@@ -19,6 +19,11 @@ event loop, no more than a batch is in memory, and cancelling ends the thread at
 
 from __future__ import annotations
 
+import os
+
+if not hasattr(os, "O_DIRECTORY"):  # without it a link could lead out of a directory that is being written
+    raise ImportError("copies from and to containers are not supported on Windows")
+
 from ._from_pod import copy_from_pod as copy_from_pod
 from ._results import CopyProgress as CopyProgress
 from ._results import CopyResult as CopyResult
