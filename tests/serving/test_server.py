@@ -16,8 +16,7 @@ import trio.testing
 from tests.support.controllers import errors_of
 from tests.support.raw_http import connection, read_to_end
 from trioformer._serving import Message, ServerLimits, _server, open_listener, serve_app
-from trioformer._serving._connection import Receive, Send
-from trioformer._serving._places import Places
+from trioformer._serving._connection import Places, Receive, Send
 
 
 async def ok(scope: Message, receive: Receive, send: Send) -> None:

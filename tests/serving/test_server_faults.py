@@ -18,8 +18,7 @@ import trustme
 from tests.support.controllers import errors_of
 from tests.support.raw_http import exchange, read_to_end, status_of
 from trioformer._serving import Message, open_listener, serve_app, serve_stream
-from trioformer._serving._connection import Connection, Receive, Send
-from trioformer._serving._places import Places
+from trioformer._serving._connection import Connection, Places, Receive, Send
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 OTHER_VERSION = b" / HTTP/3.0\r\nhost: x\r\n\r\n"

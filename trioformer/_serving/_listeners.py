@@ -1,11 +1,20 @@
-"""Listening sockets, their addresses and URLs."""
+"""Listening sockets, their addresses and URLs, the TLS context of a server, and bearer tokens."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
+import ssl
+from collections.abc import Iterable
+from os import PathLike
 
 import trio
+
+from .._certificates import CertificateRefusedError, load_certificate
+from .._files import read_file
+from .._secret import Secret
+from ..errors import ConfigError
 
 
 def split_address(bind: str) -> tuple[str, int]:
@@ -81,3 +90,51 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def server_context(
+    certificate: str | PathLike[str], key: str | PathLike[str], *, names: tuple[str, str] = ("certificate", "key")
+) -> ssl.SSLContext:
+    """Return a TLS context for a server with this certificate chain and key, both PEM files.
+
+    It offers HTTP/1.1 only, and TLS 1.2 at least.
+
+    Args:
+        certificate: The file of the certificate chain.
+        key: The file of the key.
+        names: What the user calls the two, for errors.
+
+    Raises:
+        ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        load_certificate(context, _read(certificate, names[0]), _read(key, names[1]))
+    except CertificateRefusedError as exc:
+        file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
+        raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _read(file: str | PathLike[str], name: str) -> Secret[bytes]:
+    try:
+        return read_file(file)
+    except OSError as exc:
+        raise ConfigError(f"cannot be read: {exc.strerror}", file=os.fspath(file), key=name) from exc
+
+
+def is_token(token: Secret[str]) -> bool:
+    """Return whether a token can be sent in a header."""
+    return bool(token) and all("!" <= letter <= "~" for letter in token.reveal())
+
+
+def bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> Secret[str] | None:
+    """Return the token of the ``Authorization`` header, or None without exactly one such header."""
+    found = [
+        Secret(value[7:].strip().decode("latin-1"))
+        for name, value in headers
+        if name == b"authorization" and value[:7].lower() == b"bearer "
+    ]
+    return found[0] if len(found) == 1 and found[0] else None

@@ -18,9 +18,8 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]  # a module elsewhere
 
-from ._connection import LINGER, ASGIApplication, Connection, ServerLimits, logger
+from ._connection import LINGER, ASGIApplication, Connection, Places, ServerLimits, logger
 from ._listeners import url_of
-from ._places import Places
 
 ACCEPT_PAUSE: Final = 0.1
 """Seconds until the next try when no file descriptor, or no memory, is left for a connection."""
