@@ -139,7 +139,7 @@ def test_terminals_and_copies_say_that_they_are_not_supported() -> None:
     for name in ("interact", "copy_to_pod"):
         use = f"""
 try:
-    from trioformer.client import {name}
+    from trioformer.pods import {name}
 except ImportError as exc:
     print(exc)
 """
