@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.docs.blocks import ROOT, Block
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
-SESSIONS = set(re.findall(r'name="([\w-]+)"|^def (\w+)\(session', (ROOT / "noxfile.py").read_text(), re.MULTILINE))
+SESSION = re.compile(r'name="([\w-]+)"|name=f"(\w+)-|^def (\w+)\(session', re.MULTILINE)
+SESSIONS = set(SESSION.findall((ROOT / "noxfile.py").read_text()))
 
 
 def commands_in(block: Block) -> Iterator[list[str]]:
