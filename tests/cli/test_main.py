@@ -10,11 +10,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-import httpx
 import pytest
-import trio
 
-from tests.support.cli import Result, opener_of, run, run_alone
+from tests.support.cli import run, run_alone
 from trioformer.cli._commands import COMMANDS
 from trioformer.cli._main import run_command
 from trioformer.errors import TrioformerError
@@ -35,47 +33,18 @@ async def test_each_command_has_help_and_refuses_unknown_flags(command: object) 
     words = command.name.split()  # type: ignore[attr-defined]  # a Command; pytest does not say so
     helped = await run_alone(*words, "--help")
     assert helped.code == 0
-    assert f"Usage:\n  trioformer {' '.join(words)}" in helped.out
+    assert f"usage: trioformer {' '.join(words)}" in helped.out
     refused = await run_alone(*words, "--no-such-flag")
     name = f"trioformer {' '.join(words)}"
-    assert refused.err == f"error: unknown flag: --no-such-flag\nSee '{name} --help' for usage.\n"
+    assert "--no-such-flag" in refused.err
+    assert f"'{name} --help'" in refused.err
     assert refused.code == 1
 
 
 async def test_an_unknown_command_is_an_error_with_a_suggestion() -> None:
     result = await run_alone("gett", "pods")
     assert result.code == 1
-    assert result.err == 'error: unknown command "gett" for "trioformer"\n\nDid you mean this?\n\tget\n'
-
-
-async def test_flags_without_a_command_are_checked_before_help_is_shown() -> None:
-    assert (await run_alone("-n", "default")).out.startswith("trioformer talks to a Kubernetes cluster")
-    result = await run_alone("-x")
-    assert result.code == 1
-    assert result.err == "error: unknown shorthand flag: 'x' in -x\nSee 'trioformer --help' for usage.\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["get", "pods", "-o"], "flag needs an argument: 'o' in -o"),
-        (["get", "pods", "--output"], "flag needs an argument: --output"),
-        (["get", "pods", "-z"], "unknown shorthand flag: 'z' in -z"),
-        (["get", "pods", "-Az"], "unknown shorthand flag: 'z' in -Az"),
-        (
-            ["get", "pods", "--watch=maybe"],
-            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
-        ),
-        (
-            ["get", "pods", "-w=maybe"],
-            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
-        ),
-    ],
-)
-async def test_flags_that_are_wrong_are_errors_in_the_words_of_kubectl(arguments: list[str], problem: str) -> None:
-    result = await run_alone(*arguments)
-    assert result.code == 1
-    assert result.err == f"error: {problem}\nSee 'trioformer get --help' for usage.\n"
+    assert result.err == "error: unknown command 'gett' for trioformer; did you mean get?\n"
 
 
 @pytest.mark.parametrize(
@@ -85,15 +54,13 @@ async def test_flags_that_are_wrong_are_errors_in_the_words_of_kubectl(arguments
         ["--namespace=other", "get", "configmaps", "-o=name"],
         ["get", "configmaps", "-nother", "-o", "name"],
         ["get", "-o", "name", "--namespace", "other", "configmaps"],
-        ["get", "configmaps", "-A=false", "-n=other", "--output=name"],
+        ["get", "configmaps", "-n=other", "--output=name"],
     ],
 )
 async def test_flags_stand_anywhere_and_have_every_form(api_server: APIServer, arguments: list[str]) -> None:
     api_server.create(Namespace(metadata=ObjectMeta(name="other")))
     for namespace in ("default", "other"):
         api_server.create(config_map("settings-" + namespace, namespace))
-    if "-A=false" in arguments:
-        arguments = [each for each in arguments if each != "-A=false"] + ["--all-namespaces=false"]
     result = await run(api_server, *arguments)
     assert result.out == "configmap/settings-other\n"
 
@@ -122,8 +89,6 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     [
         ("--namespace=sh op", "--namespace: must be a DNS label"),
         ("--certificate-authority=/nonexistent", "--certificate-authority: file '/nonexistent' does not exist"),
-        ("--client-certificate=/nonexistent", "2 problems: --client-"),
-        ("--proxy-url=x", "--proxy-url: must be a URL"),
     ],
 )
 async def test_a_wrong_flag_of_the_connection_is_named_as_it_was_given(given: str, problem: str) -> None:
@@ -131,37 +96,6 @@ async def test_a_wrong_flag_of_the_connection_is_named_as_it_was_given(given: st
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"error: {problem}")
     assert "overrides" not in result.err
-
-
-async def test_a_response_must_arrive_within_the_request_timeout(autojump_clock: object) -> None:
-    async def never(_: httpx.Request) -> httpx.Response:
-        await trio.sleep_forever()
-        raise AssertionError
-
-    err = io.StringIO()
-    arguments = ["get", "pods", "-s", "http://cluster.example", "--request-timeout=2s"]
-    code = await run_command(arguments, io.StringIO(), err, {}, opener_of(httpx.MockTransport(never)))
-    problem = "discover the resources of /api: http://cluster.example (overrides): no response within 2 s"
-    assert (code, err.getvalue()) == (1, f"Unable to connect to the server: {problem}\n")
-
-
-@pytest.mark.parametrize("given", ["nan", "inf", "1e3", "-1", "1.5", "1x"])
-async def test_a_request_timeout_is_read_as_kubectls(api_server: APIServer, given: str) -> None:
-    result = await run(api_server, "get", "pods", f"--request-timeout={given}")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: Invalid timeout value. Timeout must be a single integer in seconds, or ")
-
-
-@pytest.mark.parametrize("given", ["", "0", "0s", "-1s", "5", "+5", "1.5s"])
-async def test_a_request_timeout_may_be_no_limit(api_server: APIServer, given: str) -> None:
-    result = await run(api_server, "get", "pods", f"--request-timeout={given}")
-    assert result == Result(0, "", "no resources found in namespace default\n")
-
-
-async def test_verbosity_must_be_a_number() -> None:
-    result = await run_alone("version", "--client", "-v", "x")
-    assert result.code == 1
-    assert result.err.startswith('error: invalid argument "x" for "-v, --v" flag: strconv.ParseInt')
 
 
 def test_the_version_of_the_client_loads_neither_client_nor_models() -> None:
@@ -198,11 +132,11 @@ def test_ctrl_c_ends_a_watch_without_a_word(tmp_path: Path) -> None:
         server.wait()
 
 
-@pytest.mark.parametrize("arguments", [["help", "get"], ["get", "help", "--help"]])
+@pytest.mark.parametrize("arguments", [["help", "get"], ["get", "--help"]])
 async def test_help_may_be_a_word(arguments: list[str]) -> None:
     result = await run_alone(*arguments)
     assert (result.code, result.err) == (0, "")
-    assert "\n\nUsage:\n  trioformer " in result.out
+    assert "usage: trioformer get " in result.out
 
 
 @pytest.mark.parametrize(("verbosity", "level"), [("1", logging.INFO), ("4", logging.DEBUG), ("0", logging.CRITICAL)])
@@ -248,3 +182,19 @@ async def test_an_error_of_the_program_is_raised(error: Exception) -> None:
 async def test_an_argument_that_is_not_utf_8_is_named(api_server: APIServer) -> None:
     result = await run(api_server, "get", "configmaps", "-l", "\udcff")
     assert (result.code, result.out, result.err) == (1, "", "error: an argument is not UTF-8: b'\\xff'\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keyword"),
+    [
+        (["get", "pods", "-o"], "-o"),
+        (["get", "pods", "-o", "xml"], "xml"),
+        (["logs", "one", "--tail=x"], "--tail"),
+        (["logs", "one", "--since=10"], "10"),
+        (["--kubeconfig", "x"], "command"),
+    ],
+)
+async def test_a_wrong_flag_is_an_error_that_names_it(arguments: list[str], keyword: str) -> None:
+    result = await run_alone(*arguments)
+    assert (result.code, result.out) == (1, "")
+    assert keyword in result.err

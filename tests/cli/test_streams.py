@@ -388,7 +388,7 @@ def test_the_tool_runs_the_arguments_of_the_process(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["trioformer", "gett"])
     assert main() == 1
-    problem = 'error: unknown command "gett" for "trioformer"\n\nDid you mean this?\n\tget\n'
+    problem = "error: unknown command 'gett' for trioformer; did you mean get?\n"
     assert shown.readouterr() == ("", problem)
 
 

@@ -19,11 +19,9 @@ class CommandModule(Protocol):
 
     def add_flags(self, parser: Parser) -> None:
         """Add the flags and arguments of the command."""
-        ...
 
     async def run(self, session: Session, flags: argparse.Namespace) -> int | None:
         """Run the command, and return the exit code; None is 0."""
-        ...
 
 
 @final
@@ -65,6 +63,9 @@ COMMANDS: Final = (
         "_logs",
         "Print the logs for a container in a pod",
         "[-f] [-p] (POD | TYPE/NAME | -l label) [-c CONTAINER]",
+    ),
+    Command(
+        "run", "_run", "Execute a command in each running pod of a selector", "-l label [flags] -- COMMAND [args...]"
     ),
     Command(
         "exec", "_exec", "Execute a command in a container", "(POD | TYPE/NAME) [-c CONTAINER] -- COMMAND [args...]"

@@ -53,7 +53,7 @@ _FILES: Final = _Result(takes_files=True)
 _NOTHING: Final = _Result()
 _COMMANDS: Final = _Result({each.name: each.summary for each in COMMANDS})
 
-_FILE_FLAGS: Final = frozenset({"kubeconfig", "certificate_authority", "client_certificate", "client_key"})
+_FILE_FLAGS: Final = frozenset({"kubeconfig", "certificate_authority"})
 _SHELLS: Final = ("bash", "zsh")
 
 
@@ -242,7 +242,6 @@ class _Asking:
             "exec": names.pods,
             "logs": names.pods,
             "port-forward": names.pods,
-            "run": names.pods,
             "watch": names.kinds,
         }
         return await self._ask(asks[name]) if name in asks and not given else _NOTHING

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, final
 from urllib.parse import urlsplit
 
-from .._text import one_line
-from ..errors import ConfigError, ConnectionFailedError, InvalidError, StatusError, TrioformerError
+from ..errors import ConnectionFailedError, StatusError, TrioformerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,15 +30,7 @@ class CommandError(Exception):
 
 @final
 class UsageError(Exception):
-    """The arguments are wrong; the text is printed after ``error: ``, and a hint to the help of the command.
-
-    Attributes:
-        is_flag: Whether a flag is unknown, or lacks its value; kubectl has another hint for these.
-    """
-
-    def __init__(self, message: str, *, is_flag: bool = False) -> None:
-        super().__init__(message)
-        self.is_flag = is_flag
+    """The arguments are wrong; the text is printed after ``error: ``, and a hint to the help of the command."""
 
 
 def failures_in(error: BaseException) -> Iterator[BaseException]:
@@ -61,8 +51,6 @@ def describe_failure(error: TrioformerError | CommandError, server: str) -> str:
     """
     if isinstance(error, CommandError):
         return str(error) if error.is_bare else f"error: {error}"
-    if isinstance(error, InvalidError):
-        return _invalid(error)
     if isinstance(error, StatusError):
         return _rejected(error)
     if isinstance(error, ConnectionFailedError):
@@ -70,8 +58,6 @@ def describe_failure(error: TrioformerError | CommandError, server: str) -> str:
         if error.refused and host:
             return f"The connection to the server {host} was refused - did you specify the right host or port?"
         return f"Unable to connect to the server: {error}"
-    if isinstance(error, ConfigError):
-        return f"error: {error}"
     return f"error: {error}"
 
 
@@ -80,20 +66,3 @@ def _rejected(error: StatusError) -> str:
         return f"error: You must be logged in to the server ({error.status_message})"
     reason = f" ({error.reason})" if error.reason else ""
     return f"Error from server{reason}: {error.status_message}"
-
-
-def _invalid(error: InvalidError) -> str:
-    details = error.details
-    if details.kind or details.name:
-        text = f"The {details.kind} {json.dumps(details.name, ensure_ascii=False)} is invalid"
-    else:
-        text = "The request is invalid"
-        if error.status_message and not details.causes:
-            return f"{text}: {error.status_message}"
-    causes = [one_line(f"{each.field}: {each.message}" if each.field else each.message) for each in details.causes]
-    causes = list(dict.fromkeys(causes))
-    if not causes:
-        return text
-    if len(causes) == 1:
-        return f"{text}: {causes[0]}"
-    return "\n".join([f"{text}: ", *(f"* {each}" for each in causes)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import os
 import signal
@@ -120,10 +121,6 @@ async def run_command(
             raise
         session.note(f"error: an argument is not UTF-8: {os.fsencode(wrong[0])!r}")
         return 1
-    if session.warnings and flags.warnings_as_errors:
-        many = "warnings" if session.warnings > 1 else "warning"
-        session.note(f"error: {session.warnings} {many} received")
-        return 1
     return code
 
 
@@ -146,77 +143,46 @@ def _is_bytes(argument: str) -> bool:
 
 
 def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:
-    err.write(f"error: {error}\n")
-    name = f"{PROGRAM} {command.name}"
-    err.write(f"See '{name} --help' for usage.\n" if error.is_flag else f"See '{name} -h' for help and examples\n")
+    err.write(f"error: {error}\nSee '{PROGRAM} {command.name} --help'.\n")
     return 1
 
 
 def _without_command(words: list[str], given: list[str], out: TextIO, err: TextIO) -> int:
-    wants_help = any(each in ("-h", "--help", "help") for each in [*words, *given])
-    words = [word for word in words if word != "help"]
-    if wants_help and words and (command := find_command(words)[0]) is not None:
+    """Print the help, or report an unknown command."""
+    if words[:1] == ["help"]:
+        words = words[1:]
+    command, _ = find_command(words)
+    if command is not None:
         parser = Parser(f"{PROGRAM} {command.name}")
         command.load().add_flags(parser)
         _print_help(command, parser, out)
         return 0
-    if not words and not wants_help:
-        parser = Parser(PROGRAM)
-        add_common_flags(parser)
-        try:
-            parse(parser, given)
-        except UsageError as exc:
-            err.write(f"error: {exc}\nSee '{PROGRAM} --help' for usage.\n")
-            return 1
     if words:
-        err.write(f'error: unknown command "{words[0]}" for "{PROGRAM}"\n')
-        if similar := _similar(words):
-            err.write(f"\nDid you mean this?\n\t{similar}\n")
+        similar = difflib.get_close_matches(words[0], [each.name for each in COMMANDS], n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else ""
+        err.write(f"error: unknown command {words[0]!r} for {PROGRAM}{hint}\n")
         return 1
+    if given and not {"-h", "--help"} & set(given):
+        err.write(f"error: a command is missing; see '{PROGRAM} help'\n")
+        return 1
+    width = max(len(each.name) for each in COMMANDS) + 3
+    listed = "".join(f"  {each.name:{width}}{each.summary}\n" for each in COMMANDS)
     out.write(
-        f"{PROGRAM} talks to a Kubernetes cluster, with the commands, the flags and the output of kubectl.\n\n"
-        f"Commands:\n{_listed(COMMANDS)}\n"
+        f"{PROGRAM} shows a Kubernetes cluster as informers see it, and works with its pods.\n\n"
+        f"Commands:\n{listed}\n"
         f"Usage:\n  {PROGRAM} [flags] COMMAND [arguments]\n\n"
-        f'Use "{PROGRAM} COMMAND --help" for more information about a given command.\n'
+        f"See '{PROGRAM} COMMAND --help' for the flags of a command.\n"
     )
     return 0
 
 
-def _listed(commands: Sequence[Command]) -> str:
-    width = max(len(each.name) for each in commands) + 3
-    return "".join(f"  {each.name:{width}}{each.summary}\n" for each in commands)
-
-
-def _similar(words: list[str]) -> str:
-    import difflib  # noqa: PLC0415  # only after a mistake
-
-    names = [each.name for each in COMMANDS]
-    found = difflib.get_close_matches(words[0], names, n=1)
-    return found[0] if found else ""
-
-
 def _print_help(command: Command, parser: Parser, out: TextIO) -> None:
-    out.write(f"{command.summary}.\n\nUsage:\n  {PROGRAM} {command.name}")
-    out.write(f" {command.usage}\n" if command.usage else "\n")
-    texts = []
-    for action in parser._actions:
-        if action.help and action.help != "==SUPPRESS==" and action.option_strings:
-            names = ", ".join(sorted(action.option_strings, key=len))
-            texts.append((names if names in parser.switches or action.nargs == 0 else f"{names}=…", action.help))
-    if texts:
-        out.write("\nOptions:\n")
-        for names, text in sorted(texts, key=lambda one: one[0].lstrip("-")):
-            out.write(f"    {names}\n        {text}\n")
+    parser.usage = f"{PROGRAM} {command.name} {command.usage}".rstrip()
+    parser.description = f"{command.summary}."
+    out.write(parser.format_help())
 
 
-def _set_up_logging(verbosity: str) -> None:
-    try:
-        level = int(verbosity)
-    except ValueError:
-        raise UsageError(
-            f'invalid argument "{verbosity}" for "-v, --v" flag: strconv.ParseInt: parsing "{verbosity}": '
-            "invalid syntax"
-        ) from None
+def _set_up_logging(level: int) -> None:
     logger = logging.getLogger("trioformer")
     if level > 0:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")

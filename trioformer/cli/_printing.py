@@ -11,17 +11,11 @@ import attrs
 
 from .._text import one_line
 
-__all__ = ["FORMATS", "ServerTable", "TableWriter", "age_of", "now", "parse_time", "print_objects", "to_json"]
+__all__ = ["FORMATS", "ServerTable", "TableWriter", "age_of", "now", "parse_time", "print_objects"]
 
 FORMATS: Final = ("json", "name", "wide", "yaml")
 """The values of ``-o``."""
-_MINIMUM: Final = 6
-_PADDING: Final = 3
-
-
-def to_json(value: object) -> str:
-    """Return a value as JSON for people."""
-    return json.dumps(value, indent=4, ensure_ascii=False)
+_MINIMUM, _PADDING = 6, 3
 
 
 def print_objects(out: TextIO, output: str, objects: Sequence[Mapping[str, Any]], *, is_list: bool = False) -> None:
@@ -45,10 +39,9 @@ def print_objects(out: TextIO, output: str, objects: Sequence[Mapping[str, Any]]
         from ..manifests._internal import dump_documents  # noqa: PLC0415  # only for YAML
 
         out.write(dump_documents(shown))
-    elif is_list:
-        out.write(to_json({"apiVersion": "v1", "kind": "List", "items": shown}) + "\n")
     else:
-        out.writelines(to_json(each) + "\n" for each in shown)
+        values = [{"apiVersion": "v1", "kind": "List", "items": shown}] if is_list else shown
+        out.writelines(json.dumps(each, indent=4, ensure_ascii=False) + "\n" for each in values)
 
 
 def _without_managed_fields(obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,8 +57,6 @@ class TableWriter:
     _out: TextIO
     _lines: list[list[str]] = attrs.field(factory=list, init=False)
     _widths: list[int] = attrs.field(factory=list, init=False)
-    is_empty: bool = attrs.field(default=True, init=False)
-    """Whether nothing was written."""
 
     def add(self, cells: Sequence[object]) -> None:
         """Add a line; it is written by :meth:`flush`."""
@@ -81,7 +72,6 @@ class TableWriter:
         for cells in self._lines:
             padded = [cell.ljust(width) for cell, width in zip(cells[:-1], self._widths, strict=False)]
             self._out.write("".join([*padded, *cells[-1:]]) + "\n")
-            self.is_empty = False
         self._lines.clear()
 
 

@@ -14,8 +14,7 @@ import trio
 
 from .._files import is_stream
 from ..errors import ConfigError
-from ._failures import CommandError, UsageError
-from ._values import duration_value
+from ._failures import CommandError
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -40,8 +39,6 @@ class Session:
     """The environment variables."""
     opener: Callable[..., AbstractAsyncContextManager[Client]] | None = None
     """Opens a client instead of ``open_client()``, in tests."""
-    warnings: int = attrs.field(default=0, init=False)
-    """How many warnings the server has sent."""
     _config: ClusterConfig | None = attrs.field(default=None, init=False)
 
     def print(self, text: str = "", *, end: str = "\n") -> None:
@@ -108,11 +105,9 @@ class Session:
 
     @asynccontextmanager
     async def open_client(self) -> AsyncGenerator[Client, None]:
-        """Open a client of the cluster, each of whose requests has to end within ``--request-timeout``."""
+        """Open a client of the cluster."""
         from ..client import open_client  # noqa: PLC0415  # `version --client` needs none
-        from ..client._internal import limit_request_time  # noqa: PLC0415  # likewise
 
-        timeout = _request_timeout(self.flags.request_timeout or "0")
         async with (self.opener or open_client)(
             self.config,
             user_agent=_user_agent(),
@@ -120,12 +115,9 @@ class Session:
             field_manager="trioformer-cli",
             retries=2,
         ) as client:
-            if timeout > 0:
-                limit_request_time(client, timeout)
             yield client
 
     def _warn(self, warning: ServerWarning) -> None:
-        self.warnings += 1
         self.note(f"Warning: {warning.text}")
 
 
@@ -138,31 +130,16 @@ def _user_agent() -> str:
 def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
     from ..kubeconfig import ConfigOverrides, Impersonation  # noqa: PLC0415  # `version --client` needs none
 
-    extra: dict[str, list[str]] = {}
-    for each in flags.as_user_extra:
-        key, equals, value = each.partition("=")
-        if not equals:
-            raise UsageError(f'invalid argument "{each}" for "--as-user-extra" flag: must be KEY=VALUE')
-        extra.setdefault(key, []).append(value)
     user = getattr(flags, "as")
-    if not user and (flags.as_group or flags.as_uid or extra):
-        raise CommandError("requesting uid, groups or user-extra without impersonating a user: add --as")
+    if flags.as_group and not user:
+        raise CommandError("--as-group requires --as")
     return ConfigOverrides(
-        cluster=flags.cluster,
-        user=flags.user,
         namespace=flags.namespace,
         server=flags.server,
         ca_file=flags.certificate_authority,
         insecure_skip_tls_verify=flags.insecure_skip_tls_verify,
-        tls_server_name=flags.tls_server_name,
-        proxy_url=flags.proxy_url,
-        disable_compression=flags.disable_compression,
-        client_certificate_file=flags.client_certificate,
-        client_key_file=flags.client_key,
         token=flags.token,
-        username=flags.username,
-        password=flags.password,
-        impersonate=Impersonation(user=user, uid=flags.as_uid, groups=flags.as_group, extra=extra) if user else None,
+        impersonate=Impersonation(user=user, groups=flags.as_group) if user else None,
     )
 
 
@@ -170,17 +147,3 @@ def _flag_of(found: re.Match[str]) -> str:
     """Return the flag for a field of the overrides, as :func:`_overrides` makes them."""
     name = found[1].removesuffix("_file")
     return "--certificate-authority" if name == "ca" else f"--{name.replace('_', '-')}"
-
-
-def _request_timeout(text: str) -> float:
-    """Return the seconds of ``--request-timeout``, which needs no unit; 0 and less are no limit."""
-    number = text.removeprefix("+")
-    if number.isascii() and number.isdecimal():
-        return float(number)
-    try:
-        return duration_value(text, "--request-timeout")
-    except UsageError as exc:
-        raise CommandError(
-            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
-            "corresponding time unit (e.g. 1s | 2m | 3h)"
-        ) from exc

@@ -410,11 +410,6 @@ def default_field_manager(client: Client) -> str | None:
     return client._opened.field_manager
 
 
-def limit_request_time(client: Client, seconds: float) -> None:
-    """Let each request of a client that is not a watch fail after this time; it may be called once it is open."""
-    client._transport.request_timeout = seconds
-
-
 @asynccontextmanager
 async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.

@@ -9,7 +9,6 @@ from ._api_requests import obtain_credential as obtain_credential
 from ._api_requests import plugin_of as plugin_of
 from ._api_requests import without_retries as without_retries
 from ._client import default_field_manager as default_field_manager
-from ._client import limit_request_time as limit_request_time
 from ._client import open_separate_client as open_separate_client
 from ._object_ref import reference_to as reference_to
 from .bodies._responses import check as check

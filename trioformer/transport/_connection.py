@@ -88,11 +88,6 @@ class Transport(metaclass=NoPublicConstructor):
     """What the requests have shown about the server."""
     limits: Limits
     """The limits of what the server may send."""
-    request_timeout: float | None = None
-    """Seconds for each attempt of a request, of a streamed response for the head; not for watches.
-
-    None for no other limit than that of a silent server.
-    """
     _generations: Generations
     _credentials: CredentialSource
     _headers: RequestHeaders
@@ -259,7 +254,7 @@ class Transport(metaclass=NoPublicConstructor):
         while True:
             throttled = await self._wait_for_turn(request, attempts.number)
             try:
-                body = await self._send_in_time(request, attempts.number, throttled)
+                body = await self._send(request, attempts.number, throttled)
             except (ConnectionFailedError, LimitExceededError) as exc:
                 self._end_turn(request)
                 if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
@@ -326,14 +321,6 @@ class Transport(metaclass=NoPublicConstructor):
     def _end_turn(self, request: Request) -> None:
         if not request.for_watch:
             self._limiter.release_on_behalf_of(request)
-
-    async def _send_in_time(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
-        if self.request_timeout is None or request.for_watch:
-            return await self._send(request, attempt, throttled)
-        with trio.move_on_after(self.request_timeout):
-            return await self._send(request, attempt, throttled)
-        problem = f"no response within {self.request_timeout:g} s"
-        raise ConnectionFailedError(f"{request.what}: {self.health.server_text}: {problem}")
 
     async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
         """Send a request once; with a limit, receive the whole body."""

@@ -101,19 +101,6 @@ async def test_names_of_the_container_are_no_escape_sequences_and_no_lines(
     assert (result.code, result.err) == (0, "warning: skipping \\x1b[31m error: forged: a FIFO\n")
 
 
-@pytest.mark.parametrize("flags", [[], ["--no-preserve"]])
-async def test_permissions_are_copied_unless_they_are_not_wanted(
-    flags: list[str], api_server: APIServer, container: LocalContainer, here: Path
-) -> None:
-    (here / "file").chmod(0o606)
-    before = os.umask(0o022)
-    try:
-        assert (await run(api_server, "cp", *flags, "file", "one:copy")).code == 0
-    finally:
-        os.umask(before)
-    assert describe_tree(container.directory)["copy"] == ("0o604" if flags else "0o606", b"content")
-
-
 async def test_the_first_container_is_the_default_and_is_named(api_server: APIServer, here: Path) -> None:
     api_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     pod = add_pod(api_server, "two", "a", "b", namespace="shop")
@@ -185,29 +172,3 @@ async def test_what_cannot_be_copied_is_an_error_of_one_line(
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert result.err.startswith(problem)
     assert "copying needs sh, tar, mv and rm in the container" in result.err
-
-
-@pytest.mark.parametrize(("retries", "code"), [("0", 1), ("1", 1), ("2", 0), ("-1", 0)])
-async def test_a_copy_from_a_container_begins_again_if_it_may(
-    retries: str,
-    code: int,
-    api_server: APIServer,
-    container: LocalContainer,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (container.directory / "log").write_text("line")
-    failures = 2
-
-    async def break_off(process: ScriptedProcess) -> int:
-        nonlocal failures
-        if failures:
-            failures -= 1
-            await process.disconnect()
-            return 0
-        return await container.execute(process)
-
-    api_server.script_pod("one").on_exec(break_off)
-    result = await run(api_server, "cp", f"--retries={retries}", "one:log", "copy")
-    assert result.code == code
-    assert (here / "copy").exists() == (code == 0)

@@ -63,7 +63,6 @@ async def test_the_first_container_is_the_default_and_is_named(api_server: APISe
         (["one", "-c", "x", "--", "ls"], "container x is not valid for pod one out of: main"),
         (["done", "--", "ls"], "cannot exec into a container in a completed pod; current phase is Succeeded"),
         (["cm/c", "--", "ls"], "cannot attach to *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
-        (["one", "--pod-running-timeout=x", "--", "ls"], 'invalid argument "x" for "--pod-running-timeout" flag'),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import posixpath
 from typing import TYPE_CHECKING, final
@@ -12,13 +11,12 @@ import attrs
 import trio
 
 from ..._text import one_line
-from ...errors import ConnectionFailedError, StatusError
+from ...errors import StatusError
 from ...models import to_dict
 from ...models.core_v1 import Pod
 from .._arguments import Parser
 from .._failures import CommandError
 from .._session import Session
-from .._values import int_value
 from ._pods import choose_container, has_ended
 
 if TYPE_CHECKING:
@@ -31,15 +29,6 @@ __all__ = ["add_flags", "run"]
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``cp``."""
     parser.add_argument("-c", "--container", default="", help="Container name; by default as for exec.")
-    parser.add_switch(
-        "--no-preserve",
-        help="The copied file/directory's ownership and permissions will not be preserved in the container",
-    )
-    parser.add_argument(
-        "--retries",
-        default="0",
-        help="How many times to begin again a copy from a container whose connection breaks; negative for ever.",
-    )
 
 
 @final
@@ -77,15 +66,14 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         raise CommandError("filepath can not be empty")
     if not (source.pod or target.pod):
         raise CommandError("one of src or dest must be a remote file specification")
-    retries = int_value(flags.retries, "--retries")
     if target.pod and not await trio.to_thread.run_sync(os.path.exists, source.path):
         raise CommandError(f"{source.path} doesn't exist in local filesystem")
     async with session.open_client() as client:
         container, pods = await _find(client, session, source if source.pod else target, flags.container)
         if source.pod:
-            result = await _copy_from(pods, source, target, container, math.inf if retries < 0 else retries)
+            result = await _copy_from(pods, source, target, container)
         else:
-            result = await _copy_to(pods, source, target, container, is_preserved=not flags.no_preserve)
+            result = await _copy_to(pods, source, target, container)
     for each in result.skipped:
         session.note(f"warning: skipping {one_line(each.path)}: {each.reason}")
     if more := result.skipped_count - len(result.skipped):
@@ -102,7 +90,7 @@ async def _find(client: Client, session: Session, place: _Place, container: str)
     return choose_container(pod, container, session.note)["name"], pods
 
 
-async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str, retries: float) -> CopyResult:
+async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str) -> CopyResult:
     from ...pods import copy_from_pod  # noqa: PLC0415  # beside the client
 
     directory = trio.Path(target.path).parent
@@ -110,17 +98,10 @@ async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: 
         await directory.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise CommandError(f"mkdir {directory}: {(exc.strerror or str(exc)).lower()}") from exc
-    while True:
-        try:
-            return await copy_from_pod(pods, source.pod, source.path, target.path, container=container)
-        except ConnectionFailedError as exc:
-            if retries <= 0 or exc.refused:
-                raise
-            retries -= 1
-            await pods.wait_to_retry(trio.current_time())
+    return await copy_from_pod(pods, source.pod, source.path, target.path, container=container)
 
 
-async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: str, *, is_preserved: bool) -> CopyResult:
+async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: str) -> CopyResult:
     from ...pods import copy_to_pod, run_in_pod  # noqa: PLC0415  # beside the client
 
     path = target.path
@@ -137,6 +118,4 @@ async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: st
         source.path,
         path,
         container=container,
-        preserve_owner=is_preserved,
-        preserve_mode=is_preserved,
     )

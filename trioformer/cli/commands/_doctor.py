@@ -174,7 +174,6 @@ def _clock(report: _Report, date: str) -> None:
         ahead = (now() - parsedate_to_datetime(date)).total_seconds()
     except (ValueError, TypeError):
         return
-    # The header has whole seconds.
     text = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server's"
     if abs(ahead) > _SKEW:
         report.warn("clock", text)

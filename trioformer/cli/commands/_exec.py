@@ -8,8 +8,7 @@ from ...pods import exec_in_pod
 from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._session import Session
-from .._values import duration_value
-from ._interactive import add_process_flags, connect, has_terminal, refused_as_by_kubectl
+from ._interactive import add_process_flags, connect, has_terminal
 from ._pods import choose_container, find_container, find_pod, has_ended, pods_api
 
 __all__ = ["add_flags", "run"]
@@ -31,9 +30,8 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         raise CommandError("you must specify at least one command for the container")
     if len(flags.arguments) > 1:
         raise CommandError(f"one pod is required before --, not {len(flags.arguments)}: {' '.join(flags.arguments)}")
-    patience = duration_value(flags.pod_running_timeout, "--pod-running-timeout")
     async with session.open_client() as client:
-        pod = await find_pod(client, session, flags.arguments[:1], patience=patience, verb="attach to")
+        pod = await find_pod(client, session, flags.arguments[:1], patience=flags.pod_running_timeout, verb="attach to")
         if phase := has_ended(pod):
             raise CommandError(f"cannot exec into a container in a completed pod; current phase is {phase}")
         if flags.container:
@@ -42,16 +40,15 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             container = choose_container(pod, "", None if flags.quiet else session.note)
         metadata = pod["metadata"]
         tty = has_terminal(session, stdin=flags.stdin, tty=flags.tty, quiet=flags.quiet)
-        with refused_as_by_kubectl():
-            async with exec_in_pod(
-                pods_api(client, metadata["namespace"]),
-                metadata["name"],
-                command,
-                container=container["name"],
-                stdin=flags.stdin,
-                tty=tty,
-            ) as process:
-                code = await connect(session, process)
+        async with exec_in_pod(
+            pods_api(client, metadata["namespace"]),
+            metadata["name"],
+            command,
+            container=container["name"],
+            stdin=flags.stdin,
+            tty=tty,
+        ) as process:
+            code = await connect(session, process)
     if code:
         raise CommandError(f"command terminated with exit code {code}", code=code, is_bare=True)
     return None

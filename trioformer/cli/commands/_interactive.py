@@ -6,20 +6,18 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ...errors import BadRequestError, ConnectionFailedError, StatusError
+from ...errors import ConnectionFailedError, StatusError
 from ...pods import interact
-from .._arguments import Parser
+from .._arguments import Parser, duration
 from .._failures import CommandError
 from .._session import Session
 
 if TYPE_CHECKING:
     from ...pods import PodProcess
 
-__all__ = ["add_process_flags", "connect", "has_terminal", "refused_as_by_kubectl"]
+__all__ = ["add_process_flags", "connect", "has_terminal"]
 
 _STDIN: Final = 0
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -32,7 +30,7 @@ def add_process_flags(parser: Parser) -> None:
     parser.add_switch("-i", "--stdin", help="Pass stdin to the container")
     parser.add_switch("-t", "--tty", help="Stdin is a TTY")
     parser.add_switch("-q", "--quiet", help="Only print output from the remote session")
-    parser.add_argument("--pod-running-timeout", default="1m0s", help="How long to wait for a pod that runs.")
+    parser.add_argument("--pod-running-timeout", type=duration, default=60.0, help="how long to wait for a pod: 30s")
 
 
 def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bool:
@@ -51,19 +49,6 @@ def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bo
     if not is_terminal and not quiet:
         session.note("Unable to use a TTY - input is not a terminal or the right kind of file")
     return is_terminal
-
-
-@contextmanager
-def refused_as_by_kubectl() -> Iterator[None]:
-    """Word the refusal of a process as kubectl does: its client takes the response for the end of a connection.
-
-    Raises:
-        CommandError: The server has refused the request, such as for a pod without a node.
-    """
-    try:
-        yield
-    except BadRequestError as exc:
-        raise CommandError(f"unable to upgrade connection: {exc.status_message}") from exc
 
 
 async def connect(session: Session, process: PodProcess) -> int:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -17,12 +17,11 @@ import trio
 
 from ...errors import BadRequestError, NotFoundError, TrioformerError
 from ...pods import follow_logs
-from .._arguments import Parser
+from .._arguments import Parser, duration
 from .._failures import CommandError, UsageError, describe_failure, failures_in
 from .._resources import Target, items_of, request_pages
 from .._session import Session
-from .._values import duration_value, int_value
-from ._pods import PODS, choose_container, container_of, pods_of, rank_for_logs, read_named
+from ._pods import PODS, choose_container, pods_of, read_named
 
 if TYPE_CHECKING:
     from ...client import Api, Client
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_flags", "run"]
 
-_USAGE: Final = (
-    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\n"
-    "POD or TYPE/NAME is a required argument for the logs command"
-)
 _OF_SELECTED: Final = 10
 """Lines of each container when pods are selected by their labels."""
 _STATUS_DELAY: Final = 1.0
@@ -47,19 +42,11 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("-c", "--container", default="", help="Print the logs of this container")
     parser.add_argument("-l", "--selector", default="", help="Selector (label query) to filter on.")
     parser.add_switch("--all-containers", help="Get all containers' logs in the pod(s).")
-    parser.add_switch("--all-pods", help="Get logs from all pod(s). Sets prefix to true.")
     parser.add_switch("--timestamps", help="Include timestamps on each line in the log output")
     parser.add_switch("--prefix", help="Prefix each log line with the log source (pod name and container name)")
-    parser.add_switch("--ignore-errors", help="Print errors in the place of the log, and go on with the others.")
-    parser.add_argument("--since", default="0", help="Only return logs newer than a duration like 5s, 2m, or 3h.")
-    parser.add_argument("--since-time", default="", help="Only return logs after a specific date (RFC3339).")
-    parser.add_argument("--tail", default="-1", help="Lines of recent log file to display; 10 with a selector.")
-    parser.add_argument("--limit-bytes", default="0", help="Maximum bytes of logs to return.")
-    parser.add_argument("--max-log-requests", default="5", help="How many logs may be followed at a time.")
-    parser.add_argument("--pod-running-timeout", default="20s", help="How long to wait for a pod that runs.")
-    parser.add_switch(
-        "--insecure-skip-tls-verify-backend", help="Skip verifying the identity of the kubelet that logs come from."
-    )
+    parser.add_argument("--since", type=duration, default=0.0, help="print only newer lines: 5s, 2m or 3h")
+    parser.add_argument("--tail", type=int, default=-1, help="lines from the end; 10 with a selector")
+    parser.add_argument("--pod-running-timeout", type=duration, default=20.0, help="how long to wait for a pod: 30s")
 
 
 @final
@@ -69,13 +56,12 @@ class _Options:
 
     params: Mapping[str, str]
     """The query, without the container."""
-    since: timedelta | str | None
+    since: timedelta | None
     tail: int | None
     patience: float
     """Seconds to wait for a container that has not started."""
     has_prefix: bool
     has_timestamps: bool
-    ignores_errors: bool
 
 
 @final
@@ -93,22 +79,21 @@ class _Source:
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``logs``."""
-    name, container = _arguments(flags)
-    options = _options(flags, container)
-    most = int_value(flags.max_log_requests, "--max-log-requests")
+    names = flags.arguments + (flags.after_dashes or [])
+    if len(names) != 1 - bool(flags.selector):
+        raise UsageError("name a pod or TYPE/NAME, or select pods with -l")
+    if flags.all_containers and flags.container:
+        raise UsageError("--all-containers and --container exclude each other")
+    name = names[0] if names else ""
+    options = _options(flags)
     async with session.open_client() as client:
-        sources = await _sources(session, flags, client, name, container, options.patience)
+        sources = await _sources(session, flags, client, name, flags.container, options.patience)
         if not flags.follow:
             for source in sources:
                 await _print_all(session, client, source, options)
             return None
-        if len(sources) > 1 and len(sources) > most:
-            raise CommandError(
-                f"you are attempting to follow {len(sources)} log streams, but maximum allowed concurrency is {most}, "
-                "use --max-log-requests to increase the limit"
-            )
-        # With a limit or of an instance that has ended, there is one response, with which the log ends.
-        follow = _print_all if flags.previous or "limitBytes" in options.params else _follow
+        # The log of an instance that has ended is one response.
+        follow = _print_all if flags.previous else _follow
         if flags.follow and follow is _print_all:
             options = attrs.evolve(options, params={**options.params, "follow": "true"})
         async with trio.open_nursery() as nursery:
@@ -117,69 +102,25 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     return None
 
 
-def _arguments(flags: argparse.Namespace) -> tuple[str, str]:
-    names = flags.arguments + (flags.after_dashes or [])
-    if len(names) > 2 or (not names and not flags.selector):
-        raise UsageError(_USAGE)
-    if len(names) == 1 and flags.selector:
-        raise UsageError("only a selector (-l) or a POD name is allowed")
-    name = names[0] if names else ""
-    container = names[1] if len(names) == 2 else flags.container
-    if flags.all_containers and container:
-        raise CommandError(f"--all-containers=true should not be specified with container name {container}")
-    if len(names) == 2 and flags.container:
-        raise CommandError("only one of -c or an inline [CONTAINER] arg is allowed")
-    return name, container
-
-
-def _options(flags: argparse.Namespace, container: str) -> _Options:
-    seconds = duration_value(flags.since, "--since")
-    limit = int_value(flags.limit_bytes, "--limit-bytes")
-    tail = int_value(flags.tail, "--tail")
-    since: timedelta | str | None = timedelta(seconds=seconds) if seconds else None
-    if flags.since_time:
-        time = _time(flags.since_time)
-        if since is not None:
-            raise CommandError("at most one of `sinceTime` or `sinceSeconds` may be specified")
-        since = time
-    for value, least, text in (
-        (limit, 0, "--limit-bytes must be greater than 0"),
-        (seconds, 0, "--since must be greater than 0"),
-        (tail, -1, "--tail must be greater than or equal to -1"),
-    ):
-        if value < least:
-            raise CommandError(text)
+def _options(flags: argparse.Namespace) -> _Options:
+    seconds, tail = flags.since, flags.tail
     lines: int | None = tail if tail >= 0 else None
     if flags.selector and tail == -1:
         lines = _OF_SELECTED
     params = {
-        "limitBytes": str(limit) if limit else "",
         "tailLines": "" if lines is None else str(lines),
-        "sinceTime": since if isinstance(since, str) else "",
         "sinceSeconds": str(max(round(seconds), 1)) if seconds else "",
         "previous": "true" if flags.previous else "",
         "timestamps": "true" if flags.timestamps else "",
-        "insecureSkipTLSVerifyBackend": "true" if flags.insecure_skip_tls_verify_backend else "",
     }
     return _Options(
         params={key: value for key, value in params.items() if value},
-        since=since,
+        since=timedelta(seconds=seconds) if seconds else None,
         tail=lines,
-        patience=duration_value(flags.pod_running_timeout, "--pod-running-timeout"),
-        has_prefix=flags.prefix or flags.all_pods,
+        patience=flags.pod_running_timeout,
+        has_prefix=flags.prefix,
         has_timestamps=flags.timestamps,
-        ignores_errors=flags.ignore_errors,
     )
-
-
-def _time(text: str) -> str:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise CommandError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
-    return f"{time.astimezone(UTC).replace(tzinfo=None, microsecond=0).isoformat()}Z"
 
 
 # --- which logs ---
@@ -217,8 +158,8 @@ async def _pods_named(
     except NotFoundError as exc:
         problem = f'error from server (NotFound): {exc.status_message} in namespace "{session.namespace}"'
         raise CommandError(problem) from exc
-    pods = await pods_of(client, target, obj, patience=patience, verb="get the logs from", rank=rank_for_logs)
-    if len(pods) > 1 and not flags.all_pods:
+    pods = await pods_of(client, target, obj, patience=patience, verb="get the logs from")
+    if len(pods) > 1:
         session.note(f"Found {len(pods)} pods, using pod/{pods[0]['metadata']['name']}")
         return pods[:1]
     return pods
@@ -229,15 +170,7 @@ def _containers(session: Session, flags: argparse.Namespace, pod: Mapping[str, A
         spec = pod.get("spec") or {}
         fields = ("initContainers", "containers", "ephemeralContainers")
         return [str(each.get("name")) for field in fields for each in spec.get(field) or []]
-    note: Callable[[str], None] | None = None if flags.all_pods else session.note
-    if not container:
-        annotated = ((pod.get("metadata") or {}).get("annotations") or {}).get(
-            "kubectl.kubernetes.io/default-container"
-        )
-        if annotated and container_of(pod, annotated) is None:
-            session.note(f'Default container name "{annotated}" not found in pod {pod["metadata"]["name"]}')
-            pod = {**pod, "metadata": {**pod["metadata"], "annotations": {}}}
-    return [str(choose_container(pod, container, note).get("name"))]
+    return [str(choose_container(pod, container, session.note).get("name"))]
 
 
 # --- their lines ---
@@ -250,7 +183,7 @@ async def _print_all(session: Session, client: Client, source: _Source, options:
             async for data in _prefixed(stream, source.prefix) if options.has_prefix else stream:
                 session.write(data)
     except TrioformerError as exc:
-        _ignore(exc, session, options)
+        _ignore(exc)
 
 
 async def _prefixed(stream: AsyncIterator[bytes], prefix: bytes) -> AsyncIterator[bytes]:
@@ -292,8 +225,8 @@ async def _follow(session: Session, client: Client, source: _Source, options: _O
                         written += b"\n" if begins else b""
                     session.write(bytes(written))
         except TrioformerError as exc:
-            if not is_first or options.ignores_errors or not _is_waiting(exc):
-                _ignore(exc, session, options)
+            if not is_first or not _is_waiting(exc):
+                _ignore(exc)
                 return
             if deadline == math.inf:
                 deadline = trio.current_time() + options.patience
@@ -309,12 +242,9 @@ def _is_waiting(error: TrioformerError) -> bool:
     return isinstance(error, BadRequestError) and "is waiting to start" in error.status_message
 
 
-def _ignore(error: TrioformerError, session: Session, options: _Options) -> None:
-    if isinstance(error, BadRequestError) and "is not assigned to a node yet" in error.status_message:
-        return  # it has no log, for which kubectl prints nothing
-    if not options.ignores_errors:
-        raise error
-    session.print(f"error: {getattr(error, 'status_message', error)}")
+def _ignore(error: TrioformerError) -> None:
+    if not (isinstance(error, BadRequestError) and "is not assigned to a node yet" in error.status_message):
+        raise error  # else it does not have a log
 
 
 def _explain(session: Session, error: Exception) -> None:

@@ -25,15 +25,12 @@ __all__ = [
     "PODS",
     "Pod",
     "choose_container",
-    "container_of",
     "container_texts",
     "find_container",
     "find_pod",
     "has_ended",
     "pods_api",
     "pods_of",
-    "rank_for_attach",
-    "rank_for_logs",
     "read_named",
 ]
 
@@ -44,7 +41,6 @@ _WITH_SELECTORS: Final = ("daemonsets", "deployments", "replicasets", "statefuls
 
 Pod = Mapping[str, Any]
 """The JSON of a pod."""
-Rank = Callable[[Pod], tuple[Any, ...]]
 
 
 def pods_api(client: Client, namespace: str) -> Api[typed.Pod]:
@@ -92,11 +88,11 @@ async def find_pod(
     target, obj = await read_named(client, session, arguments)
     if _is_pod(target):
         return obj
-    return (await pods_of(client, target, obj, patience=patience, verb=verb, rank=rank_for_attach))[0]
+    return (await pods_of(client, target, obj, patience=patience, verb=verb))[0]
 
 
 async def pods_of(
-    client: Client, target: Target, obj: Mapping[str, Any], *, patience: float, verb: str, rank: Rank
+    client: Client, target: Target, obj: Mapping[str, Any], *, patience: float, verb: str
 ) -> list[dict[str, Any]]:
     """Return the pods of a Deployment, a Service and the like, the best one first; wait for the first.
 
@@ -110,7 +106,7 @@ async def pods_of(
     pages = await request_pages(client, where, params, accept="application/json")
     pods = [each for page in pages for each in items_of(page, where)]
     if pods:
-        return sorted(pods, key=rank)
+        return sorted(pods, key=_rank)
     from ...watchtools import resuming_watch  # noqa: PLC0415  # most commands find their pod
 
     kind: type[Unstructured] = unstructured_kind(PODS)
@@ -160,38 +156,14 @@ def _label_selector(selector: Mapping[str, Any]) -> str:
     return ",".join(parts)
 
 
-# --- which pod is the best one (kubectl pkg/util/podutils) ---
+# --- which pod is the best one ---
 
 
-def rank_for_logs(pod: Pod) -> tuple[Any, ...]:
-    """Return the key by which the pod with the most interesting log is the first."""
-    phase = {"Running": 0, "Unknown": 1, "Pending": 2}.get(_phase(pod), 0)
-    ready = _ready_since(pod)
-    restarts, of_sidecars = _restarts(pod)
-    has_node = bool((pod.get("spec") or {}).get("nodeName"))
-    is_ready = ready is not None
-    return (not has_node, phase, not is_ready, ready or 0.0, -restarts, -of_sidecars, _created(pod))
-
-
-def rank_for_attach(pod: Pod) -> tuple[Any, ...]:
+def _rank(pod: Pod) -> tuple[Any, ...]:
     """Return the key by which the pod is the first that is the most likely to go on running."""
-    phase = {"Pending": 0, "Unknown": 1, "Running": 2}.get(_phase(pod), 0)
     ready = _ready_since(pod)
-    restarts, of_sidecars = _restarts(pod)
-    has_node = bool((pod.get("spec") or {}).get("nodeName"))
-    deleted = _seconds((pod.get("metadata") or {}).get("deletionTimestamp"))
-    is_deleted = deleted < math.inf
-    return (
-        not has_node,
-        -phase,
-        ready is None,
-        is_deleted,
-        -deleted if is_deleted else 0.0,
-        ready or 0.0,
-        restarts,
-        of_sidecars,
-        _created(pod),
-    )
+    is_deleted = "deletionTimestamp" in (pod.get("metadata") or {})
+    return (_phase(pod) != "Running", is_deleted, ready is None, ready or 0.0, _created(pod))
 
 
 def _phase(pod: Pod) -> str:
@@ -214,33 +186,7 @@ def _ready_since(pod: Pod) -> float | None:
     return None
 
 
-def _restarts(pod: Pod) -> tuple[int, int]:
-    status = pod.get("status") or {}
-    sidecars = {
-        each.get("name")
-        for each in (pod.get("spec") or {}).get("initContainers") or []
-        if each.get("restartPolicy") == "Always"
-    }
-    usual = [each.get("restartCount") or 0 for each in status.get("containerStatuses") or []]
-    others = [
-        each.get("restartCount") or 0
-        for each in status.get("initContainerStatuses") or []
-        if each.get("name") in sidecars
-    ]
-    return max(usual, default=0), max(others, default=0)
-
-
-# --- which container (kubectl pkg/cmd/util/podcmd) ---
-
-
-def container_of(pod: Pod, name: str) -> dict[str, Any] | None:
-    """Return the container of any kind with a name, or None."""
-    spec = pod.get("spec") or {}
-    for field in ("containers", "initContainers", "ephemeralContainers"):
-        for each in spec.get(field) or []:
-            if each.get("name") == name:
-                return dict(each)
-    return None
+# --- which container ---
 
 
 def container_texts(pod: Pod) -> str:
@@ -256,11 +202,13 @@ def find_container(pod: Pod, name: str) -> dict[str, Any]:
     Raises:
         CommandError: The pod has none.
     """
-    found = container_of(pod, name)
-    if found is None:
-        pod_name = (pod.get("metadata") or {}).get("name")
-        raise CommandError(f"container {name} is not valid for pod {pod_name} out of: {container_texts(pod)}")
-    return found
+    spec = pod.get("spec") or {}
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for each in spec.get(field) or []:
+            if each.get("name") == name:
+                return dict(each)
+    pod_name = (pod.get("metadata") or {}).get("name")
+    raise CommandError(f"container {name} is not valid for pod {pod_name} out of: {container_texts(pod)}")
 
 
 def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import re
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, final
 
@@ -20,7 +21,6 @@ from .._arguments import Parser
 from .._failures import CommandError, UsageError
 from .._resources import Target, select
 from .._session import Session
-from .._values import natural_number
 
 if TYPE_CHECKING:
     from ...client import Api
@@ -44,9 +44,6 @@ def add_flags(parser: Parser) -> None:
         default=[],
         help="Addresses to listen on (comma separated). Only accepts IP addresses or localhost as a value; localhost "
         "is both 127.0.0.1 and ::1, of which one is enough.",
-    )
-    parser.add_argument(
-        "--pod-running-timeout", default="1m0s", help="Accepted and ignored: a pod must run, or it is an error."
     )
 
 
@@ -140,33 +137,15 @@ class _Port:
         Raises:
             CommandError: It is wrong.
         """
-        local, colon, remote = text.partition(":")
-        if ":" in remote:
-            raise CommandError(f"invalid port format '{text}'")
-        remote = remote if colon else local
-        if not remote:
-            raise CommandError("remote port cannot be empty")
-        if remote.isascii() and remote.isdecimal():
-            number = _number("remote", remote)
-            if number == 0:
-                raise CommandError("remote port must be > 0")
-            remote = str(number)
-        if not colon:
-            return cls(None, remote)
-        return cls(_number("local", local) if local else 0, remote)
+        found = re.fullmatch(r"(?:([0-9]{0,5}):)?([0-9]{1,5}|[a-z0-9-]*[a-z][a-z0-9-]*)", text)
+        numbers = [int(each) for each in (found.groups() if found else ()) if each and each.isdecimal()]
+        if found is None or max(numbers, default=0) > 65_535 or not found[2].strip("0"):
+            raise CommandError(f"{text!r} is not a port such as 5000, 8888:5000, :5000 or 8443:https")
+        local, remote = found.groups()
+        return cls(None if local is None else int(local or 0), remote)
 
     def __str__(self) -> str:
         return self.remote if self.local is None else f"{self.local}:{self.remote}"
-
-
-def _number(which: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        problem = "invalid syntax"
-    elif (number := natural_number(text)) > 65_535:
-        problem = "value out of range"
-    else:
-        return number
-    raise CommandError(f"error parsing {which} port '{text}': strconv.ParseUint: parsing \"{text}\": {problem}")
 
 
 def _addresses(given: list[str]) -> list[str]:
