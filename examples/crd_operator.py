@@ -327,7 +327,7 @@ class Operator:
             pods=pods,
             conditions=conditions,
         )
-        written = await self.client.update_status(
+        written = await self.client.api(Website).update_status(
             website, attrs.evolve(website, status=status)
         )
         # The next reconcile compares with this status, so the cache must not be older.

@@ -82,9 +82,9 @@ class Reconciler:
         if status == app.status:
             return
         print(f"{request}: {ready} ready, {app.spec.min_ready} needed")
-        written = await self.client.update_status(app, attrs.evolve(app, status=status))
-        # The next reconcile compares with this status.
-        await self.apps.wait_until_at_least(written)
+        new = attrs.evolve(app, status=status)
+        written = await self.client.api(App).update_status(app, new)
+        await self.apps.wait_until_at_least(written)  # the next reconcile reads it
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:

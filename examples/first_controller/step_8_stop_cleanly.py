@@ -79,9 +79,9 @@ class Reconciler:
         if status == app.status:
             return
         logger.info("%s: %d ready, %d needed", request, ready, app.spec.min_ready)
-        written = await self.client.update_status(app, attrs.evolve(app, status=status))
-        # The next reconcile compares with this status.
-        await self.apps.wait_until_at_least(written)
+        new = attrs.evolve(app, status=status)
+        written = await self.client.api(App).update_status(app, new)
+        await self.apps.wait_until_at_least(written)  # the next reconcile reads it
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:

@@ -159,14 +159,14 @@ async def writes(client: Client, old: Pod, new: Pod) -> None:
     assert_type(await client.create(new, dry_run=True), Pod)
     assert_type(await client.apply(new), Pod)
     assert_type(await client.apply({"apiVersion": "v1", "kind": "Pod"}), KubernetesObject)
-    assert_type(await client.patch(new, {"metadata": {}}), Pod)
-    assert_type(await client.patch(new, [{"op": "remove", "path": "/a"}], patch_type="json"), Pod)
+    assert_type(await pods.patch(new, {"metadata": {}}), Pod)
+    assert_type(await pods.patch(new, [{"op": "remove", "path": "/a"}], patch_type="json"), Pod)
     assert_type(await client.delete(new), Pod | None)
     assert_type(extract(old, field_manager="me"), Pod)
     assert_type(merge_patch(old, new), dict[str, object])
     assert_type(merge_patch({"a": 1}, {"b": 2}), dict[str, object])
     assert_type(ApplyConflictError("", code=409).conflicts, tuple[FieldConflict, ...])
-    await client.patch(new, {"metadata": {}}, patch_type="json")  # type: ignore[call-overload]
+    await pods.patch(new, {"metadata": {}}, patch_type="json")  # type: ignore[call-overload]
     await pods.update(old, Node())  # type: ignore[arg-type]
     await pods.create(new, field_validation="strict")  # type: ignore[arg-type]
 

@@ -1,14 +1,13 @@
-"""The methods of a :class:`Client` that write one object: its class and its metadata say which."""
+"""The methods of a :class:`Client` that write an object whose class and metadata name it: create, apply and delete."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from .._suggestions import describe
 from ..models import KubernetesObject, Unstructured, builtin_kind, from_dict
 from ._options import FieldValidation, PropagationPolicy
-from ._patch import PatchType
 from ._subresources import OwnSubresource
 
 if TYPE_CHECKING:
@@ -20,7 +19,8 @@ T = TypeVar("T", bound=KubernetesObject)
 class ClientWrites:
     """The methods that write one object; the base of :class:`Client`.
 
-    Each is the method of the same name of ``client.api(type(obj))``, which describes results and errors.
+    Each is the method of the same name of ``client.api(type(obj))``, which describes results and errors; other writes
+    are methods of :class:`Api` only.
     An object of a namespaced kind must have a namespace.
     """
 
@@ -45,7 +45,7 @@ class ClientWrites:
 
         Args:
             obj: The object.
-            dry_run: Whether the server only does as if.
+            dry_run: Validate and default the object on the server without storing it.
             field_validation: What it does about unknown fields; None is its default, ``Warn``.
             field_manager: The manager in ``managedFields``; None for that of the client.
 
@@ -56,190 +56,6 @@ class ClientWrites:
         """
         api = self._api_of(_checked(obj))
         return await api.create(obj, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
-
-    async def replace(
-        self,
-        obj: T,
-        *,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T:
-        """Replace an object; see :meth:`Api.replace`.
-
-        Args:
-            obj: The object.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Raises:
-            ConflictError: The object has a resourceVersion, and the stored object has another one.
-            NotFoundError: There is no object of this name.
-            TypeError: It is not an object.
-        """
-        api = self._api_of(_checked(obj))
-        return await api.replace(obj, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
-
-    async def replace_status(
-        self,
-        obj: T,
-        *,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T:
-        """Replace the status of an object; see :meth:`Api.replace_status`.
-
-        Args:
-            obj: The object.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Raises:
-            ConflictError: The object has a resourceVersion, and the stored object has another one.
-            NotFoundError: There is no object of this name, or the kind has no status subresource.
-            TypeError: It is not an object.
-        """
-        api = self._api_of(_checked(obj))
-        return await api.replace_status(
-            obj, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager
-        )
-
-    async def update(
-        self,
-        old: T,
-        new: T,
-        *,
-        optimistic_lock: bool = False,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T:
-        """Send what differs between two states of an object; see :meth:`Api.update`.
-
-        Args:
-            old: The object as it was read.
-            new: The object as it shall be.
-            optimistic_lock: Whether the object must not have changed since ``old`` was read.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Raises:
-            ConflictError: With ``optimistic_lock``: the object has changed since ``old`` was read.
-            NotFoundError: There is no object of this name.
-            TypeError: They are not objects of one kind.
-        """
-        api = self._api_of(_checked(old))
-        return await api.update(
-            old,
-            new,
-            optimistic_lock=optimistic_lock,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
-        )
-
-    async def update_status(
-        self,
-        old: T,
-        new: T,
-        *,
-        optimistic_lock: bool = False,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T:
-        """Send what differs between the statuses of two states of an object; see :meth:`Api.update_status`.
-
-        Args:
-            old: As for :meth:`update`.
-            new: As for :meth:`update`.
-            optimistic_lock: As for :meth:`update`.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Raises:
-            ConflictError: As for :meth:`update`.
-            NotFoundError: There is no object of this name, or the kind has no status subresource.
-            TypeError: They are not objects of one kind.
-        """
-        api = self._api_of(_checked(old))
-        return await api.update_status(
-            old,
-            new,
-            optimistic_lock=optimistic_lock,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
-        )
-
-    @overload
-    async def patch(
-        self,
-        obj: T,
-        patch: Mapping[str, object],
-        *,
-        patch_type: Literal["merge", "strategic"] = "merge",
-        subresource: OwnSubresource | None = None,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T: ...
-    @overload
-    async def patch(
-        self,
-        obj: T,
-        patch: Sequence[Mapping[str, object]],
-        *,
-        patch_type: Literal["json"],
-        subresource: OwnSubresource | None = None,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T: ...
-
-    async def patch(
-        self,
-        obj: T,
-        patch: Mapping[str, object] | Sequence[Mapping[str, object]],
-        *,
-        patch_type: PatchType = "merge",
-        subresource: OwnSubresource | None = None,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
-    ) -> T:
-        """Patch an object; see :meth:`Api.patch`.
-
-        Args:
-            obj: The object; only its kind, name and namespace are used.
-            patch: The changes.
-            patch_type: The type of the patch.
-            subresource: Such as ``status``.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Raises:
-            NotFoundError: There is no object of this name.
-            InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
-            TypeError: It is not an object, or the patch is not of its type.
-        """
-        api: Any = self._api_of(_checked(obj))  # whose overloads are more than those of this method
-        patched: T = await api.patch(
-            obj,
-            patch,
-            patch_type=patch_type,
-            subresource=subresource,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
-        )
-        return patched
 
     @overload
     async def apply(
@@ -283,7 +99,7 @@ class ClientWrites:
             force: Whether to take fields that other managers have set to another value.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
-            field_manager: Who applies; None for that of the client.
+            field_manager: The field manager; None for that of the client.
 
         Raises:
             ApplyConflictError: Other managers have set some of the fields to another value.
