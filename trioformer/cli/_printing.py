@@ -41,7 +41,8 @@ def print_objects(out: TextIO, output: str, objects: Sequence[Mapping[str, Any]]
         out.write(dump_documents(shown))
     else:
         values = [{"apiVersion": "v1", "kind": "List", "items": shown}] if is_list else shown
-        out.writelines(json.dumps(each, indent=4, ensure_ascii=False) + "\n" for each in values)
+        for each in values:  # not writelines(), which would not escape control characters
+            out.write(json.dumps(each, indent=4, ensure_ascii=False) + "\n")
 
 
 def _without_managed_fields(obj: Mapping[str, Any]) -> dict[str, Any]:
