@@ -69,3 +69,27 @@ async def test_a_name_that_does_not_exist_is_named(command: str, api_server: API
     result = await run(api_server, *command.split())
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert '"web-9" not found' in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keyword"),
+    [
+        (["version", "x"], "x"),
+        (["completion"], "Shell"),
+        (["completion", "bash", "zsh"], "arguments"),
+        (["get", "pods", "--as-group", "g", "-s", "http://127.0.0.1:1"], "--as"),
+        (["doctor"], "configuration"),
+        (["cp", "a/b/c:d", "x"], "namespace/"),
+    ],
+)
+async def test_wrong_use_is_an_error_without_traceback(arguments: list[str], keyword: str) -> None:
+    result = await run_alone(*arguments)
+    assert result.code == 1
+    assert keyword in result.out + result.err
+    assert "Traceback" not in result.err
+
+
+async def test_exec_needs_one_object(api_server: APIServer) -> None:
+    result = await run(api_server, "exec", "pods", "--", "ls")
+    assert result.code == 1
+    assert result.err

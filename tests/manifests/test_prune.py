@@ -13,7 +13,7 @@ from tests.manifests.test_apply import Recorder
 from trioformer import Client, open_client
 from trioformer.errors import ManifestsFailedError, NotFoundError
 from trioformer.manifests import ApplySet, apply_manifests, load_manifests
-from trioformer.models import from_dict, to_dict
+from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.core_v1 import ConfigMap, Secret, Service
 from trioformer.models.discovery_v1 import EndpointSlice
 from trioformer.testing import APIServer
@@ -210,3 +210,39 @@ async def test_a_parent_that_another_program_makes_at_once_is_shared(api_server:
         async with open_client(api_server.config, http_transport=Other(api_server), field_manager="me") as first:
             assert await apply(first, CONFIG_MAP) == ["ConfigMap c unchanged"]
         assert await kinds_of(client) == "ConfigMap,Service"
+
+
+async def test_a_set_that_another_program_changes_at_once_is_read_again(api_server: APIServer) -> None:
+    async with connected(api_server) as (client, server):
+        await apply(client, CONFIG_MAP)
+        parents = client.api(Secret, "default")
+        changes = [{"metadata": {"annotations": {KINDS: "ConfigMap,Pod"}}}]
+
+        class Other(Server):
+            """Changes the set before the first program does."""
+
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                if changes and request.method == "PATCH" and request.url.path.endswith("/secrets/set"):
+                    await parents.patch("set", changes.pop())
+                return await server.handle_async_request(request)
+
+        async with open_client(api_server.config, http_transport=Other(api_server), field_manager="me") as first:
+            await apply(first, CONFIG_MAP + SERVICE)
+        assert changes == []
+        assert {"ConfigMap", "Service"} <= set((await kinds_of(client)).split(","))
+
+
+async def test_a_page_of_a_proxy_is_not_a_missing_set_or_kind(api_server: APIServer) -> None:
+    async with connected(api_server) as (client, server):
+        await apply(client, CONFIG_MAP + SERVICE)
+        for path in ("secrets/set", "services"):
+            server.replies = {f"/api/v1/namespaces/default/{path}": "<html>no such page</html>"}
+            with pytest.raises(NotFoundError):
+                await apply(client, CONFIG_MAP)
+
+
+async def test_an_object_that_is_not_a_set_is_not_used_as_one(api_server: APIServer) -> None:
+    async with connected(api_server) as (client, _):
+        await client.create(Secret(metadata=ObjectMeta(name="set", namespace="default")))
+        with pytest.raises(ManifestsFailedError, match="set"):
+            await apply(client, CONFIG_MAP)

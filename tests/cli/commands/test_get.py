@@ -6,6 +6,7 @@ import io
 import json
 from typing import Any
 
+import httpx
 import pytest
 import trio
 import yaml
@@ -17,6 +18,8 @@ from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
 from trioformer.testing import APIServer
+
+POD_RESOURCE = {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": ["get", "list"]}
 
 
 @pytest.fixture
@@ -156,3 +159,28 @@ async def test_a_watch_prints_the_objects_and_then_each_change_across_a_broken_c
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert [line.split()[0] for line in out.getvalue().splitlines()] == expected
+
+
+async def test_a_server_without_tables_gets_columns_for_name_and_age() -> None:
+    bodies = {
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "groups": []},
+        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [POD_RESOURCE]},
+        "/api/v1/namespaces/default/pods": {"kind": "PodList", "items": [{"metadata": {"name": "web-0"}}]},
+    }
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=bodies[request.url.path]))
+    out = io.StringIO()
+    assert await run_command(["-s", "http://h", "get", "pods"], out, io.StringIO(), {}, opener_of(transport)) == 0
+    assert [line.split() for line in out.getvalue().splitlines()] == [["NAME", "AGE"], ["web-0", "<unknown>"]]
+
+
+async def test_a_long_list_is_requested_page_by_page(server: APIServer) -> None:
+    for number in range(501):
+        server.create(ConfigMap(metadata=ObjectMeta(name=f"many-{number}", namespace="other")))
+    result = await run(server, "get", "cm", "-n", "other", "-o", "name")
+    assert len(result.out.splitlines()) == 501
+
+
+async def test_columns_that_are_not_texts_are_printed(server: APIServer) -> None:
+    server.create(ConfigMap(metadata=ObjectMeta(name="d", namespace="other"), data={"a": "1"}))
+    assert (await table(server, "cm", "-n", "other"))[1][:2] == ["d", "1"]

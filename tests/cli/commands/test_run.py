@@ -43,3 +43,12 @@ async def test_mistakes_are_named(api_server: APIServer, arguments: list[str], k
     result = await run(api_server, "run", *arguments)
     assert (result.code, result.out) == (1, "")
     assert keyword in result.err
+
+
+async def test_a_pod_that_cannot_be_reached_does_not_stop_the_others(api_server: APIServer) -> None:
+    for name in ("web-0", "web-1"):
+        add_pod(api_server, name)
+    api_server.script_pod("web-1").script_command(["check"], stdout="yes\n")
+    result = await run(api_server, "run", "-l", "app=web", "-c", "main", "--", "check")
+    assert (result.code, result.out) == (1, "web-1: yes\n")
+    assert result.err.startswith("web-0: ")

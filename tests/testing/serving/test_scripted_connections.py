@@ -61,3 +61,27 @@ async def test_a_problem_and_a_broken_connection_are_errors_of_the_client(
     async with connect_port(client.api(Pod, "default"), "web-0", 81) as stream:
         with pytest.raises(trio.BrokenResourceError):
             await stream.receive_some()
+
+
+async def test_a_function_sees_the_end_of_its_client_and_may_end_twice(client: Client, api_server: APIServer) -> None:
+    problems: list[str] = []
+
+    async def handle(connection: ScriptedConnection) -> None:
+        await connection.wait_send_all_might_not_block()
+        while await connection.receive_some(1):
+            pass
+        await connection.send_eof()
+        await connection.send_eof()
+        try:
+            await connection.send_all(b"late")
+        except trio.ClosedResourceError as exc:
+            problems.append(str(exc))
+
+    spec = {"nodeName": "node-1", "containers": [{"name": "main"}]}
+    api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": spec}))
+    api_server.script_pod("web-0").on_connect(80, handle)
+    async with connect_port(client.api(Pod, "default"), "web-0", 80) as stream:
+        await stream.send_all(b"abc")
+        await stream.send_eof()
+        assert [data async for data in stream] == []
+    assert len(problems) == 1
