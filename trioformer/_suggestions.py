@@ -131,7 +131,8 @@ def _returns_nothing(function: types.FunctionType) -> bool:
         for before, step in zip(loaded, steps, strict=False)
         if step.opname.startswith("RETURN_") and step.opname != "RETURN_GENERATOR"
     ]
-    return all(each is not None and each.opname.endswith("_CONST") and each.argval is None for each in returned)
+    constants = ("_CONST", "_CONSTANT")  # the second is CPython 3.15's, whose argval is a number
+    return all(each is not None and each.opname.endswith(constants) and each.argrepr == "None" for each in returned)
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:

@@ -66,7 +66,7 @@ async def follow_pods() -> None:
 
 def run_the_program_of_the_readme() -> None:
     """Run the README's program, which the package has as its description, until it reports a change."""
-    readme = str(metadata.metadata("trioformer").get_payload())
+    readme = metadata.metadata("trioformer")["Description"]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "follow_pods.py")
         program.write_text(readme.split("```python\n")[1].split("```")[0])
