@@ -1,27 +1,26 @@
 """Requests to the API server: read, write, list, watch and discover objects.
 
-- ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster; ``_client_writes.py``: its methods
-  that write one object
+- ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
+- ``_client_writes.py``: the methods of a client that write one object
 - ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py``,
   ``_api_changes.py`` and ``_api_subresources.py``
-- ``_api_requests.py``: how it sends the requests for single objects
-- ``_subresources.py``: responses that are of another kind than the API
+- ``_api_requests.py``: requests for single objects
+- ``_subresources.py``: responses whose kind is not the kind of the API
 - ``_watch.py``: :class:`WatchStream`, an open watch
 - ``_discovery.py``: looks up one kind in the resource list of its version
 - ``_discover_all.py``: reads all resources of a server
 - ``_api_resources.py``: :class:`ApiResources`, and the names of resources that kubectl accepts
 - ``_known_kinds.py``: the kinds that a client knows by name
-- ``bodies``: from the bytes of a response to objects: :class:`ObjectList`, :class:`Undecodable`
+- ``bodies``: decodes responses: :class:`ObjectList`, :class:`Undecodable`
 - ``_patch.py``: the types of patch
 - ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
-- ``_internal.py``: what other packages of trioformer need
+- ``_internal.py``: names for other packages of trioformer
 
-A request is sent again by :mod:`trioformer.transport`, and only where that does no harm; docs/howto/connect.rst has the
-table.  Callers that decide themselves when to send again, such as an informer of :mod:`trioformer.cache`, send each
-request once.
+:mod:`trioformer.transport` retries requests where that is safe; docs/howto/connect.rst has the table.
+Callers with their own retries, such as an informer of :mod:`trioformer.cache`, send each request once.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from ._raw import RawStream as RawStream
     from ._raw import RequestBody as RequestBody
 
-# Imported when they are used first: most programs do not.
+# Imported on first use: most programs do not need them.
 _LATER: Final = {
     "ApiResources": "_api_resources",
     "Health": "_raw",

@@ -24,7 +24,7 @@ _CHANGE = "def change(obj): return attrs.evolve(obj, ...)"
 
 
 def _of_two_states(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Say what to call instead with a single object: other clients have methods of these names that replace it."""
+    """Name the method to call instead if one object is given: in other clients, these names replace an object."""
 
     @functools.wraps(method)
     async def call(*args: P.args, **given: P.kwargs) -> R:
@@ -39,7 +39,7 @@ def _of_two_states(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, C
 
 
 class ApiChanges(ApiReads[T], ApiWrites[T]):
-    """The methods that send what has changed; a base of :class:`Api`, which describes their errors."""
+    """The methods that send changes; a base of :class:`Api`, which describes their errors."""
 
     __slots__ = ()
 
@@ -54,26 +54,25 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Send what differs between two states of an object, as a merge patch, and return the stored object.
+        """Send the difference between two states of an object as a merge patch, and return the stored object.
 
         ``await websites.update(site, attrs.evolve(site, metadata=attrs.evolve(site.metadata, labels=labels)))`` changes
-        labels and leaves everything else as it is, also what other programs have changed since ``site`` was read.
-        Unlike a patch that a program writes by hand, it removes what ``new`` does not have any more.
+        the labels and keeps everything else, including changes by other programs since ``site`` was read.
+        Fields that ``new`` no longer has are removed.
         Lists are replaced as a whole.
 
-        The status is not sent for a kind that has it as a subresource, where the server would ignore it: see
-        :meth:`update_status`.
+        If the kind has a status subresource, the status is not sent; call :meth:`update_status`.
 
         Args:
             old: The object as it was read, such as from a cache.
-            new: The object as it shall be, usually ``attrs.evolve(old, …)``.
-            optimistic_lock: Whether the object must not have changed since ``old`` was read.
+            new: The desired object, usually ``attrs.evolve(old, …)``.
+            optimistic_lock: Fail if the object has changed since ``old`` was read.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
             field_manager: As for :meth:`create`.
 
         Returns:
-            The object as the server has stored it; ``old`` if nothing differs, and then no request is sent.
+            The object as the server has stored it; ``old``, without a request, if nothing differs.
 
         Raises:
             NotFoundError: There is no object of this name.
@@ -106,11 +105,11 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Send what differs between the statuses of two states of an object, and return the stored object.
+        """Send the difference between two statuses of an object, and return the stored object.
 
-        ``await websites.update_status(site, attrs.evolve(site, status=status))`` also removes what the new status does
-        not have any more, such as a message.
-        What differs in the rest of the objects is not sent.
+        ``await websites.update_status(site, attrs.evolve(site, status=status))`` also removes fields that the new
+        status no longer has, such as a message.
+        Other differences between the objects are not sent.
 
         Args:
             old: As for :meth:`update`.
@@ -121,7 +120,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             field_manager: As for :meth:`create`.
 
         Returns:
-            The object as the server has stored it; ``old`` if nothing differs, and then no request is sent.
+            The object as the server has stored it; ``old``, without a request, if nothing differs.
 
         Raises:
             NotFoundError: There is no object of this name, or the kind has no status subresource.
@@ -184,7 +183,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Read an object, change it, and replace it; all of that again after a conflict.
+        """Read an object, change it, and replace it; start over after a conflict.
 
         For example::
 
@@ -194,13 +193,13 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
 
             await config_maps.update_with_retry("counter", add_one)
 
-        No change of another program is lost: the object is replaced only if it is still the one that was read.
+        No change by another program is lost: the object is replaced only if it has not changed since it was read.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            change: Receives the object as it was read, and returns the changed one; it is called once for each try.
+            change: Takes the object as it was read, and returns the changed one.  It is called once per try.
                 If it returns an equal object, nothing is sent.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             subresource: ``status`` replaces only the status.
             tries: The maximum number of tries; see :func:`retry_on_conflict`.
             dry_run: As for :meth:`create`.
@@ -211,11 +210,11 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             The object as the server has stored it.
 
         Raises:
-            ConflictError: It has changed each time between reading and replacing.
+            ConflictError: In each try, the object changed between reading and replacing.
             NotFoundError: There is no object of this name.
             InvalidError: The changed object is not valid.
-            TypeError: ``change`` is async, or returns no object of this kind.
-            ValueError: ``change`` returns an object of another name or namespace.
+            TypeError: ``change`` is async, or does not return an object of this kind.
+            ValueError: ``change`` returns an object with another name or namespace.
         """
         check_sync(change, "change", _CHANGE)
         replace = self.replace if subresource is None else self.replace_status
@@ -229,7 +228,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
                 raise ValueError(f"change must return a changed {key_of(old)}, not {key_of(new)}")
             if new == old:
                 return old
-            if not new.resource_version:  # a new object: without the version it would replace whatever is stored
+            if not new.resource_version:  # a new object: without a version it would overwrite any stored object
                 metadata = attrs.evolve(new.metadata, resource_version=old.resource_version)
                 new = attrs.evolve(new, metadata=metadata)
             return await replace(new, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)

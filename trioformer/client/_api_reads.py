@@ -1,4 +1,4 @@
-"""The methods of an :class:`Api` that read: one object, lists, watches and logs."""
+"""The methods of an :class:`Api` that read: one object, lists and watches."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class ApiReads(ApiRequests[T]):
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
-            subresource: Such as ``scale``; the object is of the kind that the server sends.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            subresource: Such as ``scale``; the result has the kind that the server sends.
 
         Raises:
             NotFoundError: There is no object of this name, or the kind has no such subresource.
@@ -66,15 +66,14 @@ class ApiReads(ApiRequests[T]):
         return await self._request_any("GET", where, name, namespace, subresource)
 
     async def get_or_none(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> T | None:
-        """Read one object; None if there is no object of this name.
+        """Read one object; return None if there is no object of this name.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
 
         Raises:
-            NotFoundError: The server does not serve this kind, or something between here and the server responds so:
-                that does not mean that the object is gone.
+            NotFoundError: The server does not serve this kind, or a proxy sent the 404; the object may still exist.
         """
         try:
             return await self.get(name, namespace=namespace)
@@ -84,11 +83,11 @@ class ApiReads(ApiRequests[T]):
             return None
 
     async def exists(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> bool:
-        """Return whether there is an object of this name; only its metadata is requested.
+        """Check whether there is an object of this name; request only its metadata.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
 
         Raises:
             NotFoundError: As for :meth:`get_or_none`.
@@ -110,8 +109,8 @@ class ApiReads(ApiRequests[T]):
     ) -> ObjectList[T]:
         """List objects: all pages, at one resourceVersion.
 
-        If that version expires between two pages, all objects are listed again in one page without limit, as in
-        client-go's pager.
+        If that version expires between two pages, all objects are listed again in one page without a limit, as
+        client-go's pager does.
 
         Args:
             label_selector: Only objects whose labels match.
@@ -119,7 +118,7 @@ class ApiReads(ApiRequests[T]):
             resource_version: None for the newest state, ``"0"`` for any, otherwise at least this one.
             resource_version_match: ``NotOlderThan`` or ``Exact``; None lets the server choose.
             page_size: The limit of a page, in objects; None for no limit.
-            on_undecodable: Called at the end with each object that cannot be decoded; None raises an error for the
+            on_undecodable: Called at the end with each object that cannot be decoded; None to raise an error for the
                 first.
 
         Raises:
@@ -154,8 +153,8 @@ class ApiReads(ApiRequests[T]):
 
         Args:
             options: The options of the page; None for all objects.
-            on_undecodable: Called with each object that cannot be decoded, which the list then omits; None raises an
-                error for the first.
+            on_undecodable: Called with each object that cannot be decoded; the list omits these objects.  None to raise
+                an error for the first.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -166,7 +165,7 @@ class ApiReads(ApiRequests[T]):
         report = None if on_undecodable is None else undecodable.append
 
         async def read(body: ByteStream) -> ObjectList[T]:
-            undecodable.clear()  # of an attempt whose connection failed
+            undecodable.clear()  # from an earlier attempt whose connection failed
             return await read_list(body, self._wire_format, where, report)
 
         page = await self._read_list(options if options is not None else ListOptions(), read)
@@ -178,8 +177,8 @@ class ApiReads(ApiRequests[T]):
     def pages(self, options: ListOptions | None = None) -> AsyncIterator[ObjectList[T]]:
         """List objects page by page: ``async for page in api.pages(ListOptions(limit=500)):``.
 
-        Each page is requested when the loop asks for it, and freed with the loop's variable, so a list of any length
-        takes the memory of a page.  The loop may end early: nothing is left open.
+        Each page is requested when the loop reaches it, so a list of any length takes the memory of one page.
+        The loop may end early: nothing is left open.
 
         Args:
             options: The options of the first page; without a limit, 500 objects a page.
@@ -200,19 +199,19 @@ class ApiReads(ApiRequests[T]):
         """Check as cheaply as possible that the server has reached a resourceVersion.
 
         A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
-        nothing until it has.
+        nothing until it reaches it.
 
-        This lists one object at most, and decodes none: the status code of the response is enough, unless it comes with
-        the Status of a failure.
+        This lists at most one object, and does not decode it.
 
         Args:
-            resource_version: The version, such as that from which a watch is to be resumed.
-            label_selector: That of the watch: the permission may be limited to it.
-            field_selector: That of the watch, for the same reason.
+            resource_version: The version, for example to resume a watch from.
+            label_selector: The selector of the watch: permissions may be limited to it.
+            field_selector: The selector of the watch, for the same reason.
 
         Raises:
             SelectorError: A selector does not parse.
-            StatusError: Also if it has not reached the version; then ``is_too_large_resource_version`` is true.
+            StatusError: The request failed; ``is_too_large_resource_version`` is true if the server has not reached the
+                version.
         """
         options = ListOptions(
             label_selector=str(LabelSelector.of(label_selector)),
@@ -245,27 +244,26 @@ class ApiReads(ApiRequests[T]):
         Yields a :class:`WatchStream`, for ``async for event in events``.
 
         Args:
-            resource_version: Receive all events after this version, such as a list's; None begins with the current
+            resource_version: Receive all events after this version, such as a list's; None to begin with the current
                 state.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
-            timeout_seconds: When the server should end the watch; None lets it choose.
+            timeout_seconds: The server ends the watch after this time; None lets it choose.
             allow_bookmarks: Whether to receive bookmarks, which have a newer resourceVersion.
-            send_initial_events: Whether to begin with the current state and a bookmark after it (KEP-3157).
-            resumable: Whether the caller watches again after a ConnectionFailedError; then a watch that is silent on a
-                connection that cannot be verified raises one.
-            on_undecodable: Called with each frame that cannot be decoded, between the events before it and those after
-                it, and the watch continues; None raises an error for the first, after the events before it.
-                ERROR events are errors in any case.
+            send_initial_events: Whether to begin with the current state, followed by a bookmark (KEP-3157).
+            resumable: Whether the caller watches again after a ConnectionFailedError.  If so, a silent watch raises
+                this error when its connection cannot be verified.
+            on_undecodable: Called in order with each frame that cannot be decoded; the watch then continues.  None to
+                raise an error for the first, after the events before it.  ERROR events always raise.
 
         Raises:
             SelectorError: A selector does not parse.
             ExpiredError: ``resource_version`` has expired; list again.
-            ConnectionFailedError: Also if there is no response 30 s after ``timeout_seconds``; or if the watch is
-                silent for 30 s, and the server does not respond to a probe within 15 s.
+            ConnectionFailedError: The connection failed; there was no response 30 s after ``timeout_seconds``; or the
+                watch was silent for 30 s, and the server did not respond to a probe within 15 s.
 
         Ownership:
-            No task is started, so an exception of the block is not wrapped in a group.
+            No task is started, so exceptions of the block are not wrapped in a group.
             The end of the block closes the connection, unless the server has ended the watch.
         """
         params = watch_params(

@@ -1,4 +1,4 @@
-"""How an :class:`Api` sends the requests for single objects, and what it makes of their responses."""
+"""Requests of an :class:`Api` for single objects, and their responses."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _METHODS_OF_OTHERS: Final = {
     "put": "write replace(object)",
     "read": "write get(name)",
 }
-"""What methods of other clients are called here."""
+"""Methods of other clients, and their equivalents here."""
 
 
 def _described(obj: object, kind: type[KubernetesObject]) -> str:
-    """Say what was given instead of an object of the kind; the content of a dict may be a secret."""
+    """Describe a value that is not an object of the kind; omit the content of a dict, which may be secret."""
     if isinstance(obj, KubernetesObject):
         return f"{obj!r} is not one"
     hint = f"; from_dict({kind.__name__}, ...) makes one" if isinstance(obj, Mapping) else ""
@@ -98,7 +98,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T | Scale | Unstructured:
-        """Send a request about one object, and return the object in its response, of the kind that came."""
+        """Send a request about one object, and return the object in its response, whatever its kind."""
         path = self._paths.object(name, namespace=namespace, subresource=subresource)
         if subresource is None or has_own_kind(subresource):
             return await self._request(method, path, where, content=content, content_type=content_type, params=params)
@@ -137,14 +137,14 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         field_manager: str | None = None,
         force: bool = False,
     ) -> dict[str, str]:
-        """Return the query of a write; the manager is that of the client unless the call has one."""
+        """Return the query of a write; the client's field manager is the default."""
         manager = self._field_manager if field_manager is None else field_manager
         return write_params(
             field_manager=manager, dry_run=dry_run, field_validation=field_validation, force=force or None
         )
 
     async def _read_list(self, options: ListOptions, read: Callable[[ByteStream], Awaitable[R]]) -> R:
-        """Request one page, and read the body of a success."""
+        """Request one page, and read the body of a successful response."""
         where = self._paths.operation("list")
 
         async def read_success(body: ByteStream) -> R:
@@ -176,11 +176,11 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         )
 
     def _locate(self, target: str | ObjectRef | T, namespace: str | None) -> tuple[str, str | None]:
-        """Return name and namespace of an object that is named by its name, a reference, or itself.
+        """Return the name and namespace of an object, given its name, a reference, or the object itself.
 
         Raises:
             TypeError: It is an object of another kind, or something else.
-            ValueError: It has another namespace than this API, or than the given one.
+            ValueError: Its namespace differs from this API's, or from the given one.
         """
         if isinstance(target, str):
             name = target
@@ -242,11 +242,11 @@ class LocatedObject:
 def located(
     api: ApiRequests[T], caller: str, name: str | ObjectRef | T, namespace: str | None, resource: str | None = "pods"
 ) -> LocatedObject:
-    """Return one object of an API for a function that sends requests for it.
+    """Return one object of an API, for functions that send requests about it.
 
     Raises:
-        TypeError: The API is not that of ``resource``, or ``name`` is of another type.
-        ValueError: The object has another namespace than the API, or than the given one.
+        TypeError: The API is not for ``resource``, or ``name`` has another type.
+        ValueError: The object's namespace differs from the API's, or from the given one.
     """
     if resource is not None:
         api._check_kind(caller, resource)
@@ -255,9 +255,9 @@ def located(
 
 
 def without_retries(api: A) -> A:
-    """Return an API that sends each request once, for callers that decide themselves when to send it again.
+    """Return an API that sends each request once, for callers with their own retries.
 
-    After a 401 it is also sent with a credential that was obtained then.
+    After a 401, the request is still sent again with a new credential.
     """
     found = copy(api)
     found._retries = False
@@ -265,12 +265,12 @@ def without_retries(api: A) -> A:
 
 
 async def obtain_credential(api: ApiRequests[Any]) -> None:
-    """Let the credential plugin run if it has to, before a request whose deadline is too short for it.
+    """Run the credential plugin if needed, before a request with a deadline that is too short for it.
 
-    Without a plugin it costs nothing, not even a checkpoint.
+    Without a plugin, this does not even execute a checkpoint.
 
     Raises:
-        ExecPluginError: The plugin gave no credential.
+        ExecPluginError: The plugin did not return a credential.
         trio.ClosedResourceError: The client is closed.
 
     Cancellation:
@@ -280,7 +280,7 @@ async def obtain_credential(api: ApiRequests[Any]) -> None:
 
 
 def plugin_of(api: ApiRequests[Any]) -> str:
-    """Return the command of the credential plugin; empty without one."""
+    """Return the command of the credential plugin, or an empty string."""
     return api._transport.plugin
 
 
@@ -290,7 +290,7 @@ def plugin_of(api: ApiRequests[Any]) -> str:
 @final
 @attrs.frozen
 class ResourcePaths:
-    """The paths of one resource, in one namespace or in all."""
+    """The paths of one resource, in one namespace or in all namespaces."""
 
     resource: ResourceInfo
     namespace: str | None
@@ -321,11 +321,11 @@ class ResourcePaths:
         return self.resource.path(namespace=_quoted("namespace", namespace))
 
     def collection(self, *, namespace: str | None = None) -> str:
-        """Return the URL path of the collection, in the given namespace or in that of these paths."""
+        """Return the URL path of the collection, in the given namespace or the default one."""
         return self._collection if namespace in (None, self.namespace) else self._in(namespace)
 
     def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
+        """Return the URL path of one object; never the collection's path: a DELETE of it would delete all objects."""
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
             hint = "pass namespace=, or one to Client.api()"

@@ -1,4 +1,4 @@
-"""The resources that a server serves, and how one of them is found by a name that kubectl accepts."""
+"""The resources that a server serves, and the search for one by a name that kubectl accepts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..models._internal import is_label, is_subdomain
 __all__ = ["ApiResources", "ResourceName", "find_builtin", "suggest_names"]
 
 _MAX_COMPARED: Final = 2_000
-"""How many names are searched for similar ones, in 20 ms at worst."""
+"""The maximum number of names to compare for a suggestion; takes 20 ms at worst."""
 
 
 @final
 @attrs.frozen
 class _Meaning:
-    """One way to read a name: ``deployments.v1.apps`` may have the version v1, or be of the group ``v1.apps``."""
+    """One way to read a name: ``deployments.v1.apps`` may mean the version v1, or the group ``v1.apps``."""
 
     version: str | None
     group: str | None
@@ -41,17 +41,17 @@ class ResourceName:
     """A name for a resource: ``deploy``, ``Deployment``, ``deployments.apps`` or ``deployments.v1.apps``."""
 
     text: str
-    """The name, as it was given."""
+    """The name as given."""
     name: str
     """Its first part, in lower case: a plural, a singular, a kind or a short name."""
     _meanings: tuple[_Meaning, ...]
 
     @classmethod
     def parse(cls, text: str) -> ResourceName:
-        """Read a name.
+        """Parse a name.
 
         Raises:
-            ValueError: It can be no name.
+            ValueError: It is not a valid name.
             TypeError: It is not a string.
         """
         if not isinstance(text, str):
@@ -60,7 +60,7 @@ class ResourceName:
         version, _, group = rest.partition(".")
         meanings = []
         if is_label(version) and "." in rest and (not group or is_subdomain(group)):
-            meanings.append(_Meaning(version, group))  # "pods.v1." is of the core group
+            meanings.append(_Meaning(version, group))  # "pods.v1." means the core group
         if not dot or is_subdomain(rest):
             meanings.append(_Meaning(None, rest if dot else None))
         if not meanings or not is_label(name.lower()):
@@ -71,10 +71,10 @@ class ResourceName:
         return cls(text, name.lower(), tuple(meanings))
 
     def find(self, resources: Iterable[ResourceInfo]) -> ResourceInfo | None:
-        """Return the first of the resources, in their order, that the name means; None without one.
+        """Return the first resource that the name means, or None.
 
-        A version in the name is tried before a group that looks like one, a whole group before the beginning of one
-        (``leases.coordination``), a plural before a singular or kind, and these before a short name.
+        A version in the name is tried before a group that looks like a version, a whole group before the beginning of a
+        group (``leases.coordination``), a plural before a singular or kind, and these before a short name.
         """
         named = [info for info in resources if _rank(info, self.name) is not None]
         for meaning in self._meanings:
@@ -97,7 +97,7 @@ def _rank(info: ResourceInfo, name: str) -> int | None:
 
 
 def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
-    """Return up to three plurals with a similar name, for an error; empty without one."""
+    """Return up to three similar plurals for an error message, or an empty string."""
     plurals = list(dict.fromkeys(info.plural for info in resources))[:_MAX_COMPARED]
     import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
 
@@ -114,16 +114,16 @@ class ApiResources:
         for resource in await client.api_resources():
             print(resource.plural, resource.api_version, resource.kind)
 
-    The order is that of kubectl's RESTMapper: resources of the preferred version of each group first, and groups in the
-    server's order, of which the core group is the first.
+    The order is the same as in kubectl's RESTMapper: resources of the preferred version of each group first, and groups
+    in the server's order, the core group first.
     """
 
     resources: tuple[ResourceInfo, ...]
     """Each resource in each version that is served."""
     failures: Mapping[str, str] = EMPTY_MAP
-    """By ``group/version``, such as ``metrics.k8s.io/v1beta1``: why its resources may be missing or old.
+    """Why the resources of a ``group/version``, such as ``metrics.k8s.io/v1beta1``, may be missing or old.
 
-    They are those of the last time, as far as the client or the server knows them.
+    Its resources from the last successful request are kept, if the client or the server knows them.
     """
 
     @property
@@ -135,16 +135,16 @@ class ApiResources:
         return tuple(first.values())
 
     def find(self, name: str) -> ResourceInfo | None:
-        """Return the resource with a name that kubectl accepts; None without one.
+        """Return the resource with a name that kubectl accepts, or None.
 
-        Several resources may have the name, such as ``events``: the first one counts.
+        If several resources have the name, such as ``events``, return the first.
 
         Args:
-            name: A plural, singular, kind or short name in any case, if need be with a version and a group, or the
-                beginning of one: ``deploy``, ``deployments.apps``, ``deployments.v1.apps``, ``Lease.coordination``.
+            name: A plural, singular, kind or short name in any case, optionally with a version and a group or the
+                beginning of a group: ``deploy``, ``deployments.apps``, ``deployments.v1.apps``, ``Lease.coordination``.
 
         Raises:
-            ValueError: It can be no name.
+            ValueError: It is not a valid name.
             TypeError: It is not a string.
         """
         return ResourceName.parse(name).find(self.resources)
@@ -161,7 +161,7 @@ class ApiResources:
 
 
 def find_builtin(name: ResourceName) -> ResourceInfo | None:
-    """Return the built-in resource with a name, as a server chooses it: the newest stable version before a beta."""
+    """Return the built-in resource with a name; as on a server, the newest stable version comes before a beta."""
     return name.find(_builtin_in_order())
 
 
@@ -169,6 +169,6 @@ def find_builtin(name: ResourceName) -> ResourceInfo | None:
 def _builtin_in_order() -> tuple[ResourceInfo, ...]:
     stable = builtin_resources()
     beta = builtin_resources(beta=True)[len(stable) :]
-    # The core group is the first in the table; of the others, no two have a name in common.
+    # The core group is the first in the table; no two other groups have a name in common.
     in_order = sorted(stable, key=lambda info: (info.group, -int(info.version.removeprefix("v"))))
     return (*in_order, *beta)

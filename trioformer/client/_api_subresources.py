@@ -1,4 +1,4 @@
-"""The methods of an :class:`Api` for subresources that have objects of their own, and for whole collections."""
+"""The methods of an :class:`Api` for subresources with their own kind of object, and for whole collections."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ApiSubresources(ApiRequests[T]):
         field_manager: str | None = None,
         field_validation: FieldValidation | None = None,
     ) -> M:
-        """Send an object to a subresource that acts on the object of this name, and return the response.
+        """Send an object to a subresource that acts on the named object, and return the response.
 
         ``await pods.create_subresource("web-0", "binding", Binding(target=…))`` binds a pod to a node.
         :meth:`evict` and :meth:`create_token` send an Eviction and a TokenRequest.
@@ -64,18 +64,18 @@ class ApiSubresources(ApiRequests[T]):
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: What to send; if its metadata has no name, it is sent with ``name``.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
-            dry_run: Whether the server only checks the request, and changes nothing.
+            body: The object to send; if its metadata has no name, ``name`` is added.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            dry_run: Validate the request on the server without changing anything.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
-            field_validation: What the server does about unknown fields of the body; None for its default.
+            field_validation: How the server treats unknown fields of the body; None for its default.
 
         Returns:
-            What the server responds, an object of the same class; ``body`` as it was sent if the response is a Status.
+            The object in the response, of the same class; ``body`` if the response is a Status.
 
         Raises:
             NotFoundError: There is no object of this name, or the kind has no such subresource.
-            ConflictError: A precondition does not hold, or the pod is bound already.
+            ConflictError: A precondition does not hold, or the pod is already bound.
             TooManyRequestsError: A disruption budget does not allow the eviction now.
         """
         params = self._params(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
@@ -94,22 +94,22 @@ class ApiSubresources(ApiRequests[T]):
     ) -> M:
         """Replace the object of a subresource, and return it as the server has stored it.
 
-        ``scale`` has a Scale; ``status``, ``resize``, ``ephemeralcontainers`` and ``approval`` have objects of the kind
-        itself, of which the server takes the part that the subresource is about.
+        ``scale`` takes a Scale.  ``status``, ``resize``, ``ephemeralcontainers`` and ``approval`` take an object of the
+        kind itself; the server replaces only the part that the subresource covers.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: What to send; if its metadata has no name, it is sent with ``name``.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
-            dry_run: Whether the server only checks the request, and changes nothing.
+            body: The object to send; if its metadata has no name, ``name`` is added.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            dry_run: Validate the request on the server without changing anything.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
-            field_validation: What the server does about unknown fields of the body; None for its default.
+            field_validation: How the server treats unknown fields of the body; None for its default.
 
         Raises:
             NotFoundError: There is no object of this name, or the kind has no such subresource.
             ConflictError: The body has a resourceVersion, and the stored object has another one.
-            InvalidError: The body is not valid, or changes what may not be changed.
+            InvalidError: The body is not valid, or changes an immutable field.
         """
         params = self._params(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
         return await self._send_body("PUT", "replace", name, subresource, body, namespace, params)
@@ -134,12 +134,12 @@ class ApiSubresources(ApiRequests[T]):
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: The fields that the manager wants to have; if its metadata has no name, it is sent with ``name``.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
-            force: Whether to take fields that other managers own with other values.
-            dry_run: Whether the server only checks the request, and changes nothing.
-            field_manager: Who applies it; None for the manager of the client.
-            field_validation: What the server does about unknown fields of the body; None for its default.
+            body: The fields to apply; if its metadata has no name, ``name`` is added.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            force: Take over fields that other managers own with other values.
+            dry_run: Validate the request on the server without changing anything.
+            field_manager: The field manager; None for the client's own.
+            field_validation: How the server treats unknown fields of the body; None for its default.
 
         Raises:
             NotFoundError: There is no object of this name, or the kind has no such subresource.
@@ -176,7 +176,7 @@ class ApiSubresources(ApiRequests[T]):
         sent = await self._send(method, path, where, content, content_type, params, accept=JSON)
         return body_in(sent, body, method=method, where=where)
 
-    # --- those that people use ---
+    # --- common subresources ---
 
     async def scale(
         self,
@@ -188,14 +188,14 @@ class ApiSubresources(ApiRequests[T]):
         dry_run: bool = False,
         field_manager: str | None = None,
     ) -> Scale:
-        """Set the number of replicas, of any kind that has a ``scale``, and return its Scale (``kubectl scale``).
+        """Set the number of replicas of an object with a ``scale``, and return its Scale (``kubectl scale``).
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            replicas: How many there should be.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            replicas: The desired number.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             resource_version: Scale it only if it has this resourceVersion.
-            dry_run: Whether the server only checks the request, and changes nothing.
+            dry_run: Validate the request on the server without changing anything.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
 
         Raises:
@@ -203,7 +203,7 @@ class ApiSubresources(ApiRequests[T]):
             ConflictError: It has another ``resource_version``.
             InvalidError: The number is negative.
         """
-        # Its module is imported by who scales: most programs never see a Scale.
+        # Imported on first use: most programs do not need a Scale.
         from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
 
         name, namespace = self._locate(name, namespace)
@@ -226,22 +226,22 @@ class ApiSubresources(ApiRequests[T]):
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Evict a pod: delete it if its disruption budgets allow that, as ``kubectl drain`` does.
+        """Evict a pod as ``kubectl drain`` does: delete it if its disruption budgets allow that.
 
         Args:
             name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
-            namespace: The namespace of the pod; None for that of ``name``, or of this API.
-            grace_period_seconds: The time for a graceful stop; None for that of the pod.
+            namespace: The namespace of the pod; None for the namespace of ``name`` or of this API.
+            grace_period_seconds: The time for a graceful stop; None for the pod's own.
             uid: Evict it only if it has this uid.
             resource_version: Evict it only if it has this resourceVersion.
-            dry_run: Whether the server only checks whether it may be evicted.
+            dry_run: Check on the server whether the pod may be evicted, without evicting it.
 
         Raises:
             NotFoundError: There is no pod of this name.
-            TooManyRequestsError: A disruption budget does not allow it now; try again later.
+            TooManyRequestsError: A disruption budget does not allow the eviction now; try again later.
             ConflictError: It has another ``uid`` or ``resource_version``.
         """
-        from ..models.meta_v1 import DeleteOptions, Preconditions  # noqa: PLC0415  # imported by who evicts pods
+        from ..models.meta_v1 import DeleteOptions, Preconditions  # noqa: PLC0415  # most programs do not evict pods
         from ..models.policy_v1 import Eviction  # noqa: PLC0415  # the same
 
         self._check_kind("evict", "pods")
@@ -260,22 +260,22 @@ class ApiSubresources(ApiRequests[T]):
         expiration_seconds: int | None = None,
         bound_to: KubernetesObject | None = None,
     ) -> TokenRequest:
-        """Create a token of a service account (``kubectl create token``): ``.status.token`` of the result.
+        """Create a token of a service account (``kubectl create token``); it is ``.status.token`` of the result.
 
         Args:
             name: The name of the account; an :class:`ObjectRef`, such as a controller's request; or the account itself.
-            namespace: The namespace of the account; None for that of ``name``, or of this API.
-            audiences: For whom the token is; without any, for the API server.
-            expiration_seconds: How long it is wanted to be valid, at least 600; the server may choose another time,
-                which is ``.status.expiration_timestamp``.  None for an hour.
-            bound_to: A Pod, Secret or Node; with it, the token ends.
+            namespace: The namespace of the account; None for the namespace of ``name`` or of this API.
+            audiences: The audiences of the token; empty for the API server.
+            expiration_seconds: The requested lifetime, at least 600; None for an hour.  The server may choose another
+                one; see ``.status.expiration_timestamp``.
+            bound_to: A Pod, Secret or Node; the token becomes invalid when it is deleted.
 
         Raises:
-            NotFoundError: There is no account of this name, or not the object that the token is bound to.
-            InvalidError: The time is too short or too long.
-            BadRequestError: It cannot be bound to such an object.
+            NotFoundError: The account, or the object to bind the token to, does not exist.
+            InvalidError: The lifetime is too short or too long.
+            BadRequestError: A token cannot be bound to such an object.
         """
-        from ..models.authentication_v1 import (  # noqa: PLC0415  # imported by who needs tokens
+        from ..models.authentication_v1 import (  # noqa: PLC0415  # most programs do not need tokens
             BoundObjectReference,
             TokenRequest,
             TokenRequestSpec,
@@ -307,29 +307,30 @@ class ApiSubresources(ApiRequests[T]):
         dry_run: bool = False,
         page_size: int | None = PAGE_SIZE,
     ) -> ObjectList[PartialObjectMetadata]:
-        """Delete all objects that are selected, in this API's namespace, and return what the server knew of them.
+        """Delete all selected objects in this API's namespace, and return their metadata.
 
-        The server lists the objects and deletes one after the other: so others may be created meanwhile, and those with
+        The server lists the objects and deletes them one by one.  Other objects may be created meanwhile; objects with
         finalizers or a grace period stay for a while.
-        If it fails, those before are deleted; to call this again deletes the rest.
+        If this fails, some objects may be deleted already; call it again to delete the rest.
 
         Args:
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
-            everything: Whether to delete all objects of the namespace, or of the cluster; without it, there must be a
-                selector that is not empty.
-            grace_period_seconds: The time for a graceful stop; 0 deletes immediately, None is the kind's default.
-            propagation_policy: Whether the objects that they own are deleted; None is the kind's default.
-            dry_run: Whether the server only checks the request, and deletes nothing.
-            page_size: How many objects are deleted by one request; None for all.
+            everything: Delete all objects of the namespace, or of the cluster for a cluster-scoped kind.  Without it, a
+                selector is required.
+            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
+            propagation_policy: Whether to delete the objects that they own; None for the kind's default.
+            dry_run: Validate the request on the server without deleting anything.
+            page_size: The number of objects to delete with one request; None for all.
 
         Returns:
-            The metadata of the objects, as they were listed, before they were deleted.  It does not say whether an
-            object is gone: one with finalizers, or with a grace period, is not.
+            The metadata of the objects before their deletion.  An object with finalizers or a grace period may still
+            exist.
 
         Raises:
             MethodNotAllowedError: The server cannot delete collections of the kind, such as namespaces.
-            ValueError: Nothing is selected, or the API is that of all namespaces.
+            ValueError: The call has neither a selector nor ``everything``, or has both; or the API is for all
+                namespaces.
             SelectorError: A selector does not parse.
         """
         labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
@@ -357,7 +358,7 @@ class ApiSubresources(ApiRequests[T]):
             except ExpiredError:
                 if not options.continue_token:
                     raise
-                # From the beginning: what is gone is not listed again.
+                # Start over: deleted objects are not listed again.
                 options = attrs.evolve(options, continue_token=None)
                 continue
             found |= {one.uid: one for one in page}

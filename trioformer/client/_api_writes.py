@@ -37,15 +37,15 @@ class ApiWrites(ApiRequests[T]):
     ) -> T:
         """Create an object, and return it as the server has stored it.
 
-        A Binding is not stored: the server binds the pod of its name and responds with a Status; then this returns
-        ``obj``.  If a custom kind makes an object of another kind, as OpenShift's ProjectRequest makes a Project, this
-        returns the made object for a kind from :func:`unstructured_kind`, and ``obj`` for a class.
+        If the server responds with a Status, as for a Binding, return ``obj``.
+        A custom kind may create an object of another kind: OpenShift's ProjectRequest creates a Project.  Then return
+        the created object for a kind from :func:`unstructured_kind`, and ``obj`` for a class.
 
         Args:
-            obj: The object; what the program has not given is absent, and the server decides about it.
-            dry_run: Whether the server only does as if: it checks and completes the object, but stores nothing.
-            field_validation: What it does about unknown fields; None is its default, ``Warn``.
-            field_manager: The manager in ``managedFields``; None for that of the client, or the user agent's name.
+            obj: The object; the server sets defaults for fields that were not given.
+            dry_run: Validate and default the object on the server without storing it.
+            field_validation: How the server treats unknown fields; None for its default, ``Warn``.
+            field_manager: The manager in ``managedFields``; None for the client's own, or the user agent's name.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -69,7 +69,7 @@ class ApiWrites(ApiRequests[T]):
         """Replace the object of the same name, and return it as the server has stored it.
 
         Args:
-            obj: The object; what is absent in it is removed, or gets its default.
+            obj: The object; absent fields are removed or get their defaults.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
             field_manager: As for :meth:`create`.
@@ -194,25 +194,25 @@ class ApiWrites(ApiRequests[T]):
         - ``"merge"`` (RFC 7386): ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
           the other; lists are replaced.
         - ``"strategic"``: the same, but lists of named items, such as a pod's containers, are merged by name.
-          Built-in kinds support it, custom kinds do not.
+          Only built-in kinds support it.
         - ``"json"`` (RFC 6902): a sequence of operations that are applied in order, all or none;
           ``[{"op": "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
 
         A merge patch or strategic merge patch with ``{"metadata": {"resourceVersion": …}}`` applies only to that
         version of the object.
 
-        A model cannot be merged, such as the status in ``{"status": web.status}``: it cannot say that a field is
-        removed.  Pass a mapping with None for such a field, or call :meth:`Api.update` or :meth:`Api.update_status`,
-        which make the patch of two models.
-        In a strategic merge patch this is also true of the items of lists, such as containers.
-        A model as an item of a list of a merge patch, or as the value of a JSON patch's operation, is sent as its JSON.
+        A model, such as the status in ``{"status": web.status}``, cannot be merged, because it cannot mark a field as
+        removed.  Pass a mapping with None for such a field, or call :meth:`Api.update` or :meth:`Api.update_status` to
+        make a patch from two models.
+        In a strategic merge patch, list items such as containers cannot be models either.
+        A model in a list of a merge patch, or as the value of a JSON patch operation, is sent as JSON.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             patch_type: The type of the patch.
-            subresource: Such as ``status``; the result is of the kind that the server sends, a Scale for ``scale``.
+            subresource: Such as ``status``; the result has the kind that the server sends, a Scale for ``scale``.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
             field_manager: As for :meth:`create`.
@@ -222,7 +222,7 @@ class ApiWrites(ApiRequests[T]):
             ConflictError: The patch has a resourceVersion, and the stored object has another one.
             InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
             UnsupportedMediaTypeError: The kind does not support this type of patch.
-            TypeError: The patch is not of its type, or contains a model that would be merged.
+            TypeError: The patch does not match its type, or contains a model that would be merged.
         """
         name, namespace = self._locate(name, namespace)
         where = self._paths.operation("patch", name=name, namespace=namespace, subresource=subresource)
@@ -248,28 +248,28 @@ class ApiWrites(ApiRequests[T]):
         """Apply an object by server-side apply, and return it as the server has stored it.
 
         The object is created if it does not exist.
-        The manager owns what it applies: what it has applied before and does not apply any more is removed, unless
-        another manager owns it too.
-        So pass all that the manager wants to have, and nothing else: an object that the program has made, without what
-        it has not given, a mapping, or what :func:`~trioformer.models.extract` returns, changed.
-        An empty list or map that the program has given is applied, too.
+        The manager owns the fields that it applies.  Fields that it applied before and now omits are removed, unless
+        another manager owns them too.
+        So pass every field that the manager wants to have, and no others: a new object, a mapping, or a changed result
+        of :func:`~trioformer.models.extract`.  Fields that were not given to a new object are not applied; given empty
+        lists or maps are.
 
         Args:
-            obj: The fields that the manager wants to have.  A mapping has the API's names; its ``apiVersion`` and
-                ``kind`` may be omitted.  With a uid or a resourceVersion, only that object or version of it is changed.
-            subresource: Such as ``status``: only this part is applied, and the object must exist.
-            force: Whether to take fields that other managers have set to another value.
+            obj: The fields to apply.  A mapping has the API's field names and may omit ``apiVersion`` and ``kind``.
+                With a uid or a resourceVersion, only that object or version is changed.
+            subresource: Apply only this part, such as ``status``; the object must exist.
+            force: Take over fields that other managers have set to another value.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
-            field_manager: Who applies, such as the name of the controller; None for that of the client.
+            field_manager: The field manager, such as the name of the controller; None for the client's own.
 
         Raises:
             ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
             ConflictError: The object has a resourceVersion, and the stored object has another one.
             InvalidError: The result is not valid.
             ValueError: There is no field manager, neither here nor in ``open_client``; or the object was read from a
-                server, so that the manager would own all of it: it has ``managedFields``, or a uid and a creation
-                time.
+                server (it has ``managedFields``, or a uid and a creation time), so the manager would own all its
+                fields.
         """
         if not (field_manager or self._field_manager):
             hint = "pass field_manager, or open the client with one: open_client(field_manager='deployer')"
@@ -278,7 +278,7 @@ class ApiWrites(ApiRequests[T]):
             obj = self._from_mapping(obj)
         namespace = self._namespace_for(obj)
         metadata = obj.metadata
-        # A cache may have dropped managedFields; nobody else than a server sets both of the others.
+        # A cache may have dropped managedFields; only a server sets both of the others.
         if metadata.managed_fields or (metadata.uid and metadata.creation_timestamp is not None):
             hint = "apply a new object with the wanted fields, or what extract(obj, field_manager=...) returns"
             raise ValueError(f"{obj!r} was read from a server, and who applies it would own all of its fields; {hint}")
@@ -320,15 +320,15 @@ class ApiWrites(ApiRequests[T]):
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for that of ``name``, or of this API.
-            grace_period_seconds: The time for a graceful stop; 0 deletes immediately, None is the kind's default.
-            propagation_policy: Whether the objects that it owns are deleted; None is the kind's default.
+            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
+            propagation_policy: Whether to delete the objects that it owns; None for the kind's default.
             uid: Delete it only if it has this uid.
             resource_version: Delete it only if it has this resourceVersion.
-            dry_run: Whether the server only does as if: it checks whether it would delete the object.
+            dry_run: Check on the server whether the object would be deleted, without deleting it.
 
         Returns:
-            The object while finalizers or a grace period keep it; None if the server responds with a Status.
+            The object, if finalizers or a grace period keep it for now; None if the server responds with a Status.
 
         Raises:
             NotFoundError: There is no object of this name.

@@ -70,7 +70,7 @@ _NO_TRIO: Final = (
 @final
 @attrs.frozen
 class _Opened:
-    """The arguments of :func:`open_client` with which a separate client is opened."""
+    """The arguments of :func:`open_client` that a separate client shares."""
 
     http_transport: httpx.AsyncBaseTransport | None
     user_agent: str | None
@@ -134,16 +134,16 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         Args:
             kind: A model, such as ``Pod``, your own class with a ``__resource__``, or a class that :meth:`discover`,
                 :func:`~trioformer.models.unstructured_kind` or :func:`~trioformer.models.metadata_kind` returns.
-                Or a name as for kubectl, such as ``deploy``, ``deployments.apps`` or ``Lease.coordination``, of a
-                built-in kind, or of one that this client has discovered; the objects are those of the class that
-                :meth:`discover` returns for it.
+                Or a name as for kubectl, such as ``deploy``, ``deployments.apps`` or ``Lease.coordination``, of a kind
+                that is built in or that this client has discovered; it stands for the class that :meth:`discover`
+                returns.
             namespace: The namespace; None for all namespaces.
             drop_managed_fields: Remove ``metadata.managedFields``, often half of an object, from lists and watches.
 
         Raises:
             TypeError: ``kind`` is not a kind.
-            ValueError: The namespace is not valid, or the kind is not namespaced; or the name can be none of a kind.
-            LookupError: The client does not know the name; :meth:`discover` asks the server.
+            ValueError: The namespace is not valid, the kind is not namespaced, or the name of the kind is not valid.
+            LookupError: The client does not know the name; call :meth:`discover` to look it up on the server.
         """
         if isinstance(kind, str):
             return self.api(self._kinds().find(kind), namespace, drop_managed_fields=drop_managed_fields)
@@ -161,28 +161,29 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         uid: str | None = None,
         extra: Mapping[str, Collection[str]] | None = None,
     ) -> Client:
-        """Return a client whose requests are made for another user; sends no request.
+        """Return a client that acts as another user; sends no request.
 
-        For example, what a tenant's service account may list::
+        For example, list pods with the permissions of a tenant's service account::
 
             tenant = client.impersonating("system:serviceaccount:team-a:deployer")
             pods = await tenant.api(Pod, namespace="team-a").list()
 
-        The user of this client must be allowed to ``impersonate`` the user, and each group, UID and extra attribute.
-        A client that impersonates already makes one for the new user alone.
+        The user of this client must be allowed to ``impersonate`` the user and each group, UID and extra attribute.
+        If this client already impersonates a user, the new one replaces it.
 
         Args:
             user: The name of the user.
-            groups: The groups of the user; without any, the server adds those that it knows of.
+            groups: The groups of the user; if empty, the server adds the groups that it knows.
             uid: The UID of the user.
             extra: Further attributes; the server makes their keys lower-case.
 
         Raises:
-            ValueError: There is no user, or a value cannot be sent in a header.
-            TypeError: A string is given where several are expected.
+            ValueError: The user is empty, or a value cannot be sent in a header.
+            TypeError: A string is given instead of a collection of strings.
 
         Ownership:
-            It shares connections, rate limit, observer and warnings with this client, and is closed with it.
+            The new client shares the connections, rate limit, observer and warning handler of this client, and is
+            closed with it.
         """
         impersonation = Impersonation(user=user, uid=uid, groups=groups, extra={} if extra is None else extra)
         transport = self._transport.impersonating(impersonation)
@@ -206,29 +207,29 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             Widget = await client.discover("example.com/v1", "Widget")  # by apiVersion and kind
             await client.discover(Website)                              # only checks that it is served
 
-        By a name it is searched among all resources of the server, which are requested once, and again for each name
-        that is not among them: at most ten times at once, then once a second, and further calls wait.
-        The class of a built-in kind is the typed one, such as ``Deployment``; of another kind it is
-        :class:`~trioformer.models.Unstructured`.
-        If several resources have the name, kubectl's order decides; :class:`ApiResources` describes it.
+        A name is searched among all resources of the server.  They are requested once, and again for each unknown name:
+        up to ten times at once, then once a second; further calls wait.
+        The class of a built-in kind is the typed one, such as ``Deployment``; other kinds get a class of
+        :class:`~trioformer.models.Unstructured` objects.
+        If several resources have the name, kubectl's order decides; see :class:`ApiResources`.
 
-        By apiVersion and kind it is searched in that version alone, with one request each time, and the class is always
+        With an apiVersion and a kind, only that version is searched, with one request per call, and the class is always
         ``Unstructured``.
 
-        What was discovered is known to :meth:`api` from then on, by its name.
+        Afterwards, :meth:`api` accepts the name of a discovered kind.
 
         Args:
-            api_version: Such as ``apps/v1``; alone it is a name, such as ``deploy``, ``deployments.apps`` or
+            api_version: Such as ``apps/v1``; without ``kind``, a name such as ``deploy``, ``deployments.apps`` or
                 ``Deployment.v1.apps``, or a class.
             kind: Such as ``Deployment``.
 
         Raises:
-            NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
+            NotFoundError: The server does not serve the version or the kind; the message names similar kinds.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a resource list.
             LimitExceededError: A response is too long.
             ConnectionFailedError: No complete response arrived.
-            ValueError: ``api_version`` is not valid, ``kind`` is empty, or the name can be none of a kind.
+            ValueError: ``api_version`` or the name is not valid, or ``kind`` is empty.
             TypeError: The class is not a kind.
         """
         kinds = self._kinds()
@@ -237,19 +238,19 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             return api_version
         if kind is None:
             return await kinds.look_up(api_version)
-        from ._discovery import discover_resource  # noqa: PLC0415  # most programs never ask
+        from ._discovery import discover_resource  # noqa: PLC0415  # most programs do not need it
 
         return kinds.remember(await discover_resource(self._transport, api_version, kind))
 
     async def api_resources(self) -> ApiResources:
         """Return all resources that the server serves, as ``kubectl api-resources`` lists them.
 
-        Sends two requests each time, and to a server older than 1.26 one more for each version of each API group.
-        A group that is down does not fail it: :attr:`ApiResources.failures` has the reason.
+        Each call sends two requests; for a server older than 1.26, one more for each version of each API group.
+        If a group is down, the call still succeeds; :attr:`ApiResources.failures` has the reason.
 
         Raises:
             StatusError: The server rejected the requests.
-            UnexpectedResponseError: A response is not one of discovery.
+            UnexpectedResponseError: A response is not a discovery document.
             LimitExceededError: A response is too long.
             ConnectionFailedError: No complete response arrived.
         """
@@ -268,7 +269,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         Raises:
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a version.
-            LimitExceededError: It exceeds a limit of the client.
+            LimitExceededError: The response exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
         """
         where, problem = "GET /version", "not a version object"
@@ -316,47 +317,46 @@ async def open_client(
         async with open_client() as client:
             pods = await client.api(Pod, namespace="default").list()
 
-    Connections are opened when they are needed, and closed at the end of the block; after that, the client raises
+    Connections are opened on demand and closed at the end of the block.  After that, the client raises
     ``trio.ClosedResourceError``.
 
     Args:
-        config: The cluster; None for the one that :func:`~trioformer.kubeconfig.load_config` finds: in a kubeconfig,
-            otherwise the one of the pod's service account.
+        config: The cluster; None to call :func:`~trioformer.kubeconfig.load_config`, which reads a kubeconfig or the
+            pod's service account.
         kubeconfig: The kubeconfig file; a FIFO, such as a shell's ``<(…)``, is read once, in a thread.
         context: The context in the kubeconfig.
         overrides: Values that replace those of the kubeconfig, as kubectl's options such as ``--server`` do.
-        http_transport: Sends the requests instead of network connections, such as the API server of
-            :mod:`trioformer.testing`.
+        http_transport: Replaces the network connections, for example with the API server of :mod:`trioformer.testing`.
         user_agent: The ``User-Agent`` header; None for the library and its version.
-        qps: Requests and lists per second, on average; further ones wait, watches never do.  None (client-go's -1) for
-            no limit but the server's priority and fairness.
-        burst: Requests that may be sent without waiting after a pause.
+        qps: The average number of requests and lists per second; further ones wait, watches never do.  None (-1 in
+            client-go) to rely on the server's priority and fairness.
+        burst: The number of requests that may be sent without waiting after a pause.
         rate_limiter: Decides when requests and lists are sent, instead of ``qps`` and ``burst``; several clients may
             share one.
-        compression: Whether large objects and lists may be sent compressed, by gzip; None where the network may be
-            slow: neither with the configuration of a pod, nor from a server on this machine.  Never if the kubeconfig
-            has ``disable-compression``.
-        warning_handler: Receives each warning of the server, such as that an API is deprecated; None to log each text
-            once, by the logger ``trioformer.transport``.
+        compression: Whether the server may compress large objects and lists with gzip.  None to allow it unless the
+            program runs with the configuration of a pod or the server is on this machine.  Never if the kubeconfig has
+            ``disable-compression``.
+        warning_handler: Receives each warning of the server, for example about a deprecated API; None to log each text
+            once, with the logger ``trioformer.transport``.
         observer: Observes each request, for metrics.
         limits: Limits of what the server may send; None for the defaults.
-        retries: How often a request is sent again, where that is safe: when the server asks for it with ``Retry-After``
-            (429, 503, and other errors 5xx for reads), and when the connection fails, for reads, and for writes of
-            which nothing was sent; 0 for never.
-        plugin_policy: Which credential plugins the kubeconfig may run, and for how long; None for all.
-        field_manager: The manager of the fields that this client writes, in ``managedFields``, such as the name of the
-            controller, of at most 128 printable characters; a call may pass another one.  None for the beginning of the
-            ``User-Agent``, which is not a name to apply with.
+        retries: The maximum number of retries of a request, where they are safe: if the server asks for one with
+            ``Retry-After`` (429, 503, and other 5xx errors for reads), and if the connection fails during a read, or
+            before any part of a write was sent.  0 to disable retries.
+        plugin_policy: The credential plugins that the kubeconfig may run, and their timeouts; None to allow all.
+        field_manager: The manager in ``managedFields`` of the fields that this client writes, such as the name of the
+            controller: at most 128 printable characters.  A call may pass another one.  None for the beginning of the
+            ``User-Agent``; then :meth:`Api.apply` requires its own field manager.
 
     Raises:
-        ConfigError: There is no valid configuration; names file and key.
-        RuntimeError: Trio does not run, but for example asyncio.
+        ConfigError: There is no valid configuration; the message names the file and the key.
+        RuntimeError: Trio does not run; another event loop, such as asyncio, may.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
             ``qps``; or ``qps``, ``burst`` or ``retries`` is too small; or ``field_manager`` is not valid.
-        TypeError: ``config`` is not a ClusterConfig, or the handler is async or takes no argument.
+        TypeError: ``config`` is not a ClusterConfig, or the handler is async or does not take an argument.
 
     Ownership:
-        No task is started, so an exception of the block is not wrapped in a group.
+        No task is started, so exceptions of the block are not wrapped in a group.
         ``http_transport`` belongs to the caller and is not closed.
     """
     if not trio.lowlevel.in_trio_run():
@@ -366,7 +366,7 @@ async def open_client(
         try:
             config = load()
         except ConfigError as exc:
-            # A program in a pod reads no kubeconfig, and does not import what does.
+            # A program in a pod does not read a kubeconfig, and does not import the modules for it.
             from ..kubeconfig._internal import StreamError  # noqa: PLC0415
 
             if not isinstance(exc, StreamError):
@@ -412,15 +412,14 @@ def default_field_manager(client: Client) -> str | None:
 
 @asynccontextmanager
 async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
-    """Open a client of the same cluster whose requests do not wait behind those of another one.
+    """Open a client of the same cluster with requests that do not wait behind the other client's.
 
-    It has its own connections and no rate limit, and the same observer, limits, number of retries and handler of
-    warnings.
-    The credentials are from the same source: a plugin that asks the user for a password asks once.
+    It has its own connections and no rate limit, but the same observer, limits, retries and warning handler.
+    The credentials come from the same source: a plugin that asks the user for a password asks once.
 
     Args:
         client: The other client; it may be closed before this one.
-        purpose: Appended to the ``User-Agent``, so that the server's audit log tells the two apart.
+        purpose: Appended to the ``User-Agent``, to distinguish the two clients in the server's audit log.
     """
     agent = default_user_agent() if client._opened.user_agent is None else client._opened.user_agent
     opened = attrs.evolve(client._opened, user_agent=f"{agent}/{purpose}")

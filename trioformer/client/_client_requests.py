@@ -32,29 +32,29 @@ class ClientRequests:
         content_type: str | None = None,
         accept: str | None = None,
     ) -> RawResponse:
-        """Send a request to any path of the server, and return the response of a success.
+        """Send a request to any path of the server, and return the successful response.
 
         For example::
 
             usage = (await client.request("GET", "/apis/metrics.k8s.io/v1beta1/nodes")).json()
 
-        It has the credentials, the retries and the rate limit of every other request.
+        Credentials, retries and the rate limit are the same as for other requests.
 
         Args:
             method: Such as ``GET``.
             path: The path, quoted, with its leading slash: ``/version``.
             params: The query.
-            body: The body: bytes, text, or what is sent as its JSON.
+            body: The body: bytes, text, or an object to send as JSON.
             content_type: The media type of the body; None for JSON.
-            accept: The media types that the response may have; None for any, but preferably JSON.
+            accept: The accepted media types of the response; None for any, preferably JSON.
 
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.
             UnexpectedResponseError: The response is a redirect.
-            LimitExceededError: It is longer than ``Limits.object_bytes``; :meth:`stream` takes more.
+            LimitExceededError: The response is longer than ``Limits.object_bytes``; call :meth:`stream` for such ones.
             ConnectionFailedError: No complete response arrived.
             ValueError: The method or the path is not valid.
-            TypeError: The body is of another type.
+            TypeError: The body has another type.
         """
         from . import _raw  # noqa: PLC0415  # most programs never send such a request
 
@@ -90,17 +90,17 @@ class ClientRequests:
             body: As for :meth:`request`.
             content_type: As for :meth:`request`.
             accept: As for :meth:`request`.
-            endless: Whether the body may be silent for any time, as that of a watch.
+            endless: Whether the body may be silent for any time, as during a watch.
 
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.
             UnexpectedResponseError: The response is a redirect.
             ConnectionFailedError: No response arrived, or the body ended early.
             ValueError: The method or the path is not valid.
-            TypeError: The body is of another type.
+            TypeError: The body has another type.
 
         Ownership:
-            No task is started, so an exception of the block is not wrapped in a group.
+            No task is started, so exceptions of the block are not wrapped in a group.
             The end of the block closes the connection, unless the body has ended.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
@@ -118,44 +118,44 @@ class ClientRequests:
             yield received
 
     def http(self) -> httpx.AsyncClient:
-        """Return an httpx client for this cluster, for what has no typed call and for libraries that take one.
+        """Return an httpx client for this cluster, for requests without a typed call and for libraries that need one.
 
-        For example, the metrics of a service, through the API server::
+        For example, get the metrics of a service through the API server::
 
             async with client.http() as http:
                 response = await http.get("/api/v1/namespaces/default/services/web:8080/proxy/metrics")
 
         Its requests use the connections, the credentials, the proxy, the retries and the rate limit of this client.
-        Paths are below the server's URL.  An ``Authorization`` header of a request is used instead of the credentials.
-        The client has no cookies, and ignores the environment.
-        Redirects are not followed; with ``follow_redirects=True`` those to the same server are.
+        Paths are relative to the server's URL.  An ``Authorization`` header of a request replaces the credentials.
+        The httpx client has no cookies, and ignores environment variables.
+        Redirects are not followed; ``follow_redirects=True`` follows redirects to the same server.
 
-        Of a request's timeouts only ``read`` counts: seconds without a byte of the response, 90 by default; None for
+        Only the ``read`` timeout of a request is used: seconds without a byte of the response, 90 by default; None for
         streams that may be silent.
 
         Raises:
-            httpx.UnsupportedProtocol: A request is for another server, possibly after a redirect; nothing is sent then.
-            httpx.TransportError: A request has no complete response, or a plugin gave no credential for it.
+            httpx.UnsupportedProtocol: A request is for another server, possibly after a redirect; it is not sent.
+            httpx.TransportError: A request has no complete response, or a plugin did not return a credential for it.
 
         Ownership:
-            The connections belong to this client: closing the other one closes none, and it works no longer than this
-            one.  Close each response, as always with httpx: leave ``async with http.stream(...)``.
+            The connections belong to this client.  Closing the httpx client does not close them; closing this client
+            does.  Close each response, as always with httpx: leave ``async with http.stream(...)``.
         """
         return open_http_client(self._transport)
 
     async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:
-        """Ask a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or one check, ``readyz/etcd``.
+        """Request a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or a check: ``readyz/etcd``.
 
-        A server that is not healthy is not an error: ``is_ok`` is false, and ``failed`` names its checks.
+        If the server is not healthy, no error is raised: ``is_ok`` is false, and ``failed`` names the failed checks.
 
         Args:
             endpoint: The endpoint.
-            exclude: Checks that are not to be made, such as ``etcd``.
+            exclude: Checks to skip, such as ``etcd``.
 
         Raises:
             NotFoundError: There is no such check.
             StatusError: The server rejected the request.
-            UnexpectedResponseError: The response is not that of a health endpoint.
+            UnexpectedResponseError: The response is not from a health endpoint.
             ConnectionFailedError: No complete response arrived.
             ValueError: It is not a health endpoint.
         """

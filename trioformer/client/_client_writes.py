@@ -1,4 +1,4 @@
-"""The methods of a :class:`Client` that write an object whose class and metadata name it: create, apply and delete."""
+"""The methods of a :class:`Client` that write an object by its class and metadata: create, apply and delete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=KubernetesObject)
 class ClientWrites:
     """The methods that write one object; the base of :class:`Client`.
 
-    Each is the method of the same name of ``client.api(type(obj))``, which describes results and errors; other writes
+    Each calls the method of the same name of ``client.api(type(obj))``; see there for results and errors.  Other writes
     are methods of :class:`Api` only.
     An object of a namespaced kind must have a namespace.
     """
@@ -46,8 +46,8 @@ class ClientWrites:
         Args:
             obj: The object.
             dry_run: Validate and default the object on the server without storing it.
-            field_validation: What it does about unknown fields; None is its default, ``Warn``.
-            field_manager: The manager in ``managedFields``; None for that of the client.
+            field_validation: How the server treats unknown fields; None for its default, ``Warn``.
+            field_manager: The manager in ``managedFields``; None for the client's own.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -93,13 +93,12 @@ class ClientWrites:
         """Apply an object by server-side apply; see :meth:`Api.apply`.
 
         Args:
-            obj: The fields that the manager wants to have.  A mapping may be of a custom kind, which is looked
-                up on the server once.
+            obj: The fields to apply.  A mapping may be of a custom kind; the kind is looked up on the server once.
             subresource: Such as ``status``.
-            force: Whether to take fields that other managers have set to another value.
+            force: Take over fields that other managers have set to another value.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
-            field_manager: The field manager; None for that of the client.
+            field_manager: The field manager; None for the client's own.
 
         Raises:
             ApplyConflictError: Other managers have set some of the fields to another value.
@@ -141,12 +140,12 @@ class ClientWrites:
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> T | None:
-        """Delete an object, also one that has been made again under its name; see :meth:`Api.delete`.
+        """Delete an object by its name, even if it was recreated under that name; see :meth:`Api.delete`.
 
         Args:
             obj: The object; only its kind, name and namespace are used.
-            grace_period_seconds: The time for a graceful stop; 0 deletes immediately, None is the kind's default.
-            propagation_policy: Whether the objects that it owns are deleted; None is the kind's default.
+            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
+            propagation_policy: Whether to delete the objects that it owns; None for the kind's default.
             uid: Delete it only if it has this uid, such as ``obj.uid``.
             resource_version: Delete it only if it has this resourceVersion.
             dry_run: As for :meth:`create`.

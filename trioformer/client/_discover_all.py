@@ -2,11 +2,11 @@
 
 kube-apiserver 1.26 and newer responds to ``/api`` and ``/apis`` with all groups, versions and resources
 (``APIGroupDiscoveryList``; version ``v2beta1`` until 1.29, then ``v2``).
-Older ones, and some aggregated servers, respond with the names of groups and versions only, and the resources of each
-version are another request.
+Older servers, and some aggregated servers, respond with only the names of groups and versions; the resources of each
+version require another request.
 
-The server of a group may be down, such as that of ``metrics.k8s.io``.
-kube-apiserver then marks the version as stale, or fails the request for it; all other groups are found.
+The server of a group, such as ``metrics.k8s.io``, may be down.
+kube-apiserver then marks the version as stale, or fails the request for it; all other groups are still found.
 
 Source: client-go ``discovery/discovery_client.go`` and ``aggregated_discovery.go``.
 """
@@ -55,9 +55,9 @@ _ACCEPT: Final = ",".join(
     ]
 )
 _MAX_RESOURCES: Final = 50_000
-"""Resources of a server, in all versions; a cluster with a thousand CustomResourceDefinitions has a few thousand."""
+"""The maximum number of resources in all versions; a cluster with 1,000 custom kinds has a few thousand."""
 _MAX_ENTRY: Final = 64 * 1024
-"""Bytes of one of them; it has a few hundred."""
+"""The maximum size of one resource, in bytes; most have a few hundred."""
 _STALE: Final = "the server of the group does not respond"
 
 _list_of: Final = level_decoder(("kind", "items"))
@@ -83,15 +83,15 @@ class _Version:
 
 
 async def discover_all(transport: Transport, known: ApiResources | None = None) -> ApiResources:
-    """Find all resources of a server, with two requests, or on an old one with one more for each version.
+    """Find all resources of a server with two requests; on an old server, with one more for each version.
 
     Args:
         transport: Sends the requests.
-        known: The resources that were found before; those of a version that fails now are kept.
+        known: The resources that were found before; they are kept for each version that fails now.
 
     Raises:
         StatusError: The server rejected the requests.
-        UnexpectedResponseError: A response is not one of discovery.
+        UnexpectedResponseError: A response is not a discovery document.
         LimitExceededError: A response is too long.
         ConnectionFailedError: No complete response arrived.
     """
@@ -196,7 +196,7 @@ def _named_versions(document: object) -> Iterator[_Version]:
     """Yield the versions in an ``APIVersions`` or an ``APIGroupList``.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The document is neither.
     """
     members = cast("dict[str, object]", document) if isinstance(document, dict) else {}
     if members.get("kind") == "APIVersions":
@@ -225,7 +225,7 @@ def _is_valid(group: str, version: str) -> bool:
 
 
 async def _read_resources(transport: Transport, version: _Version) -> None:
-    """Request the resources of one version; a failure of it is kept there."""
+    """Request the resources of one version; store a failure in the version."""
     path = f"/apis/{version.name}" if version.group else f"/api/{version.version}"
     where = f"{_WHERE} of {version.name}"
     try:

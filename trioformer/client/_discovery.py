@@ -1,7 +1,7 @@
 """Discovery of one kind: its resource, in the resource list of its version.
 
-A name in a resource list becomes a part of URL paths, so what is not a name of Kubernetes is ignored, as if the server
-did not serve it; client-go refuses to make a request with it.
+Names in a resource list become parts of URL paths, so entries with invalid names are ignored, as if the server did not
+serve them; client-go refuses to make a request with them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ..transport._internal import Response, Transport
 from .bodies._responses import check, raise_failure, unexpected_response
 
 _MAX_RESOURCES: Final = 10_000
-"""Resources of one version of an API group, subresources included; the core group has a hundred."""
+"""The maximum number of resources of one API version, including subresources; the core group has a hundred."""
 _MAX_ENTRY: Final = 64 * 1024
-"""Bytes of one of them; it has a few hundred."""
+"""The maximum size of one resource, in bytes; most have a few hundred."""
 _MAX_SHOWN: Final = 12
 _MAX_COMPARED: Final = 200
-"""How many kinds are searched for similar names; an API group has fewer than a hundred."""
+"""The maximum number of kinds to compare for a suggestion; an API group has fewer than a hundred."""
 
 _resources_of: Final = level_decoder(("resources",))
 
@@ -41,7 +41,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     """Find a kind in the resource list of its group and version, with one request.
 
     Raises:
-        NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
+        NotFoundError: The server does not serve the version or the kind; the message names similar kinds.
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not a resource list, or its name for the kind is not valid.
         LimitExceededError: The response is too long.
@@ -60,7 +60,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     check(response, method="GET", where=where)
     raise_failure(response, response.body, where=where)
     entries = await resource_entries(response, where)
-    # A subresource, such as deployments/scale, may have the kind too, but does not store objects.
+    # A subresource, such as deployments/scale, may also have the kind, but does not store objects.
     served = {name: entry for entry in entries if "/" not in (name := text_in(entry, "name")) and name}
     found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind and is_label(name)]
     if not found:
@@ -69,7 +69,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
             raise unexpected_response(response, where, f"the name of its resource, {quoted(wrong[0])}, is not valid")
         kinds = sorted({name for entry in served.values() if not kind_problem(name := text_in(entry, "kind"))})
         raise _not_found(f"{api_version} has no kind {kind}: {_suggestion(kind, kinds)}", where)
-    # Prefer a resource whose objects can be listed; others are only created, such as reviews.
+    # Prefer a resource that can be listed; others, such as reviews, are only created.
     plural, entry = next(((name, entry) for name, entry in found if "list" in labels_in(entry, "verbs")), found[0])
     return resource_info(group, version, plural, kind, entry, subresources_in(entries).get(plural, ()))
 
@@ -77,7 +77,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
 def resource_info(
     group: str, version: str, plural: str, kind: str, entry: Mapping[str, object], subresources: Iterable[str]
 ) -> ResourceInfo:
-    """Make a resource of its entry in a resource list; other names in it that are not valid are ignored."""
+    """Make a resource from its entry in a resource list; ignore other names in it that are not valid."""
     return ResourceInfo(
         group=group,
         version=version,
@@ -93,7 +93,7 @@ def resource_info(
 
 
 def subresources_in(entries: Iterable[Mapping[str, object]]) -> Mapping[str, list[str]]:
-    """Return the names of the subresources in a resource list, by the plural of their resource."""
+    """Return the names of the subresources in a resource list, keyed by the plural of the resource."""
     found: dict[str, list[str]] = {}
     for entry in entries:
         plural, _, subresource = text_in(entry, "name").partition("/")
@@ -117,7 +117,7 @@ async def resource_entries(response: Response, where: str) -> list[Mapping[str, 
 
 
 async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
-    """Decode the resources one by one, as far as they are wanted, with checkpoints; None if it is not such a list."""
+    """Decode the needed fields of the resources one by one, with checkpoints; return None if it is not such a list."""
     entries: list[Mapping[str, object]] = []
     slices = Slices()
     try:
@@ -138,20 +138,20 @@ async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
 
 
 def text_in(entry: Mapping[str, object], key: str) -> str:
-    """Return a text of an entry; empty without one."""
+    """Return a text of an entry, or an empty string."""
     value = entry.get(key)
     return value if isinstance(value, str) else ""
 
 
 def labels_in(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return a list of an entry, without what is not a DNS label."""
+    """Return the DNS labels in a list of an entry."""
     value = entry.get(key)
     texts = cast("list[object]", value) if isinstance(value, list) else []
     return tuple(one for one in texts if isinstance(one, str) and is_label(one))
 
 
 def _suggestion(kind: str, kinds: list[str]) -> str:
-    """Name the kinds with similar names; without any, the first dozen of all."""
+    """Name the kinds with similar names, or else the first dozen of all."""
     spelled = {name.lower(): name for name in kinds[:_MAX_COMPARED]}
     import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
 

@@ -1,4 +1,4 @@
-"""The kinds that a client knows by name: those built in, and those that its server has been asked for."""
+"""The kinds that a client knows by name: built-in kinds, and kinds discovered on its server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["KnownKinds"]
 
 REFRESH_BURST: Final = 10
 REFRESH_RATE: Final = 1.0
-"""Refreshes after names that the server did not have: so many at once, then so many a second; others wait."""
+"""Refreshes for unknown names: ``REFRESH_BURST`` at once, then ``REFRESH_RATE`` a second; others wait."""
 
 
 @final
@@ -34,30 +34,30 @@ REFRESH_RATE: Final = 1.0
 class KnownKinds:
     """The resources that one client has discovered.
 
-    The server's resources are requested when a name is first looked up, and again for a name that is not among them:
-    it may be that of a CustomResourceDefinition that was just created.  A name that is known sends no request.
+    The server's resources are requested when a name is first looked up, and again for each unknown name: its
+    CustomResourceDefinition may have been created just now.  A known name sends no request.
     """
 
     _transport: Transport
     _served: ApiResources | None = attrs.field(default=None, init=False)
     _single: dict[tuple[str, str], ResourceInfo] = attrs.field(factory=dict, init=False)
-    """By apiVersion and kind: those that were discovered one by one."""
+    """Kinds that were discovered one by one, keyed by apiVersion and kind."""
     _lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _bucket: TokenBucket = attrs.field(factory=lambda: TokenBucket(REFRESH_RATE, REFRESH_BURST), init=False)
     _begun: int = attrs.field(default=0, init=False)
-    """How many refreshes have begun."""
+    """The number of refreshes that have begun."""
     _completed: int = attrs.field(default=0, init=False)
-    """The number of the last one that was successful."""
+    """The number of the last successful refresh."""
 
     def find(self, text: str) -> type[KubernetesObject]:
-        """Return the class of a kind that is known; sends no request.
+        """Return the class of a known kind; sends no request.
 
-        What the server serves comes first, then what is built in, then what was discovered one by one: so a name of a
-        built-in kind never becomes another kind's because the program has discovered that one.
+        Resources of the server come first, then built-in kinds, then kinds that were discovered one by one.  So
+        discovering a single kind never changes the meaning of a built-in kind's name.
 
         Raises:
             LookupError: No kind with this name is known.
-            ValueError: It can be no name.
+            ValueError: It is not a valid name.
             TypeError: It is not a string.
         """
         name = ResourceName.parse(text)
@@ -76,9 +76,9 @@ class KnownKinds:
         """Return the class of a kind that the server serves.
 
         Raises:
-            NotFoundError: It serves none with this name.
+            NotFoundError: The server does not serve a kind with this name.
             TrioformerError: As :func:`discover_all` raises.
-            ValueError: It can be no name.
+            ValueError: It is not a valid name.
             TypeError: It is not a string.
         """
         name = ResourceName.parse(text)
@@ -96,7 +96,7 @@ class KnownKinds:
         """Check that the server serves the resource of a class.
 
         Raises:
-            NotFoundError: It does not.
+            NotFoundError: The server does not serve it.
             TrioformerError: As :func:`discover_all` raises.
             TypeError: The class is not a kind.
         """
@@ -111,16 +111,16 @@ class KnownKinds:
             raise _not_found(message, " or ".join(sorted(others)), served, f"discover {wanted.kind}")
 
     async def refresh(self, *, is_bounded: bool = False) -> ApiResources:
-        """Request the resources of the server; one refresh serves all who asked before it began.
+        """Request the resources of the server; one refresh serves all callers that asked before it began.
 
         Args:
-            is_bounded: Wait first, if there were many such refreshes of late.
+            is_bounded: Whether to wait first after many recent refreshes.
 
         Raises:
-            TrioformerError: As :func:`discover_all` raises; the resources that were known stay known.
+            TrioformerError: As :func:`discover_all` raises; known resources stay known.
 
         Cancellation:
-            The resources that were known stay known.
+            Known resources stay known.
         """
         wanted = self._begun + 1
         async with self._lock:
@@ -140,13 +140,13 @@ class KnownKinds:
 
 
 def class_of(info: ResourceInfo) -> type[KubernetesObject]:
-    """Return the class of a built-in kind, or one for its JSON of another kind."""
+    """Return the class of a built-in kind; for another kind, an unstructured class."""
     try:
         kind = builtin_kind(info.api_version, info.kind)
     except LookupError:
         return unstructured_kind(info)
     own = resource_of(kind)
-    # An aggregated server may serve the kind otherwise.
+    # An aggregated server may serve the kind under another plural or scope.
     return kind if (own.plural, own.namespaced) == (info.plural, info.namespaced) else unstructured_kind(info)
 
 

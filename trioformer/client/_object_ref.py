@@ -1,4 +1,4 @@
-"""A reference to an object, and what can be passed instead of a name."""
+"""A reference to an object, which can be passed instead of a name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class ObjectRef:
-    """The namespace and name of an object; the API or lister that it is passed to knows the kind.
+    """The namespace and name of an object; the API or lister that receives it knows the kind.
 
     ``str(ref)`` is the object's key, ``namespace/name`` or ``name``.
 
@@ -29,7 +29,7 @@ class ObjectRef:
     """The object's name."""
 
     def __attrs_post_init__(self) -> None:
-        # Kubernetes writes no namespace as an empty one, too.
+        # Kubernetes also writes an empty namespace for none.
         # Not a converter: for pyright the attribute would be a descriptor.
         if self.namespace == "":
             object.__setattr__(self, "namespace", None)
@@ -62,10 +62,10 @@ class ObjectRef:
 
 
 def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "API") -> ObjectRef:
-    """Return the reference for what was passed instead of a name.
+    """Return the reference for a value that was passed instead of a name.
 
     Raises:
-        TypeError: It is something else.
+        TypeError: It is neither a reference nor an object of the kind.
     """
     if isinstance(target, ObjectRef):
         return target

@@ -10,16 +10,16 @@ import attrs
 from ..models import FieldSelector, LabelSelector
 
 LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
-"""A label selector: parsed, as text such as ``app=web,tier in (back,front)``, or as labels that must be equal."""
+"""A label selector: a parsed one, text such as ``app=web,tier in (back,front)``, or labels that must be equal."""
 
 FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
-"""A field selector: parsed, as text such as ``spec.nodeName=worker-1``, or as fields that must be equal."""
+"""A field selector: a parsed one, text such as ``spec.nodeName=worker-1``, or fields that must be equal."""
 
 PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
-"""Whether the objects that a deleted object owns are deleted: not at all, after it, or before it."""
+"""When to delete the objects that a deleted object owns: never, after it, or before it."""
 
 FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
-"""What the server does about unknown and duplicate fields of a write: nothing, a warning, or an error."""
+"""How the server treats unknown and duplicate fields of a write: ignore them, send a warning, or reject the write."""
 
 
 @final
@@ -32,7 +32,7 @@ class ListOptions:
     field_selector: str | None = None
     """Only objects whose fields match, such as ``spec.nodeName=worker-1``."""
     resource_version: str | None = None
-    """None for the newest state, ``"0"`` for any; otherwise ``resource_version_match`` says what it means."""
+    """None for the newest state, ``"0"`` for any; otherwise see ``resource_version_match``."""
     resource_version_match: str | None = None
     """``NotOlderThan`` or ``Exact``; None lets the server choose."""
     limit: int | None = None
@@ -40,7 +40,7 @@ class ListOptions:
     continue_token: str | None = None
     """The token from the previous page."""
     timeout_seconds: int | None = None
-    """How long the server may take; None lets it choose."""
+    """The time that the server may take; None lets it choose."""
 
 
 def list_params(options: ListOptions) -> dict[str, str]:

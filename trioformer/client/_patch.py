@@ -1,4 +1,4 @@
-"""The types of patch: their media types, and the error when a kind does not support one."""
+"""The patch types: their media types, and the error if a kind does not support one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
-    """Return the body of a patch, and its media type.
+    """Return the body and the media type of a patch.
 
     Raises:
         ValueError: There is no such type.
-        TypeError: The patch is not of this type.
+        TypeError: The patch does not match this type.
     """
     media_type = _MEDIA_TYPES.get(patch_type)
     if media_type is None:
@@ -67,7 +67,7 @@ def _check_operations(patch: object) -> None:
 
 
 def unsupported_strategic_patch(error: UnsupportedMediaTypeError, where: str) -> UnsupportedMediaTypeError:
-    """Make the error of a kind that does not support strategic merge patches, which names the other types."""
+    """Make the error for a kind that does not support strategic merge patches; it names the other types."""
     text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
     return UnsupportedMediaTypeError(
         f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details, where=where

@@ -1,4 +1,4 @@
-"""Requests to any path of the server, and its health; behind :meth:`Client.request` and the methods beside it."""
+"""Requests to any path of the server, and its health: the code behind :meth:`Client.request` and related methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .bodies._responses import check, raise_failure, status_error, streamed_stat
 from .bodies._wire_format import JSON, complete_lines
 
 RequestBody: TypeAlias = bytes | str | Model | Mapping[str, object] | Sequence[object]
-"""The body of a request: bytes and text as they are; models, mappings and sequences as their JSON."""
+"""The body of a request: bytes and text are sent unchanged; models, mappings and sequences as JSON."""
 
 QueryParams: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
 """The query of a request: a sequence repeats its parameter, and None omits it; booleans are ``true`` and ``false``."""
@@ -42,7 +42,7 @@ class RawResponse(metaclass=NoPublicConstructor):
     headers: Mapping[str, str]
     """The headers, with names in lower case."""
     body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>")
-    """The body, as it was sent; :func:`~trioformer.models.from_json` makes an object of it."""
+    """The body as sent; :func:`~trioformer.models.from_json` decodes it to an object."""
     _response: Response = attrs.field(repr=False, eq=False)
     _where: str = attrs.field(repr=False, eq=False)
 
@@ -55,7 +55,7 @@ class RawResponse(metaclass=NoPublicConstructor):
         """Decode the body: to dictionaries, lists, strings, numbers, booleans and None.
 
         Raises:
-            UnexpectedResponseError: It is not JSON, or has too many levels.
+            UnexpectedResponseError: The body is not JSON, or has too many levels.
         """
         try:
             return decode(self.body)
@@ -68,8 +68,7 @@ class RawResponse(metaclass=NoPublicConstructor):
 class RawStream(metaclass=NoPublicConstructor):
     """The body of a response while it arrives, for one task at a time; :meth:`Client.stream` makes it and closes it.
 
-    ``async for chunk in stream`` iterates over what arrives, in pieces of any size, and ``async for line in
-    stream.lines()`` over lines.
+    ``async for chunk in stream`` iterates over chunks of any size, ``async for line in stream.lines()`` over lines.
     """
 
     code: int
@@ -87,7 +86,7 @@ class RawStream(metaclass=NoPublicConstructor):
         """Receive the next bytes of the body; ``b""`` at its end.
 
         Raises:
-            ConnectionFailedError: The body ended early, also because the certificates of the client have changed.
+            ConnectionFailedError: The body ended early, possibly because the client's certificates have changed.
             trio.ClosedResourceError: The block of the stream has ended, or an earlier call was cancelled.
 
         Cancellation:
@@ -108,10 +107,9 @@ class RawStream(metaclass=NoPublicConstructor):
         raise StopAsyncIteration
 
     def lines(self) -> RawLines:
-        """Iterate over the lines of the body as text, without their ends; the last one need not have an end.
+        """Iterate over the lines of the body as text, without line ends; the last line may lack one.
 
-        A line has at most ``Limits.object_bytes``; a longer one raises
-        :class:`~trioformer.errors.LimitExceededError`.
+        A line longer than ``Limits.object_bytes`` raises :class:`~trioformer.errors.LimitExceededError`.
         """
         return RawLines._create(self, self._limits, self._where)
 
@@ -151,20 +149,20 @@ class HealthCheck:
     is_ok: bool
     """Whether it succeeded; true if it was excluded."""
     is_excluded: bool
-    """Whether it was excluded by the request."""
+    """Whether the request excluded it."""
     text: str
-    """What the server says of it, such as ``ok`` or ``failed: reason withheld``."""
+    """The server's text, such as ``ok`` or ``failed: reason withheld``."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Health:
-    """What a health endpoint of the server reports."""
+    """The report of a health endpoint of the server."""
 
     endpoint: str
     """Such as ``readyz``."""
     is_ok: bool
-    """Whether all checks succeeded that were not excluded."""
+    """Whether all checks succeeded, except excluded ones."""
     checks: tuple[HealthCheck, ...] = ()
     """The checks, in the order of the server; empty if it does not list them."""
 
@@ -226,7 +224,7 @@ async def stream(
 
 
 async def health(transport: Transport, endpoint: str, exclude: Collection[str]) -> Health:
-    """Ask a health endpoint; :meth:`Client.health` describes it."""
+    """Request a health endpoint; :meth:`Client.health` describes it."""
     if isinstance(exclude, str):
         raise TypeError(f"exclude must be a collection of names, not a string; write exclude=[{exclude!r}]")
     kind, _, name = endpoint.partition("/")
@@ -254,14 +252,14 @@ def _checks_in(text: str) -> list[HealthCheck]:
 
 
 def _where(method: str, path: str) -> str:
-    """Check method and path, and describe the request for errors: without the query, which may be secret."""
+    """Check method and path, and describe the request for errors, without the query, which may be secret."""
     if not _METHOD.fullmatch(method):
         raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
     if not path.startswith("/"):
         raise ValueError("a path must begin with a slash, as in /apis/apps/v1; the client knows the server")
     if _NO_PATH.search(path):
         raise ValueError("a path must be quoted, and without query and fragment; pass the query as params")
-    # What resolves them, a proxy or the server, takes "configmaps/." for the whole collection.
+    # A proxy or the server may resolve "configmaps/." to the whole collection.
     if not {b".", b".."}.isdisjoint(unquote_to_bytes(path).split(b"/")):
         raise ValueError("a path must not have segments that are '.' or '..', also as %2e: they select another object")
     return f"{method} {path}"

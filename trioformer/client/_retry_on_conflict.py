@@ -1,4 +1,4 @@
-"""Retries of a change after a conflict (client-go ``util/retry``)."""
+"""Retry a change after a conflict (client-go ``util/retry``)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..errors import AlreadyExistsError, ApplyConflictError, ConflictError
 T = TypeVar("T")
 
 CONFLICT_BACKOFF: Final = BackoffPolicy(initial=0.01, factor=1.0, maximum=0.01, jitter=0.1)
-"""Ten milliseconds each time: another client has just written, and is not likely to write again immediately."""
+"""Ten milliseconds each time: another client has just written, and is unlikely to write again immediately."""
 
 
 async def retry_on_conflict(
     change: Callable[[], Awaitable[T]], *, tries: int = 5, backoff: BackoffPolicy = CONFLICT_BACKOFF
 ) -> T:
-    """Call ``change`` until it does not raise a :class:`~trioformer.errors.ConflictError`.
+    """Call ``change`` again until it does not raise a :class:`~trioformer.errors.ConflictError`.
 
     Each call must read the object from the server (a cache may still have the old one), change it, and write it.
-    An :class:`~trioformer.errors.AlreadyExistsError` is not retried: the name stays taken, however often the same
-    object is created (apimachinery's ``IsConflict`` is false for it).
-    Neither is an :class:`~trioformer.errors.ApplyConflictError`: another manager owns a field, and still will.
+    An :class:`~trioformer.errors.AlreadyExistsError` is not retried, because the name stays taken (apimachinery's
+    ``IsConflict`` is false for it).
+    An :class:`~trioformer.errors.ApplyConflictError` is not retried, because the other manager still owns the field.
 
     Args:
         change: Reads, changes and writes the object.
@@ -32,15 +32,15 @@ async def retry_on_conflict(
         backoff: The delays between calls.
 
     Returns:
-        What ``change`` returns.
+        The result of ``change``.
 
     Raises:
         ConflictError: The last call raised it.
         AlreadyExistsError: A call raised it.
         ApplyConflictError: A call raised it.
-        Exception: Any other exception of ``change``, which is not retried.
+        Exception: Any other exception of ``change``; it is not retried.
 
-    Cancellation: between two calls no request is in flight.
+    Cancellation: between two calls, no request is in flight.
     """
     if tries < 1:
         raise ValueError(f"tries must be at least 1, not {tries}")

@@ -1,8 +1,8 @@
-"""Responses that are not of the kind of an API: those of subresources, and a Status for what is not stored.
+"""Responses of another kind than the API: subresources, and a Status if nothing is stored.
 
-A subresource such as ``status`` has the objects of its kind.
-Others have objects of their own: ``scale`` a Scale, ``token`` a TokenRequest.
-``binding`` and ``eviction`` act and store nothing; the server responds with a Status, as it does for a Binding.
+A subresource such as ``status`` has objects of the API's own kind.
+Others have their own kind of object: ``scale`` a Scale, ``token`` a TokenRequest.
+``binding`` and ``eviction`` act and store nothing; the server responds with a Status, as for a Binding.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 OwnSubresource: TypeAlias = Literal["approval", "ephemeralcontainers", "finalize", "resize", "status"]
-"""A subresource whose objects are of the kind itself."""
+"""A subresource with objects of the kind itself."""
 
 _OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
 
 
 def has_own_kind(subresource: str) -> bool:
-    """Whether the objects of a subresource are of the kind itself."""
+    """Return whether the objects of a subresource are of the kind itself."""
     return subresource in _OWN
 
 
@@ -60,7 +60,7 @@ def subresource_in(
     method: str,
     where: str,
 ) -> T | Scale | Unstructured:
-    """Make the object in a response of a subresource, of the kind that came.
+    """Make the object in a response of a subresource, whatever its kind.
 
     Raises:
         StatusError: The server rejected the request.
@@ -71,7 +71,7 @@ def subresource_in(
     if found in ("", *wire_format.names):
         return object_in(response, wire_format, method=method, where=where)
     check(response, method=method, where=where)
-    # Its module is imported when a Scale arrives: most programs never see one.
+    # Imported when a Scale arrives: most programs never receive one.
     from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
 
     raise_failure(response, response.body, where=where)
@@ -89,12 +89,12 @@ def subresource_in(
 
 
 def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
-    """Make the object in the response to a subresource's request; it is the sent one if the server sends a Status.
+    """Make the object in the response to a subresource's request; if the server sends a Status, return the sent one.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither of the class of the sent object nor a Status.
-        DecodeError: It is of this class, and cannot be decoded.
+        UnexpectedResponseError: The response is neither an object of the sent one's class nor a Status.
+        DecodeError: It is an object of this class that cannot be decoded.
     """
     check(response, method=method, where=where)
     if is_success(response, where):
@@ -114,7 +114,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
 
 
 def with_name(body: M, name: str) -> M:
-    """Return the body with the name of the object, which the server compares with that in the URL."""
+    """Add the name of the object to the body; the server compares it with the name in the URL."""
     metadata = getattr(body, "metadata", None)
     if not isinstance(metadata, ObjectMeta) or metadata.name:
         return body
@@ -129,7 +129,7 @@ def _kind_of(response: Response) -> str:
 
 
 def is_success(response: Response, where: str) -> bool:
-    """Whether the response is a Status, of a success (client-go ``Result.Into``).
+    """Return whether the response is a Status of a success (client-go ``Result.Into``).
 
     Raises:
         StatusError: It is a Status of a failure.

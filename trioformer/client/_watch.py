@@ -23,7 +23,7 @@ from .bodies._wire_format import EventType, FrameSplitter, WireFormat, decode_wa
 T = TypeVar("T", bound=KubernetesObject)
 
 RESPONSE_GRACE: Final = 30.0
-"""Seconds after the ``timeoutSeconds`` of a watch in which the response must have begun."""
+"""The response must begin within this many seconds after the ``timeoutSeconds`` of a watch."""
 
 
 @final
@@ -41,8 +41,8 @@ class WatchEvent(NamedTuple, Generic[T]):
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     """The events of one watch, for one task at a time; :meth:`Api.watch` makes it and closes it.
 
-    ``async for event in events`` ends when the server ends the watch, which it does after some minutes.
-    It checkpoints when it waits, and about once a millisecond while events are ready.
+    ``async for event in events`` ends when the server ends the watch, usually after some minutes.
+    It executes a checkpoint when it waits, and about once a millisecond while events are ready.
     """
 
     _wire_format: WireFormat[T]
@@ -83,30 +83,30 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for at least one event, and receive all that have arrived up to the next undecodable one.
+        """Wait for at least one event, and return all that have arrived up to the next undecodable one.
 
-        An undecodable event is reported to ``on_undecodable`` by the next call, so that it keeps its place among the
-        others.  The list is empty if nothing else has arrived.
+        The next call reports the undecodable event to ``on_undecodable``, so the order is kept.  The list is empty if
+        nothing else has arrived.
 
         Raises:
             trio.EndOfChannel: The server has ended the watch; it can be resumed from the last resourceVersion.
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
             ConnectionFailedError: The connection was lost, possibly inside an event.
             DecodeError: The server sent something that is not an event.
-            LimitExceededError: An event is too large; a list has its object, whatever its size.
+            LimitExceededError: An event is too large; a list returns its object regardless of its size.
             trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
             Closes the connection; no more events can be received.
-            No event is lost: watch again from the resourceVersion of the last one that was received.
+            To lose no event, watch again from the resourceVersion of the last one that was received.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
             events = list(self._events)
             self._events.clear()
             return events
-        # The body has its own check, but a scan of an undecodable frame has checkpoints too.
+        # The body has its own check, but the scan of an undecodable frame also has checkpoints.
         if self._is_reading:
             raise trio.BusyResourceError("another task is already receiving from this watch")
         self._is_reading = True
@@ -119,7 +119,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         while True:
             if self._undecoded is not None:
                 line, error = self._undecoded
-                # If this is cancelled, the next call begins with the same frame.
+                # After a cancellation, the next call begins with the same frame.
                 found = await undecodable_frame(self._wire_format.name, line, error)
                 self._undecoded = None
                 try:
@@ -146,7 +146,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 return events
 
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
-        """Decode events up to the next undecodable one; an error is raised after the events before it are returned."""
+        """Decode events up to the next undecodable one; the events before an error are returned first."""
         kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
         try:

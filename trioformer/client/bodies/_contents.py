@@ -1,6 +1,6 @@
-"""What the body of an unexpected response is, in words; and the Status of a failure in one.
+"""Describe the body of an unexpected response, and find the Status of a failure in it.
 
-A body of success may be an object, so no text quotes it: not an error's, nor a log's.
+The body of a successful response may be an object, so errors and log lines never quote it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder
 
 _SEARCHED: Final = 4096
-"""Bytes in which the text of an error is searched."""
+"""The number of bytes to search for the text of an error."""
 _TITLE: Final = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 _LONGEST: Final = 100
-"""Characters of a text or a title that are shown."""
+"""The maximum number of characters of a text or a title to show."""
 
 _decoders: Final = {name: level_decoder((name,)) for name in ("kind", "apiVersion")}
 
 
 def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
-    """Return a member of a JSON object; empty if it has none.
+    """Return a member of a JSON object as text, or an empty string.
 
     Raises:
-        ValueError: It is not a JSON object.
+        ValueError: The body is not a JSON object.
     """
     (raw,) = _decoders[name](body)
     text: object = decode(raw) if bytes(raw) else ""
@@ -34,12 +34,12 @@ def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
 
 
 def shown_kind(kind: str) -> str:
-    """Return the kind of an object for an error, with its article; text that is not a kind's name is not shown."""
+    """Return the kind of an object with its article, for an error; invalid names of kinds are not shown."""
     return "an object of no valid kind" if kind_problem(kind) else f"a {kind}"
 
 
 def describe(body: bytes) -> str:
-    """Describe a body without a quotation: its size, and the kind of JSON."""
+    """Describe a body by its size and its kind of JSON, without quoting it."""
     if not body:
         return "an empty body"
     try:
@@ -52,9 +52,9 @@ def describe(body: bytes) -> str:
 
 
 def failure_in(body: bytes) -> Mapping[str, object] | None:
-    """Return the Status of a failure in a body; None if it is anything else, also if it is a Status of success.
+    """Return the Status of a failure in a body; None for anything else, including a Status of success.
 
-    As in client-go (``rest.Result``), every Status that does not say "Success" is a failure, whatever the HTTP code.
+    As in client-go (``rest.Result``), every Status other than "Success" is a failure, regardless of the HTTP code.
     """
     try:
         if text_in(body) != "Status":
@@ -69,7 +69,7 @@ def read_status(data: bytes) -> Mapping[str, object]:
     """Decode a Status.
 
     Raises:
-        DecodeError: It is not a JSON object, or has too many levels.
+        DecodeError: The data is not a JSON object, or has too many levels.
     """
     try:
         status: object = decode(data)
@@ -81,7 +81,7 @@ def read_status(data: bytes) -> Mapping[str, object]:
 
 
 def error_text(body: bytes) -> str:
-    """Return the message of an error whose body is not JSON: a line of its text, or the title of an HTML page."""
+    """Return the message of an error with a body that is not JSON: a line of its text, or the title of an HTML page."""
     if not body:
         return "the server gave no reason"
     begin, text = _first_of(body), body[:_SEARCHED].decode("utf-8", "replace")

@@ -1,13 +1,15 @@
-"""The body of a list in JSON: bytes to the bytes of each item while they arrive, and the list's metadata at the end.
+"""Split the body of a list in JSON into the bytes of each item while it arrives; return the list's metadata at the end.
 
-The problem: decoded in one step, 100 MB of 10,000 pods are in memory twice and stop all other tasks for a tenth of a
-second; split item by item in Python, they cost more than everything else together.
+Decoding 100 MB of 10,000 pods in one step would keep them in memory twice and stop all other tasks for a tenth of a
+second.  Splitting them item by item in Python would cost more than everything else together.
 So the body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
 
-Where to cut is a guess: the last position of the text with which the first item begins (``},{"metadata":{``), then the
-ones before it.  The decoder verifies it: if ``[`` block ``]`` is valid JSON, the block is a sequence of complete items.
-If a few guesses fail, brackets are counted, which is slow and always right: in an item that is larger than a block, has
-too many levels or is not JSON (only that item is undecodable, not the list), and if a server writes white space.
+The position of a cut is a guess: the last occurrence of the text at the beginning of the first item
+(``},{"metadata":{``), then the occurrences before it.  The decoder verifies the guess: if ``[`` block ``]`` is valid
+JSON, the block is a sequence of complete items.
+If a few guesses fail, brackets are counted, which is slow but always right.  This happens if an item is larger than a
+block, has too many levels or is not JSON (only that item is undecodable, not the list), and if a server writes white
+space.
 
 =========  ========================  ================================================================================
 state      buffer                    next state
@@ -20,7 +22,7 @@ IN_STRING  ``[``, items; a position  COUNTING after the string
 ENDING     end of the list           none; also for a body that is not a list
 =========  ========================  ================================================================================
 
-The comma at a cut becomes the ``[`` of the next block, so that with what precedes the items the rest is always a list.
+The comma at a cut becomes the ``[`` of the next block.  So the text before the items and the rest always form a list.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder, list_items
 
 BLOCK: Final = 128 * 1024
-"""Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
+"""The number of bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
 SLICE: Final = 32 * 1024
 """The number of bytes whose brackets are counted at a time: some 10 ms of work if all of them are brackets."""
 _MAX_GUESSES: Final = 8
 _MAX_OTHERS: Final = 4 * 1024 * 1024
-"""Bytes of everything beside the items."""
+"""The maximum size of everything except the items, in bytes."""
 _EXPECTED: Final = "expected a list, but the server sent"
 
-# The quote before the name must not be escaped: {"say \"items":[…]} has a member of another name.
+# The quote before the name must not be escaped: {"say \"items":[…]} has a member with another name.
 _ITEMS: Final = re.compile(rb'(?<!\\)"items"\s*:\s*\[')
 _BEGINNING: Final = re.compile(rb'\[(\s*\{\s*(?:"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*\{)')
 # These match up to the next bracket or comma outside a string, the quote of an incomplete string, or the data's end.
@@ -61,7 +63,7 @@ _members_of: Final = level_decoder(("items", "metadata", "kind", "apiVersion"))
 @final
 @attrs.frozen(kw_only=True)
 class ListHead:
-    """The members of a list beside its items, as `ObjectList` describes them."""
+    """The members of a list except its items; `ObjectList` describes them."""
 
     kind: str = ""
     api_version: str = ""
@@ -72,7 +74,7 @@ class ListHead:
 
 @final
 class State(enum.Enum):
-    """What is done with the bytes that arrive; the module's docstring has the table."""
+    """The state of a splitter; the module's docstring has the table."""
 
     SEARCHING = "search the items"
     CUTTING = "cut off a block of items by a guess"
@@ -95,26 +97,26 @@ class ListSplitter:
     _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
     _slice: int = attrs.field(default=SLICE, kw_only=True)  # see SLICE; at least 2
     _state: State = attrs.field(default=State.SEARCHING, init=False)
-    _head: bytes = attrs.field(default=b"", init=False, repr=False)  # what precedes the items, once they are found
+    _head: bytes = attrs.field(default=b"", init=False, repr=False)  # the text before the items, once they are found
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
     _try_at: int = attrs.field(default=0, init=False)  # the length of the buffer at which the next step is worthwhile
-    # Brackets were counted up to this position, which is inside so many brackets of an item.
+    # Brackets were counted up to this position, at this depth inside an item.
     _position: int = attrs.field(default=0, init=False)
     _depth: int = attrs.field(default=0, init=False)
 
     @property
     def is_behind(self) -> bool:
-        """Whether ``feed(b"")`` has more to do."""
+        """Whether ``feed(b"")`` has more work to do."""
         # The last byte waits for the next one: it may be a backslash.
         return self._state in _COUNTING and self._position < len(self._buffer) - 1
 
     @property
     def begin(self) -> bytes:
-        """All of the body, unless items were cut off."""
+        """The complete body, unless items were cut off."""
         return self._head + bytes(self._buffer)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
-        """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy."""
+        """Add the next bytes of the body, and return copies of the complete items that could be cut off."""
         if self._state is State.COUNTING and chunk and not self.is_behind and len(self._buffer) < self._block:
             self._state = State.CUTTING
         buffer = self._buffer
@@ -135,7 +137,7 @@ class ListSplitter:
     def finish(self) -> tuple[list[bytes], ListHead] | None:
         """End the body, and return the last items and the other members of the list.
 
-        None if brackets must be counted first: call it again after ``feed(b"")`` as long as :attr:`is_behind`.
+        Return None if brackets must be counted first: call ``feed(b"")`` while :attr:`is_behind`, then call this again.
         """
         if self.is_behind:
             return None
@@ -158,7 +160,7 @@ class ListSplitter:
         return items, head
 
     def _search(self) -> None:
-        """Search the array ``items``, and remove what precedes its bracket from the buffer."""
+        """Find the array ``items``, and remove everything before its bracket from the buffer."""
         if found := _ITEMS.search(self._buffer):
             head, self._state = bytes(self._buffer[: found.end() - 1]), State.ENDING
             with suppress(ValueError, RecursionError):
@@ -167,7 +169,7 @@ class ListSplitter:
                     del self._buffer[: len(head)]
 
     def _cut(self) -> list[bytes]:
-        """Cut off as many complete items as the buffer has, if a guess is right."""
+        """Cut off all complete items in the buffer, if a guess is right."""
         buffer = self._buffer
         if found := _BEGINNING.match(buffer):
             separator, position = b"}," + found[1], len(buffer)
@@ -229,7 +231,7 @@ class ListSplitter:
 def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
     members = cast("dict[str, object]", metadata) if isinstance(metadata, dict) else {}
     version, token, remaining = map(members.get, ("resourceVersion", "continue", "remainingItemCount"))
-    # Otherwise a list would seem to be complete, or to have no version.
+    # Otherwise a list would seem to be complete, or to lack a version.
     if not isinstance(version, str | None) or not isinstance(token, str | None):
         raise DecodeError(f"{_EXPECTED} one whose metadata.resourceVersion or metadata.continue is not a string")
     return ListHead(

@@ -1,4 +1,4 @@
-"""Lists: the content of a page, and how a page is decoded while it arrives."""
+"""Lists: the content of a page, and its decoding while it arrives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._wire_format import WireFormat
 T = TypeVar("T", bound=KubernetesObject)
 
 _LARGE: Final = 1024 * 1024
-"""Bytes of an item that is scanned in a slice of its own."""
+"""Items of at least this size, in bytes, are scanned in their own slice."""
 
 PAGE_SIZE: Final = 500
 """The default limit of a page, in objects (client-go ``tools/pager``)."""
@@ -30,7 +30,7 @@ PAGE_SIZE: Final = 500
 @final
 @attrs.frozen(kw_only=True)
 class ObjectList(Sequence[T], Generic[T]):
-    """The objects of a list, at one resourceVersion: a sequence of them; slices are tuples."""
+    """A sequence of the objects of a list, at one resourceVersion; slices are tuples."""
 
     items: tuple[T, ...] = attrs.field(repr=lambda items: f"<{len(items)} objects>")
     """The objects, in the server's order."""
@@ -41,7 +41,7 @@ class ObjectList(Sequence[T], Generic[T]):
     remaining_item_count: int | None = None
     """The number of objects on further pages, if the server reports it."""
     pages: int = 1
-    """The number of pages that were requested; with more than one, the server does not ignore limits."""
+    """The number of requested pages; more than one shows that the server respects limits."""
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> T: ...
@@ -68,8 +68,8 @@ async def read_list(
 
     Raises:
         StatusError: The body is the Status of a failure.
-        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and there is no
-            handler for it.
+        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and no handler was
+            given.
         ConnectionFailedError: The body ended early.
     """
     splitter = ListSplitter()
@@ -82,7 +82,7 @@ async def read_list(
         nonlocal first
         for item in items:
             if len(item) > _LARGE:
-                await slices.checkpoint()  # the scan of one is most of what other tasks may have to wait
+                await slices.checkpoint()  # the scan of one item is most of the delay for other tasks
             try:
                 objects.append(wire_format.make_item(item))
                 first = first or item
@@ -141,7 +141,7 @@ async def all_pages(
     where: str,
     undecodable: deque[Undecodable] | None,
 ) -> ObjectList[T]:
-    """List all pages, at one resourceVersion; without pages if that version expires between two of them."""
+    """List all pages at one resourceVersion; if it expires between two pages, list again without pages."""
     on_undecodable = None if undecodable is None else undecodable.append
     page = first = await list_page(options, on_undecodable=on_undecodable)
     items = list(first.items)
@@ -165,9 +165,9 @@ async def all_pages(
 @final
 @attrs.define(eq=False)
 class Pages(Generic[T]):
-    """The pages of a list, each requested when it is asked for.
+    """The pages of a list, each requested when the loop reaches it.
 
-    Not an async generator: trio warns about one that a loop leaves early.
+    Not an async generator: trio warns if a loop leaves one early.
     """
 
     _list_page: _ListPage[T]

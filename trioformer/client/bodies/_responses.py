@@ -1,6 +1,6 @@
-"""Responses: to an object, to the error of a Status, or to an error about a response that no API server sends.
+"""Make an object or an error from a response.
 
-A rejection raises a StatusError, and a response that no API server sends an UnexpectedResponseError.
+A rejection raises a StatusError; a response that cannot be from an API server raises an UnexpectedResponseError.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_STATUS: Final = 64 * 1024
-"""Bytes that are read of a streamed error response; a Status is much shorter."""
+"""The maximum number of bytes to read from a streamed error response; a Status is much shorter."""
 
 _WRITTEN: Final = "the server reports success, so read the object before this is sent again"
-"""What to do as well, after a write."""
+"""The additional advice after a write."""
 
 _metadata_of: Final = level_decoder(("metadata",))
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
@@ -57,13 +57,13 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 def check(response: Response, *, method: str, where: str) -> None:
-    """Check that the request succeeded."""
+    """Raise the error of a response that is not a success."""
     if not 200 <= response.code <= 206:
         raise status_error(response, method=method, where=where)
 
 
 def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
-    """Raise the error of a failure whose Status came with the code of a success; return without one."""
+    """Raise an error if the body is the Status of a failure, despite the HTTP code of a success."""
     if (status := failure_in(body)) is not None:
         raise _error_of(status, response, where=where)
 
@@ -71,7 +71,7 @@ def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -
 def add_origin(error: StatusError, response: Response | ByteStream) -> StatusError:
     """Add a note to an error: the server, where it is configured, and after a 401 or 403 the kind of credential.
 
-    The text stays short: it is also written into the status of objects.
+    It is not part of the text, which must stay short: programs write it into the status of objects.
     """
     note = f"server: {response.server}"
     if error.code in (401, 403):
@@ -86,7 +86,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not an object of this kind.
-        DecodeError: It is one of this kind that cannot be decoded, or has too many levels.
+        DecodeError: It is an object of this kind that cannot be decoded or has too many levels.
     """
     check(response, method=method, where=where)
     found = None
@@ -105,7 +105,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
 
 
 def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
-    """Make an object of the kind that came."""
+    """Make an object of the received kind."""
     # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
     plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
     kind = unstructured_kind(text_in(body, "apiVersion"), found, plural=plural, namespaced=resource.namespaced)
@@ -113,10 +113,10 @@ def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head
 
 
 def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
-    """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
+    """Make the object in the response to its creation; if the server responds with a Status, return the sent one.
 
-    A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
-    is Unstructured, and otherwise the sent one is.
+    A custom kind may create an object of another kind in its API group.  Return that object if the sent one is
+    Unstructured, and otherwise the sent one.
     """
     check(response, method="POST", where=where)
     try:
@@ -128,15 +128,15 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
         return sent
     if found not in ("", *wire_format.names) and not wire_format.is_builtin:
         return made_by(response, sent, resource_of(wire_format.kind), found, where)
-    if found:  # nothing is stored of a review, which may be without metadata
+    if found:  # a review is not stored and may lack metadata
         response = _with_metadata(response)
     return object_in(response, wire_format, method="POST", where=where)
 
 
 def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
-    """Return the object of another kind that a creation made, such as the Project of a ProjectRequest.
+    """Return the object of another kind that a request created, such as the Project of a ProjectRequest.
 
-    A kind with a class cannot show it, so the sent object is returned, as for a Status.
+    The class of a typed kind cannot represent it, so return the sent object, as for a Status.
     """
     problem = f"{shown_kind(found)}, not a {resource.kind}"
     try:
@@ -153,7 +153,7 @@ def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, whe
 
 
 def _with_metadata(response: Response) -> Response:
-    """Add metadata to a JSON object that has members, but no metadata."""
+    """Add metadata to a JSON object that has members but lacks metadata."""
     try:
         (metadata,) = _metadata_of(response.body)
     except (ValueError, RecursionError):
@@ -169,11 +169,11 @@ def undecodable(
 ) -> DecodeError | UnexpectedResponseError:
     """Make the error of an object that cannot be decoded; after a write it says that the server has executed it.
 
-    The address is in doubt only if the object does not say that it is of this kind (``is_ours``).
+    The error questions the server's address only if the object does not have this kind (``is_ours``).
     """
     hint = "" if method == "GET" else f"; {_WRITTEN}"
     if isinstance(error, RecursionError) and response.body.lstrip().startswith(b"{"):
-        # Not even its kind is known.
+        # Even its kind is unknown.
         return DecodeError(f"{where}: {response.server}: cannot decode a {expected}: {TOO_DEEP}{hint}")
     if is_ours and isinstance(error, DecodeError):
         return DecodeError(f"{where}: {response.server}: {error}{hint}")
@@ -188,9 +188,9 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
 
 
 async def drain(stream: ByteStream) -> bytes:
-    """Read and return a body that hardly matters, if it is short, so that its connection can be used again.
+    """Read and return an unimportant body if it is short, so that its connection can be reused.
 
-    It does not matter either when the body ends early.
+    An early end of the body is ignored.
     """
     with suppress(ConnectionFailedError):
         return await stream.read_short(MAX_STATUS)
@@ -201,9 +201,9 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     """Make the error of a response that is not a success.
 
     A Status has code, reason and message.
-    With any other body, a client or server error means what its code says, as in client-go: authenticating proxies and
-    the outer layers of the API server respond in plain text, load balancers with HTML.
-    ``StatusError.is_unexpected_server_error`` tells such an error from a Status.
+    With any other body, the HTTP code of a client or server error determines its class, as in client-go:
+    authenticating proxies and the outer layers of the API server respond in plain text, load balancers with HTML.
+    ``StatusError.is_unexpected_server_error`` is true for such an error.
     """
     try:
         status: object = decode(response.body)
@@ -234,13 +234,13 @@ def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, 
         where=where,
         request_id=request_id_in(response.headers),
     )
-    if response.history:  # not in the text, which stays the same when the error repeats
+    if response.history:  # not in the text, which must stay the same when the error repeats
         error.add_note(response.history)
     return add_origin(error, response)
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:
-    """Copy a ``Retry-After`` header into the details, unless they have it; a date or a huge number is ignored."""
+    """Copy a ``Retry-After`` header into the details, unless they have one; ignore a date or a huge number."""
     after = response.headers.get("retry-after", "")
     details = status.get("details")
     known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
@@ -252,10 +252,9 @@ def _with_retry_after(status: Mapping[str, object], response: Response | ByteStr
 def unexpected_response(
     response: Response, where: str, problem: str, *, method: str = "GET"
 ) -> UnexpectedResponseError:
-    """Make the error of a response that no API server sends; ``problem`` is such as "not a Status".
+    """Make the error of a response that cannot be from an API server; a ``problem`` is for example "not a Status".
 
-    ``method`` is given if the code is that of a success: after a write the error says so, since to send it again may be
-    wrong.
+    Pass ``method`` if the HTTP code is a success: after a write, the error then warns against sending it again.
     """
     hint = f"check that {response.server} is an API server"
     if method != "GET":

@@ -1,9 +1,9 @@
 """Objects and events that cannot be decoded, for callers that handle the others.
 
-Their key must be found all the same: a cache marks the object by its key, and handles all other objects.
-So the bytes are scanned once more, without recursion and only for brackets and strings: the key is found in objects of
-any depth, with members of wrong types.
-Metadata behind a million brackets are found after half a second, so the scan is done in slices.
+A cache needs their keys: it marks the object by its key, and handles all other objects.
+So the bytes are scanned once more, without recursion and only for brackets and strings.  This finds the key in objects
+of any depth, and with members of wrong types.
+Finding metadata behind a million brackets takes half a second, so the scan is done in slices.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ...models._internal import decode
 class Undecodable:
     """An object in a list, or a frame of a watch, that cannot be decoded.
 
-    It is not JSON, its metadata is missing or of a wrong type, it has no name, the type of the event is unknown, or the
-    object is of another kind than the requested one.
+    It is not JSON, its metadata is missing or has a wrong type, it lacks a name, the type of the event is unknown, or
+    the object is not of the requested kind.
     """
 
     kind: str
@@ -34,13 +34,13 @@ class Undecodable:
     key: str = attrs.field(repr=quoted)
     """``namespace/name`` if it can be found, otherwise empty."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
-    """The bytes of the object, or of the frame if none can be found in it."""
+    """The bytes of the object; the whole frame if no object can be found in it."""
     event_type: str = attrs.field(repr=quoted)
-    """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
+    """The server's event type, such as ``MODIFIED``; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
-    """Why it cannot be decoded; without tracebacks, which would keep the whole list in memory."""
+    """The reason; without tracebacks, which would keep the whole list in memory."""
     resource_version: str = attrs.field(default="", repr=quoted)
-    """Its version if it can be found, otherwise empty."""
+    """The object's version if it can be found, otherwise empty."""
 
     def __attrs_post_init__(self) -> None:
         remove_frames(self.error)
@@ -54,17 +54,17 @@ _NAME: Final = re.compile(rb'\s*[{,]\s*("(?:[^"\\]++|\\.)*+")\s*:\s*', re.DOTALL
 _SCALAR: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s{}\[\],:"]++', re.DOTALL)
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 _TOKENS: Final = 256
-"""After how many brackets the time of a slice is looked at."""
+"""The number of brackets between checks of the slice's time."""
 
 
 async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: Slices) -> Undecodable:
-    """Describe an item of a list; a checkpoint when a slice is over."""
+    """Describe an item of a list; execute a checkpoint when a slice is over."""
     key, version = await _identity(item, slices)
     return Undecodable(kind, key, item, "", error, version)
 
 
 async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
-    """Describe a frame of a watch, with the bytes of its object if it has one; a checkpoint."""
+    """Describe a frame of a watch, with the bytes of its object if it has one; execute a checkpoint."""
     slices = Slices()
     await slices.checkpoint()
     match = _FRAME.match(frame)
@@ -85,7 +85,7 @@ async def _identity(data: bytes, slices: Slices) -> tuple[str, str]:
 
 
 async def _members(data: bytes, wanted: Collection[str], slices: Slices) -> Mapping[str, bytes]:
-    """Return the wanted members of a JSON object, up to the last of them; empty without any, or if it is cut off."""
+    """Return the wanted members of a JSON object; none if it is cut off before the last of them."""
     found: dict[str, bytes] = {}
     end = 0
     while len(found) < len(wanted) and (match := _NAME.match(data, end)):
@@ -104,7 +104,7 @@ async def _members(data: bytes, wanted: Collection[str], slices: Slices) -> Mapp
 async def _end_of_brackets(data: bytes, end: int, slices: Slices) -> int:
     """Return the end of the object or array that begins here; 0 if it is not found."""
     depth = number = 0
-    # Not finditer(): where nothing matches, it tries each later position, each of them up to the end.
+    # Not finditer(): without a match, it would try each later position, each time up to the end.
     while match := _BRACKET.match(data, end):
         number += 1
         if number % _TOKENS == 0 and slices.is_over():

@@ -1,10 +1,10 @@
 """The wire format of a kind, and the frames of its watches: bytes to lines, lines to events.
 
 A wire format says which media type to request, which objects to accept, and which of their bytes to keep.
-The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind as long again.
+The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind would double it.
 But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
 differently is scanned for its kind.
-What is not an object of the kind, or not an event, raises a DecodeError.
+Data that is not an object of the kind, or not an event, raises a DecodeError.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ JSON: Final = "application/json"
 """The media type of objects, lists and Status responses."""
 
 _PARTIAL: Final = "PartialObjectMetadata"
-# As client-go's metadata client: a server that does not support it sends complete objects.
+# As in client-go's metadata client: a server that does not support it sends complete objects.
 _METADATA: Final = f"{JSON};as={_PARTIAL};g=meta.k8s.io;v=v1,{JSON}"
 _METADATA_LIST: Final = f"{JSON};as={_PARTIAL}List;g=meta.k8s.io;v=v1,{JSON}"
 
@@ -74,7 +74,7 @@ class WireFormat(Generic[T]):
         self.scan_single: Scan = scan_whole
         self._scan = scan
         if issubclass(kind, PartialObjectMetadata):
-            # Without managedFields in a single object too: it cannot be written, so nothing is lost.
+            # Drop managedFields in a single object too: it cannot be written, so nothing is lost.
             single, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
             self.scan_single, self._scan = _metadata_scan(single), _metadata_scan(scan)
         # Built-in kinds begin like Go's structs, custom kinds like sorted maps; items of typed lists omit both members.
@@ -87,7 +87,7 @@ class WireFormat(Generic[T]):
     @property
     def is_builtin(self) -> bool:
         """Whether the kind is built in, so that kube-apiserver itself serves it."""
-        # Not kept: it is needed for odd responses only, and loads the table of the kinds.
+        # Not cached: only unexpected responses need it, and it loads the table of kinds.
         gvk = resource_of(self.kind).gvk
         return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
 
@@ -95,7 +95,7 @@ class WireFormat(Generic[T]):
         """Return the kind of a JSON object, one of :attr:`names` if it is of this kind; empty if it has none.
 
         Raises:
-            ValueError: It is not a JSON object; only detected in objects that begin unlike those of this kind.
+            ValueError: The body is not a JSON object; only detected if it does not begin like objects of this kind.
         """
         return self.name if body.startswith(self._prefixes) else text_in(body)
 
@@ -115,14 +115,14 @@ class WireFormat(Generic[T]):
         return make_object(self.kind, data, head)
 
     def unnamed(self) -> DecodeError:
-        """Make the error of an object without a name, which has no key."""
+        """Make the error of an object without a name: it would have no key."""
         return DecodeError(f"the server sent a {self.name} without a name")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
-        """Check that a list is of this kind, and its first object, if it has one.
+        """Check that a list and its first object, if any, are of this kind.
 
         A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
-        It may be a ``v1`` List, as kubectl makes them.
+        It may also be a ``v1`` List, which kubectl creates.
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
@@ -153,7 +153,7 @@ WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], 
 
 
 def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
-    """Return the lines that a chunk completes, without their ends; ``begin`` is the beginning of the next one."""
+    """Return the lines that a chunk completes, without line ends; ``begin`` then holds the start of the next line."""
     *lines, rest = chunk.split(b"\n")
     if lines and begin:
         begin += lines[0]
@@ -168,23 +168,23 @@ def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
-    No frame keeps the chunk alive that it came in, and no byte is searched twice.
+    Frames do not keep their chunk alive, and no byte is searched twice.
     """
 
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
     is_too_large: bool = attrs.field(default=False, init=False)
-    """Whether a frame is larger than the limit; the frames before it were returned, and the rest is not read."""
+    """Whether a frame is larger than the limit; earlier frames were returned, and the rest is not read."""
 
     @property
     def pending(self) -> int:
-        """The number of bytes of an incomplete frame; not 0 at the end of a body that ended early."""
+        """The number of bytes of an incomplete frame; not 0 if the body ended early."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add the next bytes of the body, and return the frames that they complete, without line ends and blank lines.
 
-        The frames end before one that is larger than the limit.
+        A frame larger than the limit and all later ones are omitted.
         """
         buffer = self._buffer
         frames = complete_lines(buffer, chunk)
@@ -200,7 +200,7 @@ _PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
     (f'{{"type":"{type_}","object":'.encode(), type_) for type_ in _TYPES
 )
 _LARGE: Final = 1024 * 1024
-"""Bytes of a frame that is not scanned twice."""
+"""Frames larger than this, in bytes, are not scanned twice."""
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
@@ -210,7 +210,7 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without a scan of the
     frame.  The scan of the object, which is needed anyway, proves that the cut is right: it accepts only one complete
     JSON object.
-    A frame in another form, which aggregated servers may send, costs a second scan.
+    Aggregated servers may send frames in another form, which cost a second scan.
     """
     for prefix, type_ in _PREFIXES:
         if frame.startswith(prefix) and frame.endswith(b"}"):
@@ -219,7 +219,7 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
                 data, head = scan(data)
             except DecodeError:
                 if len(frame) > _LARGE:
-                    raise  # a second scan would hold up other tasks
+                    raise  # a second scan would delay other tasks
                 break  # other members follow the object, or it is not valid: decode the whole frame
             return type_, data, head
     return _decode_slowly(frame, scan)
