@@ -1,20 +1,19 @@
 """The configuration of a client: kubeconfig files, ``$KUBECONFIG``, and the in-cluster service account.
 
-The search order, the merge and the checks are those of client-go's ``tools/clientcmd`` and ``rest.InClusterConfig``.
+The search order, the merge and the checks follow client-go's ``tools/clientcmd`` and ``rest.InClusterConfig``.
 An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which names the file and the key and never
 shows a secret.
 
-The functions are synchronous: they read a few small local files and do not checkpoint.
+The functions are synchronous: they read a few small local files and do not execute a checkpoint.
 
-- ``_config.py``: :class:`ClusterConfig`, with :class:`ExecConfig` and :class:`Impersonation`, and
-  :class:`ConfigOverrides`, what replaces values of a kubeconfig
+- ``_config.py``: :class:`ClusterConfig`, :class:`ExecConfig`, :class:`Impersonation` and :class:`ConfigOverrides`
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context, and replaces values
 - ``_credentials.py``: reads the cluster and the user: server, proxy, certificates, tokens, plugins, impersonation
-- ``_entries.py``: reads the fields of clusters, contexts and users, and collects what is wrong
+- ``_entries.py``: reads the fields of clusters, contexts and users, and collects their problems
 - ``_checks.py``: checks of server URLs, proxies and namespaces
-- ``_internal.py``: what other packages of trioformer need
+- ``_internal.py``: names for other packages of trioformer
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of server URLs, proxies and namespaces.
 
-Each function raises :class:`CheckError` with a predicate such as "is empty", which never shows a secret; the caller
-knows file and key.
+Each function raises :class:`CheckError` with a predicate such as "is empty", which never shows a secret.  The caller
+adds the file and the key.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 class CheckError(Exception):
-    """A problem with a value, as a predicate to follow its name; never shows a secret."""
+    """A problem with a value, as a predicate for its name; never shows a secret."""
 
 
 def parse_server(url: str) -> str:
-    """Return an API server's URL without trailing slash, query and fragment, but with its path.
+    """Return an API server's URL with its path, but without trailing slash, query and fragment.
 
     Raises:
-        CheckError: It has no scheme or no host, or contains credentials.
+        CheckError: The URL lacks a scheme or a host, or contains credentials.
     """
     # The part before an "@" may be a password, and the query may contain a token.
     shown = "a URL with '@'" if "@" in url else repr(re.split(r"[?#]", url, maxsplit=1)[0])
@@ -36,10 +36,10 @@ def parse_server(url: str) -> str:
 
 
 def check_proxy_url(url: str) -> str:
-    """Return the URL of a proxy, which may contain a user name and a password; a client that is opened parses it.
+    """Return the URL of a proxy, which may contain a user name and a password; opening a client parses it.
 
     Raises:
-        CheckError: Its scheme is not supported, or it has no host; the text does not quote it.
+        CheckError: The scheme is not supported, or the host is missing; the text does not quote the URL.
     """
     if not _has_host(url, ("http", "https", "socks5")):
         raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")
@@ -59,7 +59,7 @@ def check_namespace(name: str) -> str:
     """Return a namespace's name.
 
     Raises:
-        CheckError: It is not a DNS label.
+        CheckError: The name is not a DNS label.
     """
     if not _DNS_LABEL.fullmatch(name):
         raise CheckError("must be a DNS label (lower-case letters, digits and '-', at most 63)")

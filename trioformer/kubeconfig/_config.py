@@ -1,4 +1,4 @@
-"""What a client is configured with: a server and credentials, and what replaces values of a kubeconfig."""
+"""The configuration of a client: a server and credentials, and values that replace those in a kubeconfig."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def hide_frames(function: Callable[P, T]) -> Callable[P, T]:
-    """Let errors leave a function without its frames and causes, whose variables are credentials.
+    """Remove the frames and causes from a function's errors, because their variables contain credentials.
 
-    Tracebacks may print the variables of each frame, as those of ``pytest -l`` and Sentry do.
+    Some tracebacks, such as those of ``pytest -l`` and Sentry, print the variables of each frame.
     """
 
     @functools.wraps(function)
@@ -54,7 +54,7 @@ def _absolute(given: str | os.PathLike[str] | None) -> str | None:
 
 
 def _strings(given: Collection[str]) -> tuple[str, ...]:
-    if isinstance(given, str):  # which is a collection of strings for type checkers
+    if isinstance(given, str):  # for type checkers, this is a collection of strings
         raise TypeError("must be a list or tuple of strings, not a single string; write [text]")
     return tuple(given)
 
@@ -97,24 +97,24 @@ class ExecConfig:
     args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=_hide)
     """Its arguments."""
     env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=_hide)
-    """Variables that are added to the environment of this process."""
+    """Variables to add to the environment of this process."""
     install_hint: str | None = None
-    """What to do if the program is not installed."""
+    """Advice if the program is not installed."""
     interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
     """Whether it may read from the terminal."""
     provide_cluster_info: bool = False
-    """Whether the plugin gets the cluster in ``$KUBERNETES_EXEC_INFO``."""
+    """Whether to pass the cluster to the plugin in ``$KUBERNETES_EXEC_INFO``."""
     cluster_config: object = attrs.field(default=None, hash=False, repr=_hide)
-    """The cluster's extension ``client.authentication.k8s.io/exec``, as JSON values; part of that."""
+    """The cluster's extension ``client.authentication.k8s.io/exec`` as JSON values; part of the cluster information."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Impersonation:
-    """The user that a request is made for, instead of the authenticated one, who must be allowed to impersonate.
+    """The user to act as, instead of the authenticated user, who must be allowed to impersonate.
 
     Raises:
-        TypeError: ``groups``, or the values of a key of ``extra``, are a single string, not a list.
+        TypeError: ``groups``, or a value of ``extra``, is a single string, not a list.
     """
 
     user: str
@@ -122,9 +122,9 @@ class Impersonation:
     uid: str | None = None
     """The UID of the user, or None."""
     groups: tuple[str, ...] = attrs.field(default=(), converter=_strings)
-    """The groups of the user; without any, the server adds those that it knows of."""
+    """The groups of the user; if empty, the server adds the groups that it knows."""
     extra: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict[str, tuple[str, ...]], converter=_lists, hash=False)
-    """Further attributes, by lower-case key."""
+    """Further attributes, keyed by lower-case names."""
 
 
 @final
@@ -132,21 +132,21 @@ class Impersonation:
 class ClusterConfig:
     """The server and the credentials of a client.
 
-    :func:`load_config`, :func:`load_kubeconfig` and :func:`load_in_cluster` return one; for a server that is not in a
-    kubeconfig, make one with the constructor.
-    The loaders guarantee the following, and callers of the constructor must:
+    :func:`load_config`, :func:`load_kubeconfig` and :func:`load_in_cluster` return one.  For a server that is not in a
+    kubeconfig, call the constructor.
+    The loaders guarantee the following; callers of the constructor must do so too:
 
     - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
-      and it is read again when it may have changed;
+      and is read again when it may have changed;
     - a client certificate has a key;
     - ``insecure_skip_tls_verify`` excludes a certificate authority;
     - a bearer token (``token`` or ``token_file``) excludes basic authentication;
-    - when the server is ``http://``, there are neither credentials nor TLS settings.
+    - an ``http://`` server has neither credentials nor TLS settings.
 
     ``repr()`` shows no secret.
 
     Raises:
-        ConfigError: ``server`` is not a URL with scheme and host; its key is ``server``.
+        ConfigError: ``server`` is not a URL with scheme and host; the error's key is ``server``.
     """
 
     server: str = attrs.field(converter=_server)
@@ -154,13 +154,13 @@ class ClusterConfig:
     namespace: str = "default"
     """The default namespace."""
     ca_data: bytes | None = attrs.field(default=None, repr=_hide)
-    """PEM certificates of the trusted authorities; without CA data and file, the system's authorities are trusted."""
+    """PEM certificates of the trusted authorities; if neither data nor a file is set, the system's are trusted."""
     ca_file: str | None = attrs.field(default=None, converter=_path)
-    """The file that contains them; it may be rotated while the program runs."""
+    """The file with these certificates; it may be rotated while the program runs."""
     insecure_skip_tls_verify: bool = False
-    """Whether the server's certificate is not verified."""
+    """Whether to skip the verification of the server's certificate."""
     tls_server_name: str | None = None
-    """The name for SNI that the server's certificate must be valid for, if it is not the host of the URL."""
+    """The name for SNI and for the verification of the server's certificate, if it is not the host of the URL."""
     client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_path)
@@ -170,27 +170,27 @@ class ClusterConfig:
     client_key_file: str | None = attrs.field(default=None, converter=_path)
     """The file that contains it."""
     token: str | None = attrs.field(default=None, repr=_hide)
-    """The bearer token; with a ``token_file``, the token to use until that file can be read."""
+    """The bearer token; with a ``token_file``, it is used until that file can be read."""
     token_file: str | None = attrs.field(default=None, converter=_path)
-    """The file that contains the bearer token, with optional white space; it may be rotated while the program runs."""
+    """The file with the bearer token, possibly with white space; it may be rotated while the program runs."""
     username: str | None = None
-    """The user of basic authentication; set if and only if ``password`` is."""
+    """The user of basic authentication; set if and only if ``password`` is set."""
     password: str | None = attrs.field(default=None, repr=_hide)
     """The password of basic authentication, possibly empty."""
     exec: ExecConfig | None = None
-    """A credential plugin; not used if there is a token, a user name or a client certificate."""
+    """A credential plugin; ignored if there is a token, a user name or a client certificate."""
     impersonate: Impersonation | None = None
-    """The user that all requests are made for, or None for the authenticated one."""
+    """The user that all requests act as; None for the authenticated user."""
     proxy_url: str | None = attrs.field(default=None, repr=_hide_user)
-    """The proxy: ``http://``, ``https://`` or ``socks5://``; None for the one that the environment has, if any."""
+    """The proxy: ``http://``, ``https://`` or ``socks5://``; None for the environment's proxy, if any."""
     disable_compression: bool = False
-    """Whether responses are never compressed."""
+    """Whether to disable the compression of responses."""
     context: str | None = None
     """The context of the kubeconfig, or None."""
     source: str = "code"
     """The source of the configuration, for errors: the kubeconfig files, ``in-cluster``, or ``code``."""
     in_cluster: bool = False
-    """Whether it is the service account of the pod that the program runs in."""
+    """Whether this is the service account of the program's own pod."""
 
 
 @final
@@ -198,12 +198,12 @@ class ClusterConfig:
 class ConfigOverrides:
     """Values that replace those of a kubeconfig, as kubectl's options such as ``--server`` do.
 
-    Each has the name of the field of :class:`ClusterConfig`; None, False and an empty text leave a value as it is.
-    What is replaced together, so that nothing contradicts the new value:
+    Most have the name of a field of :class:`ClusterConfig`; None, False and an empty text keep the old value.
+    These fields are replaced together, so that no old value contradicts a new one:
 
     - ``insecure_skip_tls_verify``, ``ca_file`` and ``ca_data``;
     - ``server`` and ``tls_server_name``: a new server clears the name;
-    - the file and the data of the client certificate, and those of its key;
+    - the files and the data of the client certificate and its key;
     - ``token`` and ``token_file``;
     - all of ``impersonate``.
 
@@ -213,25 +213,25 @@ class ConfigOverrides:
     """
 
     cluster: str | None = None
-    """The name of a cluster in the kubeconfig, to be used instead of the context's."""
+    """The name of a cluster in the kubeconfig, to use instead of the context's."""
     user: str | None = None
-    """The name of a user in the kubeconfig, to be used instead of the context's."""
+    """The name of a user in the kubeconfig, to use instead of the context's."""
     namespace: str | None = None
-    """The default namespace; also in a pod without a kubeconfig."""
+    """The default namespace; also applies in a pod without a kubeconfig."""
     server: str | None = None
     """The URL of the API server."""
     ca_data: bytes | None = attrs.field(default=None, repr=_hide)
     """PEM certificates of the trusted authorities."""
     ca_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file that contains them."""
+    """The file with these certificates."""
     insecure_skip_tls_verify: bool = False
-    """Whether the server's certificate is not verified."""
+    """Whether to skip the verification of the server's certificate."""
     tls_server_name: str | None = None
-    """The name that the server's certificate must be valid for."""
+    """The name for the verification of the server's certificate."""
     proxy_url: str | None = attrs.field(default=None, repr=_hide_user)
     """The proxy."""
     disable_compression: bool = False
-    """Whether responses are never compressed."""
+    """Whether to disable the compression of responses."""
     client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_absolute)
@@ -241,7 +241,7 @@ class ConfigOverrides:
     client_key_file: str | None = attrs.field(default=None, converter=_absolute)
     """The file that contains it."""
     token: str | None = attrs.field(default=None, repr=_hide)
-    """The bearer token; with a ``token_file``, the token to use until that file can be read."""
+    """The bearer token; with a ``token_file``, it is used until that file can be read."""
     token_file: str | None = attrs.field(default=None, converter=_absolute)
     """The file that contains the bearer token."""
     username: str | None = None
@@ -249,7 +249,7 @@ class ConfigOverrides:
     password: str | None = attrs.field(default=None, repr=_hide)
     """The password of basic authentication."""
     impersonate: Impersonation | None = None
-    """The user that all requests are made for."""
+    """The user that all requests act as."""
 
 
 for _class in (ExecConfig, ClusterConfig, ConfigOverrides):

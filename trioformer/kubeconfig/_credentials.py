@@ -1,6 +1,6 @@
-"""Reads the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation.
+"""Read the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation.
 
-Each function returns fields of a :class:`ClusterConfig`; what is wrong becomes a problem of the entry.
+Each function returns fields of a :class:`ClusterConfig`, and records mistakes as problems of the entry.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._config import ExecConfig, Impersonation, InteractiveMode
 from ._entries import Entry
 
 EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""The name of a cluster's extension whose content is for credential plugins."""
+"""The name of a cluster's extension for credential plugins."""
 
 _HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
 _AUTHORITY: Final = ("certificate-authority", "certificate-authority-data")
@@ -26,7 +26,7 @@ _VERSIONS: Final = (_V1, f"{_V1}beta1")
 def read_server(cluster: Entry) -> str | None:
     """Return the URL of the API server; None if it is missing or not valid.
 
-    ``host:port`` is completed as in client-go (``DefaultServerURL``): https with TLS settings, otherwise http.
+    A scheme is added to ``host:port`` as in client-go (``DefaultServerURL``): https with TLS settings, otherwise http.
     """
     server = cluster.text("server")
     if server is None:
@@ -40,7 +40,7 @@ def read_server(cluster: Entry) -> str | None:
 
 
 def read_connection(cluster: Entry) -> dict[str, Any]:
-    """Return how the server is reached: the proxy, and whether responses may be compressed."""
+    """Return the settings of the connection: the proxy and the compression of responses."""
     return {
         "proxy_url": cluster.check("proxy-url", check_proxy_url, cluster.text("proxy-url")),
         "disable_compression": cluster.flag("disable-compression"),
@@ -48,7 +48,7 @@ def read_connection(cluster: Entry) -> dict[str, Any]:
 
 
 def read_tls(cluster: Entry) -> dict[str, Any]:
-    """Return how the server is verified."""
+    """Return the settings for the verification of the server."""
     insecure = cluster.flag("insecure-skip-tls-verify")
     if insecure and cluster.has(*_AUTHORITY):
         cluster.report("insecure-skip-tls-verify", "excludes a certificate authority: remove one of the two")
@@ -60,7 +60,7 @@ def read_tls(cluster: Entry) -> dict[str, Any]:
 
 
 def _read_pem(entry: Entry, field: str, name: str) -> dict[str, Any]:
-    """Return ``field``-data, or the path of the file that ``field`` names, which must be readable."""
+    """Return ``field``-data, or the path in ``field``; its file must be readable."""
     if entry.has(field) and entry.has(f"{field}-data"):
         entry.report(field, f"is set together with {field}-data: remove one of the two")
     data = entry.data(f"{field}-data")
@@ -79,7 +79,7 @@ def _content(path: str) -> bytes:
 
 
 def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
-    """Return what the user is authenticated with; a plugin gets an extension of the cluster."""
+    """Return the credentials of the user; a plugin receives an extension of the cluster."""
     if user.fields.get("auth-provider") is not None:  # without an error the user would be anonymous
         text = "was removed from kubectl: use a credential plugin (exec), such as gke-gcloud-auth-plugin or kubelogin"
         user.report("auth-provider", text)
@@ -102,7 +102,7 @@ def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
     token, token_file = user.text("token"), user.path("tokenFile")
     if not user.has("token"):
         content = user.check("tokenFile", _content, token_file, f"file {token_file!r} ")
-        token = None if content is None else content.decode("latin-1")  # others than ASCII are refused later
+        token = None if content is None else content.decode("latin-1")  # non-ASCII characters are refused later
     username = user.text("username")
     return {
         **certificate,
@@ -150,7 +150,7 @@ def _exec(user: Entry, cluster: Entry) -> ExecConfig | None:
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:
-    """Return the user that requests are made for."""
+    """Return the user that requests act as."""
     for field in ("as-uid", "as-groups", "as-user-extra"):
         if user.has(field) and not user.has("as"):
             user.report("as", f"is missing, but {field} is set: name the user to impersonate")

@@ -1,4 +1,4 @@
-"""The entries of a kubeconfig, whose fields are checked when they are read; one error lists all that is wrong.
+"""The entries of a kubeconfig; reading a field checks it, and one error lists all problems.
 
 Source: client-go ``clientcmd/validation.go``.
 """
@@ -21,22 +21,22 @@ T = TypeVar("T")
 
 @final
 class Problems:
-    """What is wrong with the files and values of one configuration."""
+    """The problems with the files and values of one configuration."""
 
     __slots__ = ("_problems",)
 
     def __init__(self) -> None:
-        self._problems: dict[ConfigProblem, None] = {}  # no problem twice
+        self._problems: dict[ConfigProblem, None] = {}  # without duplicates
 
     def add(self, message: str, file: str | None, key: str | None) -> None:
         """Record a problem."""
         self._problems[ConfigProblem(message, file, key)] = None
 
     def raise_if_any(self) -> None:
-        """Raise one error with all problems, if there are any.
+        """Raise one error with all problems.
 
         Raises:
-            ConfigError: There is at least one.
+            ConfigError: There is at least one problem.
         """
         problems = tuple(self._problems)
         if not problems:
@@ -54,25 +54,25 @@ class Problems:
 @final
 @attrs.frozen
 class Entry:
-    """One named entry of a kubeconfig, a cluster, a context or a user, or a mapping in one.
+    """A named entry of a kubeconfig (a cluster, a context or a user), or a mapping in one.
 
-    Methods that read a field return None, or what is empty, for one that is absent, empty or of another type; the last
+    If a field is absent, empty or of another type, methods that read it return None or an empty value.  Another type
     is a problem.
     """
 
     problems: Problems
-    """Where problems are recorded."""
+    """The collection of problems."""
     file: str
-    """The path of the file, as it was given; empty for no file."""
+    """The path of the file as given; empty for no file."""
     key: str
     """The key in the file, such as ``users[dev].user``."""
     fields: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     """The fields, unchecked."""
     overridden: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    """Fields whose values are not the file's, and the keys by which errors name them instead."""
+    """Fields with values that are not from the file, and the keys that name them in errors."""
 
     def override(self, fields: Mapping[str, Any], names: Mapping[str, str]) -> Entry:
-        """Return a copy with other values; errors about them have the key in ``names`` and no file."""
+        """Return a copy with other values; errors about them name the key in ``names`` and no file."""
         return attrs.evolve(self, fields={**self.fields, **fields}, overridden={**self.overridden, **names})
 
     def report(self, field: str, message: str) -> None:
@@ -83,7 +83,7 @@ class Entry:
             self.problems.add(message, self.file or None, ".".join(part for part in (self.key, field) if part) or None)
 
     def check(self, field: str, check: Callable[[str], T], value: str | None, subject: str = "") -> T | None:
-        """Return what ``check`` makes of a value; its :class:`CheckError` is a problem that begins with ``subject``."""
+        """Return the result of ``check``; record its :class:`CheckError` as a problem that begins with ``subject``."""
         try:
             return None if value is None else check(value)
         except CheckError as exc:
@@ -91,7 +91,7 @@ class Entry:
             return None
 
     def has(self, *fields: str) -> bool:
-        """Whether one of the fields is present, and neither null nor an empty string, list or mapping."""
+        """Return whether a field is present, and neither null nor an empty string, list or mapping."""
         return any(self.fields.get(field) not in (None, "", b"", [], {}) for field in fields)
 
     def text(self, field: str) -> str | None:
@@ -111,7 +111,7 @@ class Entry:
 
     def data(self, field: str) -> bytes | None:
         """Return the bytes of a base64 field."""
-        if isinstance(given := self.fields.get(field), bytes):  # it replaces the file's
+        if isinstance(given := self.fields.get(field), bytes):  # it replaces the value of the file
             return given
         if (text := self.text(field)) is None:
             return None
@@ -122,7 +122,7 @@ class Entry:
             return None
 
     def path(self, field: str) -> str | None:
-        """Return a path as an absolute one, relative to the kubeconfig's directory; as in kubectl, ``~`` is a name."""
+        """Return an absolute path, resolved in the kubeconfig's directory; as in kubectl, ``~`` is not expanded."""
         text = self.text(field)
         if text is None or os.path.isabs(text):
             return text
@@ -134,13 +134,13 @@ class Entry:
         return None if value is None else self._inner(field, value)
 
     def mappings(self, field: str) -> list[Entry]:
-        """Return a list of mappings, without what is null."""
+        """Return a list of mappings, without null items."""
         items = self._items(field)
         entries = (self._inner(f"{field}[{index}]", item) for index, item in items if item is not None)
         return [entry for entry in entries if entry is not None]
 
     def strings(self, field: str) -> tuple[str, ...]:
-        """Return a list of strings; a null in it is an empty string, as for kubectl."""
+        """Return a list of strings; as in kubectl, a null item is an empty string."""
         strings: list[str] = []
         for index, item in self._items(field):
             if item is not None and not isinstance(item, str):

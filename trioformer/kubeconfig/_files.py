@@ -1,6 +1,6 @@
-"""Reads and merges kubeconfig files; the first file with an entry wins (client-go's ``tools/clientcmd/loader.go``).
+"""Read and merge kubeconfig files; the first file with an entry wins (client-go's ``tools/clientcmd/loader.go``).
 
-Here only the structure is checked; the methods of ``Entry`` check the fields of the entries that are used.
+This module checks only the structure; the methods of ``Entry`` check the fields of used entries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Kubeconfig:
     """The merged content of kubeconfig files."""
 
     problems: Problems = attrs.field(factory=Problems)
-    """Where problems of its entries are recorded."""
+    """The problems of its entries."""
     files: tuple[str, ...] = ()
     """The files, in order of precedence."""
     current_context: str | None = None
@@ -53,11 +53,11 @@ class Kubeconfig:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is neither a context, cluster or user nor a current context."""
+        """Whether there are no contexts, clusters and users, and no current context."""
         return not (self.current_context or self.contexts or self.clusters or self.users)
 
     def merge(self, other: Kubeconfig) -> Kubeconfig:
-        """Add the entries of ``other``; of two entries with one name, that of ``self`` is kept unchanged."""
+        """Add the entries of ``other``; if both have an entry of the same name, keep the one in ``self`` unchanged."""
         chosen = self if self.current_context else other
         return Kubeconfig(
             problems=self.problems,
@@ -75,7 +75,7 @@ def read_one(file: str) -> Kubeconfig:
 
     Raises:
         StreamError: As for :func:`read_list`.
-        ConfigError: It does not exist, or is not valid.
+        ConfigError: The file does not exist, or is not valid.
     """
     kubeconfig, _ = read_list([file])
     if not kubeconfig.files:
@@ -85,11 +85,11 @@ def read_one(file: str) -> Kubeconfig:
 
 
 def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
-    """Merge the files that exist; return the reasons for those that are missing or empty.
+    """Merge the existing files; return the reasons for missing or empty ones.
 
     Raises:
-        StreamError: One is a FIFO or a device, and this is a task, not a thread that may wait; nothing of it was read.
-        ConfigError: A file cannot be read or is not a kubeconfig; lists the problems of all.
+        StreamError: A file is a FIFO or a device, and a trio task must not wait for it; nothing of it was read.
+        ConfigError: A file cannot be read or is not a kubeconfig; the error lists all problems.
     """
     merged = Kubeconfig()
     reasons: list[str] = []
@@ -141,9 +141,9 @@ def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
 def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
     """Return the value of the only document; None for an empty file.
 
-    An empty document may follow, as behind a ``---`` at the end of a file.
+    An empty document may follow, for example after a ``---`` at the end of a file.
     """
-    # PyYAML is a fifth of this library's import time, and a program in a pod reads no file.
+    # PyYAML is a fifth of this library's import time, and a program in a pod does not read a kubeconfig.
     from .._yaml import YamlError, compose, decode_text  # noqa: PLC0415
 
     try:
@@ -166,10 +166,10 @@ def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
 
 
 def _warn_about_mode(file: str) -> None:
-    """Warn, once for each file, if others may read or change it; helm does, and kubectl does not."""
-    if os.name == "nt":  # has no such modes
+    """Warn once per file if other users may read or change it; helm warns too, kubectl does not."""
+    if os.name == "nt":  # Windows does not have such modes
         return
-    with suppress(OSError):  # it was replaced meanwhile
+    with suppress(OSError):  # the file was replaced meanwhile
         mode = os.stat(file).st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
             shown = f"{file}: others may read or change it (mode {stat.S_IMODE(mode):04o})"
@@ -179,7 +179,7 @@ def _warn_about_mode(file: str) -> None:
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
     """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
 
-    kubectl accepts entries that are null or have no name; nothing can refer to them, so they are left out.
+    kubectl accepts entries that are null or unnamed; nothing can refer to them, so they are skipped.
     """
     entries: dict[str, Entry] = {}
     for unnamed in top.mappings(section):

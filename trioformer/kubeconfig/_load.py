@@ -1,4 +1,4 @@
-"""Finds the configuration, in kubectl's order: kubeconfig files, or the in-cluster service account."""
+"""Find the configuration in kubectl's order: kubeconfig files, or the in-cluster service account."""
 
 from __future__ import annotations
 
@@ -35,29 +35,28 @@ def load_config(
 ) -> ClusterConfig:
     """Load the configuration that kubectl would use.
 
-    The first of these that is given is used: the file ``kubeconfig``; the files of ``$KUBECONFIG``, merged;
-    ``~/.kube/config``.
-    If nothing in them says what to connect to, the service account of the pod that the program runs in is used: the
-    files are missing or empty, or there is no current context, and neither a context nor a server is given.
+    The first given source is used: the file ``kubeconfig``; the merged files of ``$KUBECONFIG``; ``~/.kube/config``.
+    If it does not set a current context, for example because the files are missing or empty, and neither a context nor
+    a server is given, the service account of the program's own pod is used.
     An invalid kubeconfig is always an error.
     Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, otherwise the service account's).
 
-    Reads a few small local files, and does not checkpoint.
-    A kubeconfig that is a FIFO or a device is read to its end; in a trio task, which must not wait, it is an error:
-    call ``open_client(kubeconfig=…)`` there.
-    The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context whose
-    cluster or user does not exist is an error, inside a pod as well.
+    This reads a few small local files, and does not execute a checkpoint.
+    A kubeconfig that is a FIFO or a device is read to its end.  In a trio task, which must not wait, it is an error:
+    call ``open_client(kubeconfig=…)`` instead.
+    The behavior follows client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context with a missing
+    cluster or user is an error even inside a pod.
 
     Args:
         kubeconfig: The only file to use; it must exist.
         context: The context to use instead of the current one.
         overrides: Values that replace those of the context, its cluster and its user, or of the service account.
-        environ: The environment variables; None for those of the process.
+        environ: The environment variables; None for the process's own.
         service_account_directory: The directory of the pod's service account.
 
     Raises:
-        ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
-            (the error names file and key).
+        ConfigError: No configuration was found (the error lists the tried sources), or it is not valid or not supported
+            (the error names the file and the key).
     """
     environ = os.environ if environ is None else environ
     overrides = overrides or ConfigOverrides()
@@ -99,19 +98,20 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     """Load the configuration of a context from kubeconfig files.
 
     A single file must exist and not be empty.
-    Several files are a list like that of ``$KUBECONFIG``: duplicates and files that do not exist are skipped; the first
-    file with a cluster, context or user of some name, or with a current context, wins.
+    Several files are a list as in ``$KUBECONFIG``: duplicates and missing files are skipped.  For each cluster, context
+    and user, and for the current context, the first file that has it wins.
 
-    The environment and the service account are not used.
-    Reads a few small local files, and does not checkpoint; a FIFO or a device as :func:`load_config` does.
+    The environment and the service account are ignored.
+    This reads a few small local files, and does not execute a checkpoint.  For a FIFO or a device, see
+    :func:`load_config`.
 
     Args:
         paths: The files, in order of precedence.
         context: The context to use instead of the current one.
 
     Raises:
-        ConfigError: Something is missing, not valid or not supported; the error names file and key.
-        TypeError: There is no path.
+        ConfigError: Something is missing, not valid or not supported; the error names the file and the key.
+        TypeError: No path was given.
     """
     if not paths:
         raise TypeError("load_kubeconfig() needs at least one path")
@@ -133,17 +133,17 @@ def load_in_cluster(
     environ: Mapping[str, str] | None = None,
     service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
 ) -> ClusterConfig:
-    """Load the service account of the pod that the program runs in (client-go's ``rest.InClusterConfig``).
+    """Load the service account of the program's own pod (client-go's ``rest.InClusterConfig``).
 
     Server: ``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT``.
-    Token and certificate authority: the files ``token`` and ``ca.crt``, which are rotated and therefore read again.
+    Token and certificate authority: the files ``token`` and ``ca.crt``; they are rotated, so they are read again.
     Without ``ca.crt`` a warning is logged, and the system's certificate authorities are trusted.
     Namespace: ``$POD_NAMESPACE``, otherwise the file ``namespace``, otherwise ``default``.
 
-    Reads a few small local files, and does not checkpoint.
+    This reads a few small local files, and does not execute a checkpoint.
 
     Args:
-        environ: The environment variables; None for those of the process.
+        environ: The environment variables; None for the process's own.
         service_account_directory: The directory of the service account.
 
     Raises:
@@ -158,7 +158,7 @@ def load_in_cluster(
 
 
 def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:
-    """Return why there is no in-cluster configuration, or None."""
+    """Return the reason for a missing in-cluster configuration, or None."""
     for variable in _SERVICE:
         if not environ.get(variable):
             return f"${variable} is not set"
@@ -169,7 +169,7 @@ def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:
 
 
 def _load_pod(environ: Mapping[str, str], directory: str, overrides: ConfigOverrides) -> ClusterConfig:
-    """Load the service account as if it were a context of a kubeconfig, and replace parts of it."""
+    """Load the service account like a context of a kubeconfig, and apply the overrides."""
     host, port = (environ[variable] for variable in _SERVICE)
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
     token = os.path.join(os.path.abspath(directory), "token")
@@ -197,7 +197,7 @@ def _pod_namespace(environ: Mapping[str, str], directory: str) -> str:
     if not name:
         try:
             name, where = read_file(file).reveal().decode("latin-1").strip(), {"file": file}
-        except OSError:  # client-go too treats every error as an absent file
+        except OSError:  # like client-go, treat every error as an absent file
             return "default"
     try:
         return check_namespace(name or "default")
@@ -206,7 +206,7 @@ def _pod_namespace(environ: Mapping[str, str], directory: str) -> str:
 
 
 def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the kubeconfig files to read, and the reasons if no file is found."""
+    """Return the kubeconfig files to read, and the reasons to give if none is found."""
     value = environ.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]

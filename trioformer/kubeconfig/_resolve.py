@@ -1,4 +1,4 @@
-"""Makes the :class:`ClusterConfig` of a context, and replaces values of it.
+"""Make the :class:`ClusterConfig` of a context, and apply overrides.
 
 Source: client-go ``tools/clientcmd/client_config.go`` and ``overrides.go``.
 """
@@ -29,10 +29,10 @@ def resolve(
 ) -> ClusterConfig:
     """Make the configuration of a context, and check the context, its cluster and its user.
 
-    If the server is not ``https``, credentials are checked and then omitted, as in client-go; impersonation is not.
+    If the server is not ``https``, credentials are checked and then omitted, as in client-go; impersonation is kept.
 
     Raises:
-        ConfigError: Something that the context needs is missing, not valid, or not supported; it lists all of this.
+        ConfigError: A part of the context is missing, not valid, or not supported; the error lists all problems.
     """
     overrides = overrides or ConfigOverrides()
     name, chosen = _choose_context(kubeconfig, context, overrides)
@@ -54,10 +54,10 @@ def configure(
     default_namespace: Callable[[], str],
     **about: Any,
 ) -> ClusterConfig:
-    """Make the configuration of a context, its cluster and its user; without a cluster, a problem is recorded already.
+    """Make the configuration of a context, its cluster and its user; a missing cluster is already a recorded problem.
 
     Raises:
-        ConfigError: There is a problem; it lists all.
+        ConfigError: There are problems; the error lists them all.
     """
     problems = chosen.problems
     namespace = chosen.check("namespace", check_namespace, chosen.text("namespace")) or default_namespace()
@@ -129,7 +129,7 @@ _USER: Final[_Groups] = (
 
 
 def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
-    """Return a copy of an entry with the values of each group of which one is given."""
+    """Return a copy of an entry; each group with at least one given value is replaced."""
     for names in groups:
         values = {key: getattr(overrides, name) or None for key, name in names.items()}
         if any(values.values()) or ("tls-server-name" in names and overrides.server):
