@@ -6,20 +6,20 @@
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
     ├── ManifestError                   manifests are not valid: ``problems`` name file and line (also a ValueError)
     ├── ManifestsFailedError            some were not applied or deleted, or not ready: ``failures`` name them
-    ├── RolloutFailedError              an object does not become ready by waiting, such as a failed Job
+    ├── RolloutFailedError              an object cannot become ready any more, such as a failed Job
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
-    ├── SchemaError                     a class makes no CustomResourceDefinition: names class, field, file and line
+    ├── SchemaError                     a class is not a valid CustomResourceDefinition: names class, field, file, line
     ├── CRDInstallError                 a definition would drop a stored version, or its names are taken
-    ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
+    ├── DecodeError                     bytes are not JSON, or do not match the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
-    │   └── ProxyError                  the proxy gave no connection: the server has not received the request
-    ├── CommandFailedError              a command in a container has ended with another exit code than 0
+    │   └── ProxyError                  the proxy did not connect: the server has not received the request
+    ├── CommandFailedError              a command in a container exited with a code other than 0
     ├── CopyFailedError                 files were not copied to or from a container: tar failed, or its archive is bad
     ├── PortForwardError                no pod runs, there is no such port, or nothing in the pod listens on it
     ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
-    ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
+    ├── UnexpectedResponseError         a success or redirect that is not from an API server: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
@@ -41,23 +41,23 @@
     │       ├── ServiceUnavailableError 503
     │       └── ServerTimeoutError      504
     ├── CacheNotSyncedError             a lister was used before its cache had synced
-    ├── QuarantinedError                the newest state of an object cannot be taken: names the key, and why
-    ├── CacheSyncError                  caches have not synced in time: names each, and why
-    ├── IndexerError                    an index is unknown or exists already, or its function failed
+    ├── QuarantinedError                the newest state of an object cannot be stored: names the key and the reason
+    ├── CacheSyncError                  caches have not synced in time: names each with its reason
+    ├── IndexerError                    an index is unknown or already exists, or its function failed
     ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
     ├── TransformError                  an informer's transform failed, or changed the identity of an object
     └── HandlerOverflowError            a handler with overflow="block" fell behind
 
-An object that is used after it is closed, or by two tasks at a time, raises trio's own errors
+Using an object after it is closed, or in two tasks at a time, raises trio's own errors
 (``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError``.
-The text of an error is one line that names the object, and says what to do where that is known.
+The text of an error is one line that names the object and, if possible, the fix.
 It never contains a secret.
 
-- ``_base.py``: :class:`TrioformerError`, and what goes wrong before a server rejects a request
+- ``_base.py``: :class:`TrioformerError`, and the errors before a server rejects a request
 - ``_status.py``: :class:`StatusError`, a class for each reason, and the details of a Status
 - ``_manifests.py``: the errors of manifests
-- ``_cache.py``: the errors of caches, and of what works with them
-- ``_internal.py``: what other packages of trioformer need
+- ``_cache.py``: the errors of caches and leader election
+- ``_internal.py``: names for other packages of trioformer
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base of all errors, and what goes wrong before a server rejects a request: configuration, connection, limits."""
+"""The base of all errors, and the errors before a server rejects a request: configuration, connection, limits."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
 class TrioformerError(Exception):
     """The base of trioformer's exceptions.
 
-    The text is always a single line of at most 4,000 printable characters, whatever a server or a tenant wrote into it:
-    control characters, terminal escapes, line ends and bidirectional controls are escaped or replaced.
+    The text is always a single line of at most 4,000 printable characters.  Control characters, terminal escapes, line
+    ends and bidirectional controls from a server or a tenant are escaped or replaced.
     """
 
     def __init__(self, message: str) -> None:
@@ -40,7 +40,7 @@ class TrioformerError(Exception):
 
     @property
     def message(self) -> str:
-        """The text, one line."""
+        """The text as one line."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class TrioformerError(Exception):
 
 
 def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object]) -> TrioformerError:
-    """Copy or unpickle an error; its constructor's arguments are not known."""
+    """Copy or unpickle an error without the arguments of its constructor."""
     error = cls.__new__(cls)
     error.args = (message,)
     for name, value in state.items():
@@ -60,21 +60,21 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
 
 
 def add_request_id(error: TrioformerError, request_id: str) -> None:
-    """Note the server's ID of a request, if there is one, on an error of its response."""
+    """Add a note with the server's request ID, if any, to an error."""
     if request_id:
         error.add_note(f"request ID (in the server's audit log): {request_id}")
 
 
 @attrs.frozen
 class ConfigProblem:
-    """One thing that is wrong with a configuration; ``str()`` is a line with file, key and message."""
+    """One problem of a configuration; ``str()`` is a line with file, key and message."""
 
     message: str
-    """What is wrong, without a secret."""
+    """The problem, without secrets."""
     file: str | None = None
-    """The file; None when it is not in a single file."""
+    """The file; None if the problem is not in a single file."""
     key: str | None = None
-    """The key in it, such as ``users[dev].user.token``, or None."""
+    """The key in the file, such as ``users[dev].user.token``, or None."""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.file, self.key, self.message) if part)
@@ -84,9 +84,9 @@ class ConfigError(TrioformerError):
     """The configuration is missing, invalid or not supported.
 
     Attributes:
-        file: The file with the problem; None when it is not in a single file.
-        key: The key in it, such as ``users[dev].user.token``; None when there are several problems.
-        problems: All problems that were found, each a :class:`ConfigProblem`; the text may be cut.
+        file: The file with the problem; None if it is not in a single file.
+        key: The key in the file, such as ``users[dev].user.token``; None if there are several problems.
+        problems: All problems, each a :class:`ConfigProblem`; the text may be cut.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
@@ -101,12 +101,12 @@ class SelectorError(TrioformerError, ValueError):
 
 
 class SchemaError(TrioformerError, TypeError):
-    """A class states no CustomResourceDefinition that a server would accept.
+    """A class does not describe a CustomResourceDefinition that a server would accept.
 
     Attributes:
         cls: The name of the class.
         field: The name of its field; None if the class itself is wrong.
-        file: The file that defines the class; None if it is not known.
+        file: The file that defines the class; None if unknown.
         line: The line of the field or the class, counted from 1, or None.
     """
 
@@ -124,7 +124,7 @@ class SchemaError(TrioformerError, TypeError):
 
 
 class CRDInstallError(TrioformerError):
-    """A CustomResourceDefinition cannot be installed beside what the server has.
+    """A CustomResourceDefinition conflicts with the definitions or objects on the server.
 
     Attributes:
         name: The name of the definition, such as ``websites.example.com``.
@@ -144,11 +144,11 @@ class DecodeError(TrioformerError, ValueError):
 
 
 class ConnectionFailedError(TrioformerError):
-    """No complete response arrived: connection refused or reset, timeout, failure of TLS, or a stream that ended early.
+    """No complete response arrived: connection refused or reset, timeout, TLS failure, or a stream that ended early.
 
     Attributes:
-        refused: Whether nothing listens at the address; the server has not received the request.
-        permanent: Whether a retry cannot succeed, as with a certificate that does not verify.
+        refused: Whether nothing listens at the address; if so, the server has not received the request.
+        permanent: Whether a retry cannot succeed, for example because a certificate does not verify.
         partial: Whether a part of the response has arrived.
     """
 
@@ -160,32 +160,32 @@ class ConnectionFailedError(TrioformerError):
 
 
 class ExecPluginError(ConnectionFailedError):
-    """A credential plugin has given no credential, so the request was not sent.
+    """A credential plugin did not return a credential, so the request was not sent.
 
-    It is retried like every other failure of a connection: the user may log in meanwhile.
-    It is ``permanent`` if the plugin is not installed, is not allowed, is of another version, or needs a terminal.
+    It is retried like every other connection failure: the user may log in meanwhile.
+    It is ``permanent`` if the plugin is not installed, is not allowed, has another version, or needs a terminal.
     """
 
 
 class ProxyError(ConnectionFailedError):
-    """The proxy did not connect to the server, which has not received the request.
+    """The proxy did not connect to the server; the server has not received the request.
 
-    The text names the proxy, without its credentials, and the setting that it comes from.
+    The text names the proxy, without its credentials, and its setting.
 
     Attributes:
         refused: Whether nothing listens at the address of the proxy.
-        permanent: Whether a retry cannot succeed: the proxy rejects the credentials of its URL or connections to this
-            server, its certificate does not verify, or it is no proxy of this type.
+        permanent: Whether a retry cannot succeed: the proxy rejects the credentials in its URL or connections to this
+            server, its certificate does not verify, or it is not a proxy of this type.
     """
 
 
 class CommandFailedError(TrioformerError):
-    """A command that was executed in a container has ended with another exit code than 0.
+    """A command in a container exited with a code other than 0.
 
     Attributes:
-        exit_code: Its exit code.
-        stdout: What it has written, bytes.
-        stderr: What it has written to its standard error, bytes; the text has the end of it.
+        exit_code: The exit code.
+        stdout: The bytes of its standard output.
+        stderr: The bytes of its standard error; the text contains the end of them.
     """
 
     def __init__(self, message: str, *, exit_code: int, stdout: bytes = b"", stderr: bytes = b"") -> None:
@@ -198,12 +198,12 @@ class CommandFailedError(TrioformerError):
 class CopyFailedError(TrioformerError):
     """Files were not copied to or from a container.
 
-    tar has failed or is missing, its archive is not acceptable, or a local file cannot be read or written.
+    tar failed or is missing, its archive is not acceptable, or a local file cannot be read or written.
     """
 
 
 class ListenError(TrioformerError, OSError):
-    """A port cannot be listened on: another program does, or this one may not; ``errno`` says which."""
+    """Listening on a port failed; see ``errno``.  It may be in use, or the program may lack the permission."""
 
     def __init__(self, message: str, *, errno: int | None = None) -> None:
         super().__init__(message)
@@ -211,7 +211,7 @@ class ListenError(TrioformerError, OSError):
 
     def __reduce__(self) -> tuple[Callable[..., TrioformerError], tuple[type[TrioformerError], str, dict[str, object]]]:
         rebuild, (cls, message, state) = super().__reduce__()
-        return rebuild, (cls, message, {**state, "errno": self.errno})  # which is not in __dict__
+        return rebuild, (cls, message, {**state, "errno": self.errno})  # errno is not in __dict__
 
 
 class PortForwardError(TrioformerError):
@@ -227,9 +227,9 @@ class LimitExceededError(TrioformerError):
 
 
 class UnexpectedResponseError(TrioformerError):
-    """The response is a success or a redirect, but not one that a Kubernetes API server sends, such as a login page.
+    """The response is a success or a redirect, but cannot be from a Kubernetes API server; for example a login page.
 
-    Every response of code 400 and above is a :class:`StatusError`.
+    Every response with code 400 or above is a :class:`StatusError`.
 
     Attributes:
         code: The HTTP status code of the response.

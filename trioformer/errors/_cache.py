@@ -1,4 +1,4 @@
-"""The errors of caches, and of what works with them."""
+"""The errors of caches and leader election."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 class CacheNotSyncedError(TrioformerError):
     """A lister was used before its cache had synced.
 
-    With an empty result instead, a controller would take all objects for deleted.
+    With an empty result instead, a controller would treat all objects as deleted.
     """
 
 
@@ -30,17 +30,17 @@ class NotSynced:
     """An informer or a handler that has not synced."""
 
     name: str
-    """Which, such as ``Pod in namespace default``."""
+    """The informer or handler, such as ``Pod in namespace default``."""
     phase: str
     """Its phase, such as ``listing`` or ``failed``."""
     error: Exception | None
-    """Why it has not synced, if known."""
+    """The reason, if known."""
     since: float
-    """When it was started, on trio's clock; infinity if it was not started."""
+    """The start time on trio's clock; infinity if it was not started."""
 
 
 class CacheSyncError(TrioformerError):
-    """Caches have not synced in time, or cannot sync any more.
+    """Caches have not synced in time, or can no longer sync.
 
     Attributes:
         not_synced: The informers and handlers that have not synced.
@@ -52,12 +52,12 @@ class CacheSyncError(TrioformerError):
 
 
 class QuarantinedError(TrioformerError):
-    """An object exists, and the cache cannot take its newest state; raised by reading its key from a lister.
+    """An object exists, but the cache cannot store its newest state; raised when its key is read from a lister.
 
     Attributes:
         key: The object's key.
-        reason: Why, such as ``undecodable`` or ``transform failed``.
-        since: Since when, on trio's clock.
+        reason: The reason, such as ``undecodable`` or ``transform failed``.
+        since: The time of the failure, on trio's clock.
     """
 
     def __init__(self, message: str, *, key: str, reason: str, since: float) -> None:
@@ -68,7 +68,7 @@ class QuarantinedError(TrioformerError):
 
 
 class IndexerError(TrioformerError):
-    """An index is unknown or exists already, or its function failed; the store is unchanged.
+    """An index is unknown or already exists, or its function failed; the store is unchanged.
 
     Attributes:
         index: The name of the index whose function failed; otherwise empty.
@@ -84,7 +84,7 @@ class LeadershipLostError(TrioformerError):
 
 
 class TransformError(TrioformerError):
-    """An informer's transform failed on an object, or returned another object than it was given.
+    """An informer's transform failed on an object, or changed the object's identity.
 
     Attributes:
         key: The object's key.
@@ -96,4 +96,4 @@ class TransformError(TrioformerError):
 
 
 class HandlerOverflowError(TrioformerError):
-    """A handler with ``overflow="block"`` took no notification for its patience."""
+    """A handler with ``overflow="block"`` did not take a notification within its patience."""

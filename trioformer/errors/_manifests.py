@@ -1,4 +1,4 @@
-"""What goes wrong with manifests: in the files, and at the server."""
+"""The errors of manifests: in the files, and on the server."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _SHOWN: Final = 20
 
 @attrs.frozen
 class ManifestProblem:
-    """One thing that is wrong with a manifest; ``str()`` is a line with file, line, column and message."""
+    """One problem of a manifest; ``str()`` is a line with file, line, column and message."""
 
     message: str
-    """What is wrong; it quotes no values, which may be secrets."""
+    """The problem; it does not quote values, which may be secrets."""
     file: str | None = None
-    """The file; None for a text, or for an object that a program has made."""
+    """The file; None for a text, or for an object from a program."""
     line: int | None = None
-    """The line, from 1; None if the problem has no place."""
+    """The line, counted from 1; None if unknown."""
     column: int | None = None
-    """The column, from 1; None if the problem has no place."""
+    """The column, counted from 1; None if unknown."""
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as compilers write it; ``line 3, column 5`` of a text; empty if nothing is known."""
+        """``file:line:column``, as in compiler messages; ``line 3, column 5`` for a text; empty if unknown."""
         if self.file is None:
             return "" if self.line is None else f"line {self.line}, column {self.column}"
         return ":".join(f"{part}" for part in (self.file, self.line, self.column) if part is not None)
@@ -39,10 +39,10 @@ class ManifestProblem:
 
 
 class ManifestError(TrioformerError, ValueError):
-    """Manifests are not valid: not YAML, without a kind or name, or twice the same object.
+    """Manifests are not valid: not YAML, without a kind or name, or with the same object twice.
 
     Attributes:
-        problems: All problems that were found, each a :class:`ManifestProblem`; the text has the first twenty.
+        problems: All problems, each a :class:`ManifestProblem`; the text contains the first twenty.
     """
 
     def __init__(self, problems: Sequence[ManifestProblem]) -> None:
@@ -56,12 +56,12 @@ class ManifestError(TrioformerError, ValueError):
 
     @property
     def line(self) -> int | None:
-        """The line of the first problem, from 1."""
+        """The line of the first problem, counted from 1."""
         return self.problems[0].line
 
     @property
     def column(self) -> int | None:
-        """The column of the first problem, from 1."""
+        """The column of the first problem, counted from 1."""
         return self.problems[0].column
 
 
@@ -70,19 +70,19 @@ class ManifestFailure:
     """One manifest that was not applied, was not deleted or did not become ready."""
 
     manifest: str
-    """The object and where its manifest is, such as ``Deployment web in namespace default (web.yaml:12)``."""
+    """The object and the place of its manifest, such as ``Deployment web in namespace default (web.yaml:12)``."""
     error: TrioformerError
-    """Why."""
+    """The reason."""
 
     def __str__(self) -> str:
         return f"{self.manifest}: {self.error}"
 
 
 class ManifestsFailedError(TrioformerError):
-    """Some manifests were not applied, were not deleted or did not become ready; what was done stays done.
+    """Some manifests were not applied, were not deleted or did not become ready; nothing is rolled back.
 
     Attributes:
-        failures: The manifests and their errors, each a :class:`ManifestFailure`; the text has the first twenty.
+        failures: The manifests and their errors, each a :class:`ManifestFailure`; the text contains the first twenty.
     """
 
     def __init__(self, summary: str, failures: Sequence[ManifestFailure]) -> None:
@@ -91,7 +91,7 @@ class ManifestsFailedError(TrioformerError):
 
 
 class RolloutFailedError(TrioformerError):
-    """An object does not become ready by waiting, such as a failed Job; the text says why."""
+    """An object, such as a failed Job, cannot become ready any more; the text contains the reason."""
 
 
 def _joined(entries: Sequence[object]) -> str:

@@ -1,6 +1,6 @@
-"""The errors that a server reports by a Status: a class for each reason, and the details.
+"""The errors that a server reports with a Status: a class for each reason, and the details.
 
-The details are read from JSON that nobody has checked.
+The details are read from unchecked JSON.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
 """The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
 
 _MAX_MESSAGE: Final = 3_000
-"""Characters of a server's message in the text of an error."""
+"""The maximum length of a server's message in the text of an error, in characters."""
 MAX_CAUSES: Final = 500
-"""How many causes are read; a server lists one for each invalid field."""
+"""The maximum number of causes to read; a server lists one for each invalid field."""
 MAX_MESSAGE: Final = 1_000
-"""Characters of the message of a cause."""
+"""The maximum length of the message of a cause, in characters."""
 MAX_NAME: Final = 500
-"""Characters of a name or a reason; Kubernetes allows 253."""
+"""The maximum length of a name or a reason, in characters; Kubernetes allows 253."""
 MAX_RETRY_AFTER: Final = 999_999_999
-"""The largest ``retryAfterSeconds``; a larger one is taken for this.  No code has to care for numbers without bound."""
+"""The maximum of ``retryAfterSeconds``; larger values are reduced to it."""
 
 
 @attrs.frozen
@@ -63,9 +63,9 @@ class StatusCause:
     """One cause in a Status: usually one invalid field."""
 
     reason: str = ""
-    """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
+    """A machine-readable reason, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
     message: str = ""
-    """A description for people, as one line of at most 1,000 characters."""
+    """A description for users, as one line of at most 1,000 characters."""
     field: str = ""
     """The field's path, such as ``spec.containers[0].name``."""
 
@@ -83,24 +83,24 @@ class StatusDetails:
     uid: str = ""
     """The object's uid."""
     causes: tuple[StatusCause, ...] = ()
-    """The causes, 500 at most."""
+    """The causes, at most 500."""
     retry_after_seconds: int = 0
-    """How long to wait before a retry; 0 when the server does not say."""
+    """The time to wait before a retry; 0 if the server does not set it."""
 
 
 def text_in(members: Mapping[str, object], name: str) -> str:
-    """Return the text of a member as the server sent it; empty without one."""
+    """Return the text of a member as the server sent it, or an empty string."""
     value = members.get(name)
     return value if isinstance(value, str) else ""
 
 
 def name_in(members: Mapping[str, object], name: str) -> str:
-    """Return the text of a member that is a name, as one short line."""
+    """Return a name in a member as one short line."""
     return one_line(text_in(members, name), longest=MAX_NAME)
 
 
 def details_in(status: Mapping[str, object]) -> StatusDetails:
-    """Read the details of a Status; what is missing or of a wrong type is empty."""
+    """Read the details of a Status; values that are missing or have a wrong type become empty."""
     raw = status.get("details")
     if not isinstance(raw, Mapping):
         return StatusDetails()
@@ -131,18 +131,18 @@ def _cause(cause: Mapping[str, object]) -> StatusCause:
 
 
 def _without_patch(message: str) -> str:
-    """Return the message of a Status without the patch that it quotes, which may be that of a Secret."""
+    """Return the message of a Status without a quoted patch, which may be of a Secret."""
     text, quotes, rest = message.partition('patch: Invalid value: "')
     if not quotes:
         return message
-    _, end, problem = rest.partition('}": ')  # the quotes inside of the patch are escaped
+    _, end, problem = rest.partition('}": ')  # quotes inside the patch are escaped
     return f'{text}{quotes}…": {problem}' if end else f'{text}{quotes}…"'
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
-    """Return the code of an error: that of the Status, or else that of its response; 0 if neither is that of an error.
+    """Return the code of an error: the Status's, or else the response's; 0 if neither is an error code.
 
-    A response of success may hold the Status of a failure, and its code may be anything.
+    A successful response may contain the Status of a failure, with any code.
     """
     own = status.get("code")
     if type(own) is int and 400 <= own <= 599:
@@ -153,24 +153,24 @@ def error_code_in(status: Mapping[str, object], *, code: int) -> int:
 class StatusError(TrioformerError):
     """The API server rejected the request: a ``Status`` with its code, reason, message and details.
 
-    The reason determines the class, and the code where the reason is unknown (apimachinery ``pkg/api/errors``).
-    A response of code 400 and above without a ``Status`` has the reason of its code: a proxy's 503 is a
+    The reason determines the class; if it is unknown, the code does (apimachinery ``pkg/api/errors``).
+    A response with code 400 or above but without a ``Status`` gets the reason of its code: a proxy's 503 is a
     :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
 
     Attributes:
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
-        status_message: The server's message, as one printable line of at most 4,000 characters.  Where it quotes a
-            whole patch, which may be that of a Secret, it has ``…``; what is wrong with it stays.
-        details: The details; all empty when the server sent none.
-        request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
-            It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
-            repeats: programs write texts into the status of objects, and compare them.  Another note names the server,
-            and where it is configured; after a 401 or 403 also how the user was authenticated, without secrets.
+        status_message: The server's message, as one printable line of at most 4,000 characters.  A quoted patch, which
+            may be of a Secret, is replaced by ``…``.
+        details: The details; all empty if the server sent none.
+        request_id: The request's ID in the server's audit log (``Audit-Id``); empty if the server sent none.
+            It is a note of the exception, so tracebacks show it.  It is not part of the text, which must stay the same
+            when an error repeats: programs write it into the status of objects, and compare it.  Another note names the
+            server and its configuration; after a 401 or 403 also the kind of credential, without secrets.
     """
 
     hint: str = ""
-    """What to do; appended to the text."""
+    """Advice; appended to the text."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class StatusError(TrioformerError):
         self.details: StatusDetails = details if details is not None else StatusDetails()
         self.request_id: str = request_id
         hint = self._hint_about(message)
-        # Shorter than the whole text may be, so that the reason and the hint are not cut off.
+        # Shorter than the limit of the whole text, so that the reason and the hint are not cut off.
         text = one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"
         text = f"{where}: {text}" if where else text
         super().__init__(f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + hint if hint else ''}")
@@ -203,9 +203,9 @@ class StatusError(TrioformerError):
         """Make an error of the matching subclass from a decoded ``Status`` object.
 
         Args:
-            status: The object; fields that are missing or of a wrong type read as empty.
-            code: The code of an object that has none, or one that is not that of an error; without either, the reason
-                decides.
+            status: The object; fields that are missing or have a wrong type count as empty.
+            code: The code to use if the object does not contain an error code; without either, the reason determines
+                it.
             where: The operation, such as ``list pods``; the text begins with it.
             request_id: The server's ID of the request.
         """
@@ -226,7 +226,7 @@ class StatusError(TrioformerError):
         )
 
     def _hint_about(self, message: str) -> str:
-        """Return what to do after an error with this message of the server."""
+        """Return advice for an error with this message."""
         return self.hint
 
     @property
@@ -234,7 +234,7 @@ class StatusError(TrioformerError):
         """Whether the response was not a ``Status`` but plain text, HTML or nothing (``IsUnexpectedServerError``).
 
         A proxy or load balancer may have sent it.
-        So check this before you delete something because a :class:`NotFoundError` says that an object is gone.
+        Check this before you treat an object as gone because of a :class:`NotFoundError`.
         """
         return any(cause.reason == UNEXPECTED_SERVER_RESPONSE for cause in self.details.causes)
 
@@ -242,8 +242,8 @@ class StatusError(TrioformerError):
     def is_too_large_resource_version(self) -> bool:
         """Whether the server's watch cache has not reached the requested resourceVersion yet.
 
-        Servers say so in one of three ways: by the reason of a cause (since 1.19), by the message of a cause (1.17 and
-        1.18), or by the message of the Status (before).
+        Servers report this in one of three ways: with the reason of a cause (since 1.19), the message of a cause (1.17
+        and 1.18), or the message of the Status (before).
         """
         causes = self.details.causes
         if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
@@ -269,7 +269,7 @@ class ForbiddenError(StatusError):
     hint = "give the user a role that allows it"
 
     def _hint_about(self, message: str) -> str:
-        # apiserver, filters/impersonation.go: the user who is authenticated, not the one who is impersonated
+        # apiserver, filters/impersonation.go: the authenticated user, not the impersonated one
         is_impersonating = " cannot impersonate resource " in message
         return "give the user a role with the verb impersonate" if is_impersonating else self.hint
 
@@ -279,9 +279,9 @@ class NotFoundError(StatusError):
 
 
 class NotInCacheError(NotFoundError):
-    """An informer's cache has no object under this key; no server was asked.
+    """An informer's cache does not contain an object with this key; no request was sent.
 
-    A :class:`NotFoundError`, so that code which reads from either handles both.
+    It is a :class:`NotFoundError`, so the same code can read from a cache or a server.
     """
 
     def __init__(self, message: str) -> None:
@@ -314,7 +314,7 @@ class FieldConflict:
     field: str
     """The field's path, such as ``.spec.replicas`` or ``.spec.containers[name="web"].image``."""
     subresource: str = ""
-    """The subresource by which it was set, such as ``status``; empty for the object itself."""
+    """The subresource that set it, such as ``status``; empty for the object itself."""
     message: str = ""
     """The server's text."""
 
@@ -322,14 +322,14 @@ class FieldConflict:
 class ApplyConflictError(ConflictError):
     """409 of server-side apply: other managers own some of the fields, with other values.
 
-    To apply the same again does not help, so :func:`~trioformer.client.retry_on_conflict` does not.
+    Applying the same fields again would fail again, so :func:`~trioformer.client.retry_on_conflict` does not retry it.
     """
 
     hint = "leave the fields out, apply their values, or take them with force=True"
 
     @property
     def conflicts(self) -> tuple[FieldConflict, ...]:
-        """The fields, and who owns them; 500 at most."""
+        """The fields and their managers; at most 500."""
         return tuple(_field_conflict(cause) for cause in self.details.causes if cause.reason == FIELD_MANAGER_CONFLICT)
 
 
@@ -362,7 +362,7 @@ class InvalidError(StatusError):
 
 
 class TooManyRequestsError(StatusError):
-    """429: the server limits requests; ``details.retry_after_seconds`` says how long to wait."""
+    """429: the server limits requests; wait for ``details.retry_after_seconds``."""
 
 
 class ServerError(StatusError):
