@@ -1,20 +1,20 @@
-"""HTTP to the API server of one cluster, from its URL to the bytes of a body.
+"""HTTP to the API server of one cluster, from its URL to the bytes of a response.
 
 Its packages and modules:
 
 - ``http``: sockets and TLS, heads and bodies, connections, their pools and generations, transports of httpx
 - ``auth``: tokens, certificates and credential plugins
-- ``policy``: the rate of requests, retries, and probes of a server that is silent
-- ``_proxy``: which proxy a server is behind
-- ``_open.py``: checks the configuration, and puts the parts together
+- ``policy``: the rate of requests, retries, and probes of a silent server
+- ``_proxy``: finds the proxy for a server
+- ``_open.py``: checks the configuration, and combines the parts
 - ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
-- ``_limits.py``: :class:`Limits` of what a server may send
+- ``_limits.py``: :class:`Limits` of responses
 - ``_warnings.py``: warnings of the server: :class:`ServerWarning`
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
-- ``_internal.py``: what other packages of trioformer need
+- ``_internal.py``: names for other packages of trioformer
 
-No module here knows a Kubernetes kind, and no type of httpx is part of the interface.
+These modules do not know Kubernetes kinds, and types of httpx are not part of the interface.
 """
 
 from __future__ import annotations

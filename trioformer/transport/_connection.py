@@ -30,13 +30,13 @@ from .policy._throttle import RequestRateLimiter, WaitLog
 R = TypeVar("R")
 
 MAX_REQUESTS: Final = 100
-"""Requests in flight, lists included and watches not; further ones wait."""
+"""The maximum number of requests in flight, including lists but not watches; further ones wait."""
 
 
 class RequestObserver(Protocol):
     """Observes each attempt of each request once, for metrics.
 
-    The task that sent the request makes the call, so it must be quick.
+    The task that sent the request makes the call, so the observer must be quick.
     It must not raise: the request would raise that exception instead of returning its response.
 
     It provides the metrics of client-go (``tools/metrics/metrics.go``): ``rest_client_requests_total``,
@@ -55,17 +55,17 @@ class RequestObserver(Protocol):
         for_watch: bool,
         attempt: int,
     ) -> None:
-        """Record an attempt that has a response, or has failed.
+        """Record an attempt that received a response or failed.
 
         Args:
             method: Such as ``GET``.
             host: The server's host, with the port if the URL has one.
-            code: The HTTP status code; None without a response: the connection failed, or the caller was cancelled.
-            duration: Seconds until the response was complete; for lists and watches, which are streamed, until it
-                began.  The time before the request is sent does not count.
-            throttled: Seconds before that for which ``qps`` delayed the request; None if there is no such limit.
-            for_watch: Whether it is a watch.
-            attempt: 1 for the first attempt; higher if the request was sent again.
+            code: The HTTP status code; None if the connection failed or the caller was cancelled.
+            duration: Seconds from sending the request until the response was complete; for lists and watches, which are
+                streamed, until it began.
+            throttled: Seconds that the rate limiter delayed the request before it was sent; None without a limiter.
+            for_watch: Whether the request is a watch.
+            attempt: 1 for the first attempt; higher for retries.
         """
         ...
 
@@ -76,18 +76,18 @@ class Transport(metaclass=NoPublicConstructor):
     """Sends requests to one API server; made by :func:`~._open.open_transport`.
 
     Any number of tasks may use it at the same time.
-    Each watch has its own connection, and a limiter in front of the others makes requests wait.
-    Redirects are not followed: the credentials are not for another server.
+    Each watch has its own connection; other requests wait for a limiter.
+    Redirects are not followed, because the credentials are only for this server.
     """
 
     server: str
     """The URL of the server."""
     plugin: str
-    """The command of the credential plugin; empty without one."""
+    """The command of the credential plugin, or an empty string."""
     health: ServerHealth
-    """What the requests have shown about the server."""
+    """The known health of the server."""
     limits: Limits
-    """The limits of what the server may send."""
+    """The limits of responses."""
     _generations: Generations
     _credentials: CredentialSource
     _headers: RequestHeaders
@@ -102,13 +102,13 @@ class Transport(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
 
     def impersonating(self, impersonation: Impersonation) -> Transport:
-        """Return a transport for another user; everything else is shared, and closed with this one."""
+        """Return a transport for another user; it shares everything else, and is closed with this one."""
         other = copy(self)
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
 
     async def obtain_credential(self) -> Credential:
-        """Return the credential for the next request; a checkpoint only if a plugin has to run."""
+        """Return the credential for the next request; execute a checkpoint only if a plugin has to run."""
         self._check_open()
         credential = await self._credentials.get()
         self._check_open()  # a plugin takes time
@@ -129,8 +129,8 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> Response:
         """Send a request, and wait for the complete response, whatever its status code.
 
-        It is sent again where that is safe (``policy/_retries.py``), unless the caller decides that itself.
-        ``path`` is below the server's URL, has its leading slash, and is quoted; ``limit`` is the field of
+        It is retried where that is safe (``policy/_retries.py``), unless the caller has its own retries.
+        ``path`` is relative to the server's URL, has a leading slash, and is quoted; ``limit`` is the field of
         :class:`Limits` for the body; ``where`` is the operation, for errors and logs.
 
         Raises:
@@ -160,18 +160,18 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
-        """Send a request; inside the block the body of the response can be read, whatever its status code.
+        """Send a request; inside the block, the body of the response can be read, whatever its status code.
 
-        Arguments, errors and retries, until there is a response, are those of :meth:`request`.
-        A watch, ``for_watch``, may be silent for any time and has no limits.
-        The caller of a ``resumable`` one watches again after a ConnectionFailedError: then it is not sent again here,
-        and a silent connection that cannot be verified is given up.
+        Arguments, errors and retries before the response are as in :meth:`request`.
+        A watch (``for_watch``) may be silent for any time and has no limits.
+        The caller of a ``resumable`` watch watches again after a ConnectionFailedError.  So it is not retried here, and
+        a silent connection that cannot be verified is closed.
 
         Cancellation:
             Closes the connection, as does leaving the block before the end of the body.
 
         Ownership:
-            No task is started, so an exception of the block is not wrapped in a group.
+            No task is started, so exceptions of the block are not wrapped in a group.
         """
         if for_watch:
             credential = await self.obtain_credential()
@@ -196,10 +196,10 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> R:
-        """Send a GET request, read its response with ``read_body``, and return what that returns.
+        """Send a GET request, read its response with ``read_body``, and return the result.
 
-        Unlike by :meth:`stream`, it is also sent again if the connection fails while the body arrives; ``read_body`` is
-        then called again, with another body.
+        Unlike :meth:`stream`, this also retries if the connection fails while the body arrives; ``read_body`` is then
+        called again with another body.
         """
         request = self._make("GET", path, params, None, None, accept, where)
         attempts = self._retries_of(request, may_retry=retries)
@@ -208,7 +208,7 @@ class Transport(metaclass=NoPublicConstructor):
             try:
                 return await read_body(body)
             except ConnectionFailedError as exc:
-                traceback.clear_frames(exc.__traceback__)  # the next attempts keep the error, which has what was read
+                traceback.clear_frames(exc.__traceback__)  # the next attempts keep the error, which would keep the data
                 if (delay := attempts.after_error(exc, has_responded=True)) is None:
                     raise
             finally:
@@ -229,7 +229,7 @@ class Transport(metaclass=NoPublicConstructor):
         for_watch: bool = False,
         resumable: bool = False,
     ) -> Request:
-        # kube-apiserver compresses no watch
+        # kube-apiserver does not compress watches
         accepts_gzip = self._headers.uses_gzip and method == "GET" and not for_watch
         return Request(
             method=method,
@@ -245,11 +245,11 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     async def open(self, request: Request, attempts: Retries) -> ByteStream:
-        """Send a request until there is a response that is not retried, whatever its status code.
+        """Send a request until a response is not retried, whatever its status code.
 
-        If the request has a limit for the body, the body has been received.  Otherwise the caller closes it; until then
-        the request counts as one in flight.
-        Errors are those of :meth:`request`.
+        If the request has a limit for the body, the complete body has been received.  Otherwise the caller closes it;
+        until then the request counts as in flight.
+        Errors are as in :meth:`request`.
         """
         while True:
             throttled = await self._wait_for_turn(request, attempts.number)
@@ -288,9 +288,9 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     async def _delay_after(self, request: Request, body: ByteStream, attempts: Retries) -> float | None:
-        """Return the seconds to wait after a response before the request is sent again; None to send it no more."""
+        """Return the seconds to wait before the request is retried after a response; None not to retry."""
         if body.code == 401 and not request.has_authorization:
-            # The server executes nothing without authentication.
+            # The server does not execute unauthenticated requests.
             self._credentials.reject(body.sent_with)
             is_renewed = self._generations.reject(body.generation)
             if attempts.may_authenticate and (is_renewed or not body.sent_with.is_equal(await self._credentials.get())):
@@ -298,9 +298,9 @@ class Transport(metaclass=NoPublicConstructor):
         return attempts.after_response(body.code, body.headers)
 
     async def _wait_for_turn(self, request: Request, attempt: int) -> float | None:
-        """Wait until a request may be sent; return for how many seconds the rate limiter delayed it, None without one.
+        """Wait until a request may be sent; return the delay by the rate limiter in seconds, or None without a limiter.
 
-        Of a watch only the attempts after the first one wait, and only for the rate limiter.
+        The first attempt of a watch does not wait; its retries wait only for the rate limiter.
         """
         throttled: float | None = None
         if self._rate_limiter is not None and not (request.for_watch and attempt == 1):
@@ -311,7 +311,7 @@ class Transport(metaclass=NoPublicConstructor):
                 self._wait_log.record(throttled, request.what)
         await trio.lowlevel.checkpoint_if_cancelled()  # before anything is sent
         if not request.for_watch:
-            # The borrower is the request and not the task, which may send another request while it reads a list.
+            # The borrower is the request, because the task may send another request while it reads a list.
             try:  # acquire_on_behalf_of() would execute a checkpoint, which costs as much CPU as parsing a response
                 self._limiter.acquire_on_behalf_of_nowait(request)
             except trio.WouldBlock:
@@ -323,7 +323,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._limiter.release_on_behalf_of(request)
 
     async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
-        """Send a request once; with a limit, receive the whole body."""
+        """Send a request once; with a limit, receive the complete body."""
         credential = await self.obtain_credential()
         sent_at = 0.0 if self._observer is None else trio.current_time()
         code: int | None = None

@@ -1,4 +1,4 @@
-"""Maps the errors of httpx to one line with the server, what failed, and what to do."""
+"""Map the errors of httpx to one line with the server, the failure, and the fix."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     trio.BrokenResourceError,
     trio.ClosedResourceError,
 )
-"""What a transport of httpx may raise when a request fails; callers never see these."""
+"""The exceptions that an httpx transport may raise if a request fails; callers never see these."""
 
 
 class SilentConnectionError(Exception):
-    """Why a silent connection is given up; the cause of the error that ends the read.
+    """The reason for closing a silent connection; the cause of the error that ends the read.
 
     Attributes:
-        server_failed: Whether the server does not respond on another connection either.
+        server_failed: Whether the server also fails to respond on another connection.
     """
 
     def __init__(self, text: str, *, server_failed: bool) -> None:
@@ -45,7 +45,7 @@ class SilentConnectionError(Exception):
 
 
 class ProxyFailedError(Exception):
-    """Why a proxy gave no connection to the server; a cause of the error of the request.
+    """The reason why a proxy did not connect to the server; a cause of the request's error.
 
     Attributes:
         refused: Whether nothing listens at the address of the proxy.
@@ -59,7 +59,7 @@ class ProxyFailedError(Exception):
 
 
 class EarlyEndError(httpx.RemoteProtocolError):
-    """The server has closed the connection before the end of a response, or before its beginning."""
+    """The server closed the connection before a response began or ended."""
 
     def __init__(self, *, has_begun: bool) -> None:
         not_begun = "the server closed the connection without a response"
@@ -86,11 +86,11 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 class InvalidResponseError(httpx.RemoteProtocolError):
-    """What was received is not a response of HTTP/1.1; the text quotes nothing of it."""
+    """The received bytes are not an HTTP/1.1 response; the text does not quote them."""
 
 
 class TooLongHeadError(InvalidResponseError):
-    """A head, or what follows the last chunk of a body, has more bytes than ``Limits.header_bytes``."""
+    """A head, or the trailers of a body, are longer than ``Limits.header_bytes``."""
 
     def __init__(self, what: str, limit: int) -> None:
         super().__init__(f"{what} is too long")
@@ -98,9 +98,9 @@ class TooLongHeadError(InvalidResponseError):
 
 
 def _remove_quotes(error: BaseException) -> None:
-    """Remove what protocol errors of a caller's transport quote of a request or a response.
+    """Remove quotes of a request or a response from protocol errors of a caller's transport.
 
-    Those of httpx, httpcore and h11 have the same names, and local variables with the bytes that have arrived.
+    The errors of httpx, httpcore and h11 have the same names, and local variables with the received bytes.
     """
     for cause in list(causes_of(error)):
         if type(cause).__name__ in ("ProtocolError", "RemoteProtocolError", "LocalProtocolError"):
@@ -109,7 +109,7 @@ def _remove_quotes(error: BaseException) -> None:
 
 
 def server_text(config: ClusterConfig) -> str:
-    """Return the server and what has configured it, for errors; only the server if the program has made the config."""
+    """Return the server and its configuration source, for errors; only the server if code made the configuration."""
     if config.source == "code":
         return config.server
     context = "" if config.context is None else f"context {config.context} of "
@@ -117,7 +117,7 @@ def server_text(config: ClusterConfig) -> str:
 
 
 def credential_text(config: ClusterConfig) -> str:
-    """Return how requests are authenticated, for errors about that: what client-go would use, without a secret."""
+    """Return the kind of credential that client-go would use, without secrets, for authentication errors."""
     found: list[str] = []
     if config.token_file is not None:
         found.append(f"token file {config.token_file}")
@@ -137,8 +137,8 @@ def credential_text(config: ClusterConfig) -> str:
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
     """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
 
-    What the exception quotes of the response is removed from it.
-    The text begins with the operation, ``where``, and the server as in :func:`server_text`.
+    Quotes of the response are removed from the exception.
+    The text begins with the operation (``where``) and the server as in :func:`server_text`.
     """
     _remove_quotes(error)
     causes = list(causes_of(error))
@@ -173,7 +173,7 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
 
 
 def is_about_certificates(error: BaseException) -> bool:
-    """Whether one side of a TLS handshake has refused the certificate of the other, and so the request."""
+    """Return whether one side of a TLS handshake has refused the other's certificate, and so the request."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError)
         or (isinstance(cause, ssl.SSLError) and is_rejection(reason_of(cause)))
@@ -182,22 +182,22 @@ def is_about_certificates(error: BaseException) -> bool:
 
 
 def is_rejection(reason: str) -> bool:
-    """Whether the peer has refused a client certificate, by the reason of an ``ssl.SSLError``."""
+    """Return whether the peer has refused a client certificate, given the reason of an ``ssl.SSLError``."""
     return "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED"))
 
 
 def is_without_tls(reason: str) -> bool:
-    """Whether the peer does not use TLS, by the reason of an ``ssl.SSLError``."""
+    """Return whether the peer does not use TLS, given the reason of an ``ssl.SSLError``."""
     return "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason
 
 
 def verify_problem(error: ssl.SSLCertVerificationError) -> str:
-    """Return why a certificate does not verify."""
+    """Return the reason why a certificate does not verify."""
     return getattr(error, "verify_message", "") or str(error)
 
 
 def shows_failing_server(error: BaseException) -> bool:
-    """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
+    """Return whether an error shows that the server is unreachable, not only that one connection was closed."""
     causes = list(causes_of(error))
     if any(isinstance(cause, TooLongHeadError) for cause in causes):
         return False
@@ -209,9 +209,9 @@ def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = 
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, groups included, which trio raises when it cannot connect to several addresses.
+    """Yield an error and its causes, including groups, which trio raises if it cannot connect to several addresses.
 
-    httpcore, below transports of the caller, drops ``__cause__`` but passes the cause as an argument to its own error.
+    httpcore, below a caller's transport, drops ``__cause__`` but passes the cause as an argument to its own error.
     ``__context__`` is not followed: it may be an error that the caller is handling.
     """
     seen: set[int] = set()
@@ -241,10 +241,10 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
 
 
 def clear_locals(error: BaseException) -> None:
-    """Clear the local variables of the frames of this package, and of h11, which have requests with their credentials.
+    """Clear the local variables in frames of this package and of h11: they contain requests with credentials.
 
-    Applies to the tracebacks of an error, its causes and contexts; the lines that failed are still shown.
-    Frames of other modules may belong to an exception that the caller is handling: to clear the frame of a suspended
+    This applies to the tracebacks of an error, its causes and contexts; the failed lines are still shown.
+    Frames of other modules may belong to an exception that the caller is handling: clearing the frame of a suspended
     coroutine would end it.
     """
     cleared = ("h11.", "trioformer.transport.http.", "trioformer.transport._proxy.")

@@ -1,4 +1,4 @@
-"""Limits of what a server may send, far above what a cluster sends."""
+"""Limits of the responses of a server, far above the usual sizes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _count(default: int) -> int:
 @final
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Limits of what a server may send; what exceeds one raises :class:`~trioformer.errors.LimitExceededError`.
+    """Limits of the responses of a server; exceeding one raises :class:`~trioformer.errors.LimitExceededError`.
 
-    A program that needs more raises a limit::
+    To raise a limit::
 
         from trioformer.transport import Limits
 
@@ -33,19 +33,19 @@ class Limits:
     """
 
     object_bytes: int = _count(16 * MIB)
-    """Bytes of a complete response, such as one object, and of one event of a watch; lists have no limit.
+    """The maximum size of a complete response, such as one object, and of a watch event, in bytes; lists are unlimited.
 
-    etcd refuses requests of more than 1.5 MiB unless it is configured otherwise, and a byte there can be six bytes of
-    JSON: kube-apiserver writes ``<`` as ``\\u003c``.
-    client-go reads 16 MiB of an event too.
+    By default, etcd refuses requests of more than 1.5 MiB.  One byte there can be six bytes of JSON: kube-apiserver
+    writes ``<`` as ``\\u003c``.
+    client-go also limits an event to 16 MiB.
     """
     log_bytes: int = _count(256 * MIB)
-    """Bytes of the log of a container that is read as a whole; a log that is followed has none.
+    """The maximum size of a container log that is read as a whole, in bytes; followed logs are unlimited.
 
-    A node keeps 10 MiB of a log in one file, unless it is configured otherwise.
+    By default, a node keeps 10 MiB of a log in one file.
     """
     header_bytes: int = _count(64 * 1024)
-    """Bytes of the status line and the headers of a response, and of the trailers after a body.
+    """The maximum size of the status line and headers of a response, and of the trailers after a body, in bytes.
 
     nginx allows 8 KiB by default.
     """
@@ -55,6 +55,6 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 def limit_error(where: str, limit: str, value: int, what: str) -> LimitExceededError:
-    """Make the error for a field of :class:`Limits` that is exceeded; ``where`` is the server or the operation."""
+    """Make the error for an exceeded field of :class:`Limits`; ``where`` is the server or the operation."""
     advice = f"if the server is right, raise it: open_client(..., limits=Limits({limit}=…))"
     return LimitExceededError(f"{where}: {what}, more than Limits.{limit} ({value}); {advice}", limit=limit)

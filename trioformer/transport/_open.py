@@ -1,4 +1,4 @@
-"""Opens the connections to one cluster: checks the configuration, and puts the parts of this package together."""
+"""Open the connections to one cluster: check the configuration, and combine the parts of this package."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from .policy._liveness import ProbeConnection, ServerHealth
 from .policy._retries import MAX_RETRIES
 from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 
-# Seconds without traffic before the kernel sends a keepalive probe, and between two; then unanswered ones that end a
-# connection.  A dead peer is detected 42 s after its last byte; the kernel's timers may each be late by half a second.
+# Seconds without traffic before the kernel sends a keepalive probe, seconds between two probes, and the number of
+# unanswered probes that ends a connection.  A dead peer is detected 42 s after its last byte; each of the kernel's
+# timers may be half a second late.
 KEEPALIVE_IDLE: Final = 15
 KEEPALIVE_INTERVAL: Final = 9
 KEEPALIVE_COUNT: Final = 3
@@ -58,19 +59,19 @@ async def open_transport(
     plugin_policy: PluginPolicy = _ALL_PLUGINS,
     credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
-    """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
+    """Open connections to a cluster on demand, and close them at the end of the block.
 
-    The arguments are those of :func:`trioformer.client.open_client`, and ``credentials``, those of another transport.
+    The arguments are as in :func:`trioformer.client.open_client`; ``credentials`` shares those of another transport.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
             TLS.
-        ValueError: The user agent contains characters that it must not, ``qps``, ``burst`` or ``retries`` is too
-            small, or there is a limiter beside ``qps``.
+        ValueError: The user agent contains invalid characters; ``qps``, ``burst`` or ``retries`` is too small; or both
+            a limiter and ``qps`` are given.
         TypeError: The handler is async.
 
     Ownership:
-        No task is started, so an exception of the block is not wrapped in a group.
+        No task is started, so exceptions of the block are not wrapped in a group.
         ``http_transport`` belongs to the caller and is not closed.
     """
     user_agent = default_user_agent() if user_agent is None else user_agent
@@ -98,7 +99,7 @@ async def open_transport(
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
         credentials = credentials or _credentials(config, plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
-        from ._proxy._environment import find_route  # noqa: PLC0415  # not for a transport of the caller
+        from ._proxy._environment import find_route  # noqa: PLC0415  # not needed for a caller's transport
 
         route = find_route(config.server, proxy_url, source=config.source)
         forwarded = None if route is None else route.forwarded
@@ -142,7 +143,7 @@ async def open_transport(
 
 
 def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:
-    """Choose the source of credentials: as in client-go, a plugin is used if there is nothing else."""
+    """Choose the source of credentials: as in client-go, a plugin is used only without other credentials."""
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
@@ -175,9 +176,9 @@ def _request_headers(
 
 
 def pays_to_compress(config: ClusterConfig) -> bool:
-    """Whether responses are compressed by default: not inside the cluster, nor on this machine.
+    """Return whether responses are compressed by default: not inside the cluster or on this machine.
 
-    There the network is faster than the server compresses; elsewhere it may be a slow link, and then a list arrives in
+    There, the network is faster than the server's compression.  On a slow link elsewhere, a compressed list arrives in
     a seventh of the time (docs/performance.rst).
     """
     host = urlsplit(config.server).hostname or ""
@@ -189,14 +190,14 @@ def pays_to_compress(config: ClusterConfig) -> bool:
 
 
 def socket_options() -> list[tuple[int, int, int]]:
-    """Make the kernel detect a dead peer; a watch that only waits for events cannot."""
+    """Return options that let the kernel detect a dead peer; a watch that waits for events cannot do that."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     after = KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL
     for name, value in (
         ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
         ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
         ("TCP_KEEPCNT", KEEPALIVE_COUNT),
-        ("TCP_USER_TIMEOUT", after * 1000),  # milliseconds; the same for data that the peer does not acknowledge
+        ("TCP_USER_TIMEOUT", after * 1000),  # milliseconds; the same timeout for unacknowledged data
     ):
         number: int | None = getattr(socket, name, None)  # not every platform has all of them
         if number is not None:

@@ -1,6 +1,6 @@
-"""Requests whose responses are not read here: those of the httpx client for programs, and those that switch protocols.
+"""Requests with responses that are read elsewhere: from the httpx client for programs, and protocol switches.
 
-The credentials are for one server, so URLs of other servers are refused before anything is sent, also in redirects.
+The credentials are for one server, so URLs of other servers, including redirects, are refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .http._messages import READ_PATIENCE, Header, Headers, Request
 async def upgrade(
     transport: Transport, path: str, headers: list[Header], *, where: str
 ) -> AsyncGenerator[ByteStream, None]:
-    """Ask the server to switch to another protocol; inside the block there is its response.
+    """Ask the server to switch to another protocol, and yield its response.
 
-    After status 101 it has a stream of the other protocol, ``ByteStream.upgraded``, and no body.
-    The request is sent again after a 401 only: what it starts, such as a command, would be started twice.
+    After status 101, the response has a stream of the other protocol (``ByteStream.upgraded``) instead of a body.
+    The request is retried only after a 401: otherwise, for example, a command might be started twice.
 
-    ``path`` has the query as well; ``headers`` are those of the upgrade, ``Connection`` and ``Upgrade`` among them.
+    ``path`` includes the query; ``headers`` are the headers of the upgrade, including ``Connection`` and ``Upgrade``.
 
     Cancellation: closes the connection, as does the end of the block.
     """
@@ -44,7 +44,7 @@ async def upgrade(
 
 
 def open_http_client(transport: Transport) -> httpx.AsyncClient:
-    """Make a client for the URLs below the server's; neither cookies nor the environment change its requests."""
+    """Make a client for URLs below the server's; it ignores cookies and the environment."""
     return httpx.AsyncClient(
         transport=_ClusterTransport(transport),
         base_url=transport.server,
@@ -57,7 +57,7 @@ def open_http_client(transport: Transport) -> httpx.AsyncClient:
 
 @final
 class _ClusterTransport(httpx.AsyncBaseTransport):
-    """Sends requests to the server of a client, which stays open when this is closed."""
+    """Sends requests to the server of a client; closing this does not close the client."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -65,7 +65,7 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
         self._prefix = self._server.raw_path.rstrip(b"/")
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request until there is a response that is not retried."""
+        """Send a request until a response is not retried."""
         sent = await self._request_of(request)
         try:
             body = await self._transport.open(sent, self._transport._retries_of(sent, may_retry=True))

@@ -1,8 +1,8 @@
-"""Warnings of an API server: the header ``Warning`` of its responses, with code 299.
+"""Warnings of an API server: ``Warning`` headers of its responses, with code 299.
 
-kube-apiserver warns of deprecated APIs and of unknown or duplicate fields, and passes on the warnings of webhooks.
-Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5,
-whose texts are not encoded.
+kube-apiserver warns of deprecated APIs and of unknown or duplicate fields, and forwards the warnings of webhooks.
+Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5
+(the texts are not encoded).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .._text import one_line
 _log: Final = logging.getLogger("trioformer.transport")
 
 CODE: Final = 299
-"""The code of a warning that is for the user; API servers send no other one."""
+"""The code of a warning for the user; API servers do not send other codes."""
 MAX_REMEMBERED: Final = 1024
-"""Texts that are remembered so that each is logged once; the oldest is forgotten first."""
+"""The number of texts to remember, to log each once; the oldest is forgotten first."""
 
 # warn-code SP warn-agent SP quoted warn-text [ quoted warn-date ], and a comma before the next one.
 # Possessive: a quote that does not end must not be searched from each of its characters.
@@ -39,7 +39,7 @@ class ServerWarning:
     text: str
     """The text, as one printable line of at most 4,000 characters."""
     agent: str
-    """Who added the warning; ``-`` if that is not known, as kube-apiserver has it."""
+    """The program that added the warning; ``-`` if unknown, as in kube-apiserver."""
     where: str
     """The operation, such as ``create pods in namespace default``, or method and path."""
     server: str
@@ -50,17 +50,18 @@ class ServerWarning:
 
 
 WarningHandler: TypeAlias = Callable[[ServerWarning], None]
-"""Receives each warning, in the task that sent the request, when the server has executed it.
+"""Receives each warning in the task that sent the request, after the server has executed it.
 
-It must be quick, and sees a warning as often as the server sends it.
-What it raises, the request raises instead of returning its response: so tests make errors of warnings.
+It must be quick, and receives repeated warnings each time.
+If it raises an exception, the request raises it instead of returning its response, so tests can turn warnings into
+errors.
 """
 
 
 def parse_warnings(headers: Iterable[str]) -> Iterator[tuple[int, str, str]]:
     """Yield the code, the agent and the text of each warning in the values of the header.
 
-    What follows something that is not a warning is ignored, up to the end of that value; so in client-go.
+    After an invalid warning, the rest of that value is ignored, as in client-go.
     """
     for header in headers:
         position = 0
@@ -81,7 +82,7 @@ def report_warnings(handler: WarningHandler, headers: Iterable[str], *, where: s
 @final
 @attrs.define(eq=False)
 class WarningLog:
-    """Logs each text once; the handler of a client that was not given another one."""
+    """Logs each text once; the default handler of a client."""
 
     _seen: dict[str, None] = attrs.field(factory=dict, init=False)
     """The texts, in the order in which they were last received."""

@@ -1,6 +1,6 @@
-"""Finds the proxy for a server; :mod:`..http._tunnel` opens connections through it.
+"""Find the proxy for a server; :mod:`..http._tunnel` opens connections through it.
 
-- ``_environment.py``: finds the proxy for a server: in the configuration, or in the environment as Go reads it
-- ``_proxy.py``: a proxy, made of its URL, and the errors about it
-- ``_route.py``: what connections and requests need of a proxy
+- ``_environment.py``: finds the proxy for a server in the configuration, or in the environment with Go's rules
+- ``_proxy.py``: a proxy, parsed from its URL, and its errors
+- ``_route.py``: the interface between a proxy and connections and requests
 """

@@ -1,16 +1,16 @@
-"""Which proxy is used for a server: that of the configuration, or one of the environment as Go reads it.
+"""Find the proxy for a server in the configuration, or in the environment with Go's rules.
 
-Every program reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY in its own way.
-kubectl and client-go use Go's ``net/http``, which has the rules of
-``golang.org/x/net/http/httpproxy``; so a shell in which kubectl works is one in which this library does.
+Every program interprets HTTPS_PROXY, HTTP_PROXY and NO_PROXY in its own way.
+kubectl and client-go use Go's ``net/http``, which follows ``golang.org/x/net/http/httpproxy``.  With the same rules,
+this library works in every shell where kubectl works.
 
 - The upper-case name comes before the lower-case one; an empty variable counts as not set.
-- ``HTTPS_PROXY`` is for servers with ``https://``, ``HTTP_PROXY`` for those with ``http://``; ``ALL_PROXY`` is ignored.
-- ``localhost`` and loopback addresses never have a proxy.
+- ``HTTPS_PROXY`` is for ``https://`` servers, ``HTTP_PROXY`` for ``http://`` servers; ``ALL_PROXY`` is ignored.
+- ``localhost`` and loopback addresses never use a proxy.
 - An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
-  one that begins with ``.`` or ``*.`` stands for the subdomains alone.  Addresses and names may have a port.
-  Anything else matches nothing.  Names are in ASCII, as those of servers, and are not resolved.
-- A program with ``REQUEST_METHOD`` in its environment is a CGI program, whose caller chooses ``HTTP_PROXY``: an error.
+  a name that begins with ``.`` or ``*.`` matches only the subdomains.  Addresses and names may have a port.
+  Anything else matches nothing.  Names are in ASCII, like servers' names, and are not resolved.
+- If ``REQUEST_METHOD`` is set, the program is a CGI program, and its caller could choose ``HTTP_PROXY``: an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _HAS_SCHEME_AND_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]")
 _MAPPED_BITS: Final = 96
-"""Bits before the IPv4 address in an IPv6 address that contains one."""
+"""The number of bits before the IPv4 address in an IPv6 address that contains one."""
 
 
 def find_route(
@@ -44,11 +44,11 @@ def find_route(
 ) -> Route | None:
     """Return the route to a server; None for direct connections.
 
-    The environment is not asked about a server that has a proxy of its own: then ``NO_PROXY`` has no effect either.
-    HTTP proxies forward requests to ``http://`` servers, and open tunnels to others, as Go has it.
+    If the configuration has a proxy, the environment is ignored, including ``NO_PROXY``.
+    As in Go, HTTP proxies forward requests to ``http://`` servers, and open tunnels to others.
 
     Raises:
-        ConfigError: The URL of the proxy is not valid, or of an unknown scheme.
+        ConfigError: The URL of the proxy is not valid, or has an unknown scheme.
     """
     if proxy_url:
         proxy = parse_proxy(proxy_url, file=source, key="proxy-url")
@@ -66,7 +66,7 @@ def find_route(
 def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
     """Return the name and value of the variable with the proxy for a server; None for a direct connection.
 
-    It is given a function, not the environment, whose variables are secrets.
+    The argument is a function instead of the environment, because some variables are secrets.
 
     Raises:
         ConfigError: ``HTTP_PROXY`` applies in a CGI program.
@@ -95,7 +95,7 @@ def _is_direct(host: str, port: str, no_proxy: str) -> bool:
 
 
 def _matches(entry: str, host: str, address: _Address | None, port: str) -> bool:
-    """Whether an entry of ``NO_PROXY`` matches."""
+    """Return whether an entry of ``NO_PROXY`` matches."""
     if entry == "*":
         return True
     if (network := _network(entry)) is not None:
@@ -129,7 +129,7 @@ def _host_and_port(netloc: str) -> tuple[str, str]:
 
 
 def _split_port(text: str) -> tuple[str, str] | None:
-    """Split ``host:port`` or ``[address]:port``, as Go's ``net.SplitHostPort``; None if it is neither."""
+    """Split ``host:port`` or ``[address]:port``, like Go's ``net.SplitHostPort``; return None if it is neither."""
     if text.startswith("["):
         found = re.fullmatch(r"\[([^\[\]]*)\]:([^\[\]:]*)", text)
     else:
@@ -138,7 +138,7 @@ def _split_port(text: str) -> tuple[str, str] | None:
 
 
 def _address(text: str) -> _Address | None:
-    """Parse an address; an IPv4 address that is written as an IPv6 one is the IPv4 address."""
+    """Parse an address; an IPv4-mapped IPv6 address becomes the IPv4 address."""
     address = _address_as_written(text)
     return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
 
@@ -151,7 +151,7 @@ def _address_as_written(text: str) -> _Address | None:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Parse a network in CIDR notation; bits of the host are ignored."""
+    """Parse a network in CIDR notation; ignore host bits."""
     first, _, digits = text.partition("/")
     address = _address_as_written(first)
     if address is None or not re.fullmatch(r"[0-9]{1,9}", digits):

@@ -1,4 +1,4 @@
-"""A proxy: its URL, whose credentials are never shown, and the errors about it, which name it and say what to do."""
+"""A proxy: its URL, without showing its credentials, and its errors, which name the proxy and the fix."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIRST_SERVER_ERROR: Final = 500
 
 SOCKS5: Final = "socks5"
 _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
-"""The schemes of proxies with their ports, as Go has them."""
+"""The schemes of proxies with their ports, as in Go."""
 _MAX_PORT: Final = 65_536
 _MAX_SOCKS: Final = 255
-"""Bytes of a name or a password, whose length is one byte (RFC 1929)."""
+"""The maximum length of a name or a password in bytes; the length field is one byte (RFC 1929)."""
 _PLACE: Final = re.compile(r"(\[[^\[\]]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
 
 
@@ -32,21 +32,21 @@ class Proxy:
     """A proxy for the connections to one server."""
 
     scheme: str
-    """How the proxy is spoken to: ``http``, ``https`` or ``socks5``."""
+    """The protocol of the proxy: ``http``, ``https`` or ``socks5``."""
     host: str
     """Its name in ASCII, or its address without brackets."""
     port: int
     """Its port."""
     user: Secret[str] | None = None
-    """The name for the proxy; None for a proxy that requires none."""
+    """The user name for the proxy, or None."""
     password: Secret[str] | None = None
-    """The password; set if and only if ``user`` is, possibly empty."""
+    """The password, possibly empty; set if and only if ``user`` is set."""
     origin: str
     """The setting that names the proxy, such as ``HTTPS_PROXY``."""
 
     @property
     def is_socks(self) -> bool:
-        """Whether it speaks SOCKS5."""
+        """Whether the proxy speaks SOCKS5."""
         return self.scheme == SOCKS5
 
     @property
@@ -61,11 +61,11 @@ class Proxy:
         return f"{self.scheme}://{host}:{self.port} ({self.origin})"
 
     def failed(self, text: str, *, refused: bool = False, permanent: bool = False) -> ProxyFailedError:
-        """Make an error about it."""
+        """Make an error about the proxy."""
         return ProxyFailedError(f"the proxy {self} {text}", refused=refused, permanent=permanent)
 
     def rejected(self, code: int, target: str) -> ProxyFailedError:
-        """Make the error for a code instead of a connection."""
+        """Make the error for a status code that refuses the connection."""
         if code == CREDENTIALS_REQUIRED:
             return self.credentials_rejected("HTTP 407")
         if code == _FORBIDDEN:
@@ -74,12 +74,12 @@ class Proxy:
         return self.failed(text, permanent=code < _FIRST_SERVER_ERROR)
 
     def not_permitted(self, target: str, answer: str) -> ProxyFailedError:
-        """Make the error for rules that exclude the server."""
+        """Make the error for a proxy with rules that exclude the server."""
         text = f"does not permit connections to {target} ({answer}); check its rules and NO_PROXY"
         return self.failed(text, permanent=True)
 
     def credentials_rejected(self, answer: str) -> ProxyFailedError:
-        """Make the error for credentials that it rejects, or that are missing."""
+        """Make the error for rejected or missing credentials."""
         if self.user is None:
             return self.failed(f"requires a user and a password ({answer}); write them into its URL", permanent=True)
         return self.failed(f"rejected the user and password of its URL ({answer})", permanent=True)
@@ -89,10 +89,10 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     """Parse the URL of a proxy.
 
     Raises:
-        ConfigError: It is not valid, or of an unknown scheme.  It is not quoted: any part of it may be a password.
+        ConfigError: The URL is not valid, or has an unknown scheme.  It is not quoted: any part may be a password.
     """
     found = _parse(url.reveal(), key)
-    if isinstance(found, str):  # raised here, since the variables there are credentials
+    if isinstance(found, str):  # raised here, because the variables there are credentials
         raise ConfigError(f"is not the URL of a proxy: {found}", file=file, key=key)
     return found
 
@@ -107,7 +107,7 @@ def _parse(url: str, origin: str) -> Proxy | str:
     except ValueError:
         return "no valid address"
     if any("@" in part for part in parts[2:]):
-        # Otherwise a part of the password would be the host, which is resolved and shown.
+        # Otherwise a part of the password would become the host, which is resolved and shown.
         return "there is '@' after '/', '?' or '#'; percent-encode these in name and password, '#' as %23"
     credentials, at, place = parts.netloc.rpartition("@")
     found = _PLACE.fullmatch(place)

@@ -1,4 +1,4 @@
-"""How the connections and requests to one server go through a proxy: all that the rest of the transport needs of it."""
+"""The route of connections and requests to one server through a proxy: the interface for the rest of the transport."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ._proxy import CREDENTIALS_REQUIRED, Proxy
 @final
 @attrs.frozen
 class ForwardedRequests:
-    """Requests that an HTTP proxy forwards to servers without TLS: their target is a URL."""
+    """Requests that an HTTP proxy forwards to servers without TLS; their target is a URL."""
 
     _proxy: Proxy
 
     def target(self, netloc: bytes, path: bytes) -> bytes:
-        """Return the target of a request for a path, query included, of a server."""
+        """Return the target of a request for a server's path, including the query."""
         return b"http://" + netloc + path
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return what the proxy requires."""
+        """Return the headers that the proxy requires."""
         authorization = self._proxy.authorization
         return [] if authorization is None else [(b"Proxy-Authorization", authorization.reveal().encode("ascii"))]
 
     def check(self, code: int) -> None:
-        """Check the code of a response; any other code may be the server's.
+        """Check the code of a response; all other codes may be the server's.
 
         Raises:
-            httpx.ProxyError: It is the proxy, which rejects the credentials.
+            httpx.ProxyError: The proxy rejects the credentials.
         """
         if code == CREDENTIALS_REQUIRED:
             failure = self._proxy.rejected(code, "")
@@ -44,24 +44,24 @@ class ForwardedRequests:
 @final
 @attrs.frozen
 class Route:
-    """How the connections to one server reach it, if not directly."""
+    """The route to a server through a proxy."""
 
     proxy: Proxy
     """The proxy."""
     is_forwarded: bool
-    """Whether requests have the URL of the server as their target, instead of a tunnel to it."""
+    """Whether the proxy forwards requests with the server's URL as their target, instead of opening a tunnel."""
 
     @property
     def forwarded(self) -> ForwardedRequests | None:
-        """What such requests have that others do not."""
+        """The additions to forwarded requests; None if requests are not forwarded."""
         return ForwardedRequests(self.proxy) if self.is_forwarded else None
 
     def timed_out(self) -> ProxyFailedError:
-        """Make the error for a proxy that does not accept a connection, or does not end its TLS handshake."""
+        """Make the error for a proxy that does not accept a connection, or does not complete its TLS handshake."""
         return self.proxy.failed("did not connect in time; check its address, and firewalls on the route")
 
     def failure_of(self, error: BaseException) -> ProxyFailedError:
-        """Make the error for an exception that was raised while a connection was opened; that is its cause."""
+        """Make the error for an exception while a connection was opened; the exception is its cause."""
         failure = self._describe(error)
         if failure is not error and failure.__cause__ is None:
             failure.__cause__ = error

@@ -1,14 +1,14 @@
-"""What requests are authenticated with, and what is read from files for it.
+"""The credentials of requests, and the files that contain them.
 
 - ``_credentials.py``: tokens and passwords of the configuration, and the interface of all sources of credentials
-- ``_tls.py``: certificates, and the TLS contexts that have them
-- ``_file_changes.py``: when a file must be read again
+- ``_tls.py``: certificates and their TLS contexts
+- ``_file_changes.py``: decides when a file must be read again
 - ``_exec_source.py``: the source of credentials that runs a plugin, a user's ``exec`` in a kubeconfig
-- ``_exec_process.py``: its process
-- ``_exec_credential.py``: what it is given, and what it prints
-- ``_exec_policy.py``: :class:`~trioformer.transport.PluginPolicy`, and where a command is found
+- ``_exec_process.py``: the process of the plugin
+- ``_exec_credential.py``: the input and the output of the plugin
+- ``_exec_policy.py``: :class:`~trioformer.transport.PluginPolicy`, and the search for a command
 
-What runs plugins is imported when a client has one.
+The modules for plugins are imported only if a client has one.
 
 Source: client-go ``transport/token_source.go``, ``transport/cert_rotation.go`` and ``plugin/pkg/client/auth/exec``.
 """

@@ -1,7 +1,7 @@
-"""What requests are authenticated with, and where it comes from.
+"""The credentials of requests, and their sources.
 
-A source is asked before each request, so what it has may change while the program runs: token files are rotated, and
-plugins' credentials expire.
+A source is asked before each request, so its credentials may change while the program runs: token files are rotated,
+and plugins' credentials expire.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ class ClientCertificate:
     """A client certificate and its private key, as PEM."""
 
     chain: Secret[bytes]
-    """The certificate, and those of intermediate authorities."""
+    """The certificate, and certificates of intermediate authorities."""
     key: Secret[bytes]
-    """The private key, not encrypted."""
+    """The unencrypted private key."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Credential:
-    """What a request is authenticated with.
+    """The credential of a request.
 
-    A source returns the same object until it has obtained a credential again, even an equal one.  So a 401 to a request
-    that was sent earlier is ignored.
-    A certificate stays the same object as long as it has not changed.
+    A source returns the same object until it has obtained a new credential, even an equal one.  So a late 401 to a
+    request with the old one is ignored.
+    An unchanged certificate stays the same object.
     """
 
     authorization: Secret[str] | None = None
     """The value of the ``Authorization`` header; None for no header."""
     certificate: ClientCertificate | None = None
-    """A certificate of a plugin, used instead of that of the configuration."""
+    """A certificate of a plugin; it replaces the configured one."""
 
     def is_equal(self, other: Credential) -> bool:
-        """Whether a server that has rejected one of the two rejects the other, too."""
+        """Return whether a server that rejects one of the two also rejects the other."""
         return self.authorization == other.authorization and self.certificate is other.certificate
 
 
 def basic_authorization(user: str, password: Secret[str]) -> Secret[str]:
-    """Return the header value of basic authentication, of a server or a proxy."""
+    """Return the header value of basic authentication for a server or a proxy."""
     pair = Secret(f"{user}:{password.reveal()}".encode())
     return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")
 
 
 class CredentialSource(Protocol):
-    """Where the credentials of a client come from; any number of tasks may use it at the same time."""
+    """The source of a client's credentials; any number of tasks may use it at the same time."""
 
     @property
     def latest(self) -> Credential:
-        """The credential that was used last, for probes, which need no valid one: never reads or runs anything."""
+        """The last used credential, for probes, which do not need a valid one; never reads or runs anything."""
         ...
 
     async def get(self) -> Credential:
-        """Return the credential for a request that is sent now; a checkpoint only if that takes time.
+        """Return the credential for the next request; execute a checkpoint only if this takes time.
 
         Raises:
             TrioformerError: No credential was obtained.
@@ -77,20 +77,21 @@ class CredentialSource(Protocol):
     def reject(self, credential: Credential) -> None:
         """Record that the server responded with 401 to a request with ``credential``.
 
-        If that is the latest one, the next :meth:`get` tries to obtain another one.
+        If it is the latest one, the next :meth:`get` tries to obtain a new one.
         """
         ...
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Use it until the end of the block; each client does.
+        """Use the source until the end of the block; each client does.
 
-        When no client is left, what it runs is killed, and each :meth:`get` that waits raises trio.ClosedResourceError.
+        When no client is left, a running plugin is killed, and waiting calls of :meth:`get` raise
+        trio.ClosedResourceError.
         """
         ...
 
 
 TOKEN_PERIOD: Final = 60.0
-"""Seconds after which a token file is read again without a visible change (client-go ``transport/token_source.go``)."""
+"""Seconds until a token file is read again without a visible change (client-go ``transport/token_source.go``)."""
 
 _VISIBLE: Final = re.compile(rb"[\x21-\x7e]+")
 
@@ -99,17 +100,17 @@ logger = logging.getLogger("trioformer.transport")
 
 @final
 class Authorization:
-    """The source of credentials that the configuration has: a bearer token, basic authentication, or none.
+    """The source of configured credentials: a bearer token, basic authentication, or none.
 
     Implements :class:`~._credentials.CredentialSource`.
 
-    A token file that has changed is read before a request, as :mod:`._file_changes` describes; the old token stays in
-    use while the file is empty, not readable, or does not contain a valid token.
-    No error shows a secret.
+    A changed token file is read before a request; see :mod:`._file_changes`.  The old token stays in use while the file
+    is empty, unreadable, or does not contain a valid token.
+    Errors never show a secret.
 
     Raises:
         ConfigError: A token file does not contain a valid token and there is no other token, or a user name or token
-            contains characters that it must not.
+            contains invalid characters.
     """
 
     __slots__ = ("_changes", "_file", "_latest", "_problem")
@@ -165,13 +166,13 @@ class Authorization:
                 self._latest = Credential(header)
         elif self._latest.authorization is None:
             raise ConfigError(f"the token file {problem}", file=file) from cause
-        elif problem != self._problem:  # it may be found each second
+        elif problem != self._problem:  # avoid a log line per second
             logger.warning("token file %s %s; keeping the previous token", file, problem)
         self._problem = problem
 
 
 def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
-    """Make the header of a token; None if the token contains characters that it must not."""
+    """Make the header of a token; None if the token contains invalid characters."""
     revealed = token.reveal()  # nothing below raises
     encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
     return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None

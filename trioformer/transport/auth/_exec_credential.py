@@ -1,4 +1,4 @@
-"""The ExecCredential that a plugin is given, and the one that it prints.
+"""The ExecCredentials that a plugin receives and prints.
 
 Source: client-go ``pkg/apis/clientauthentication`` and ``plugin/pkg/client/auth/exec/exec.go``.
 """
@@ -21,7 +21,7 @@ from ._exec_policy import PluginError
 
 _ANY_VERSION: Final = re.compile(r"client\.authentication\.k8s\.io/v[0-9]{1,3}(?:(?:alpha|beta)[0-9]{1,3})?")
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]+")
-# RFC 3339, as Go reads it; fromisoformat() takes more.
+# RFC 3339, as in Go; fromisoformat() accepts more.
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 
 
@@ -29,7 +29,7 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
     """Make the value of ``KUBERNETES_EXEC_INFO``.
 
     Raises:
-        PluginError: The file of the authorities cannot be read.
+        PluginError: The file of certificate authorities cannot be read.
     """
     plugin = config.exec
     assert plugin is not None
@@ -49,7 +49,7 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
             "proxy-url": config.proxy_url,
             "disable-compression": config.disable_compression,
         }
-        # What is empty is omitted, as Go does, but for the server and the configuration.
+        # As in Go, empty fields are omitted, except the server and the configuration.
         given = {name: value for name, value in fields.items() if value}
         spec = {"cluster": {"server": config.server, **given, "config": plugin.cluster_config}, **spec}
     document = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
@@ -57,13 +57,13 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
 
 
 def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Credential, datetime | None]:
-    """Return what a plugin has printed, and when it expires; None for never.
+    """Return the credential that a plugin has printed, and its expiry time; None for never.
 
     Raises:
-        PluginError: It is not an ExecCredential with a usable credential.
+        PluginError: The output is not an ExecCredential with a usable credential.
     """
     document = _loaded(output)
-    # Go's decoder knows the kind that it expects, and needs only the version.
+    # Like Go's decoder, check only the version, because the kind is expected.
     if (
         not isinstance(document, dict)
         or document.get("kind") not in (None, "", "ExecCredential")

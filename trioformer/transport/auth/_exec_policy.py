@@ -1,4 +1,4 @@
-"""Which plugins may run, and where a command is found.
+"""The policy for plugins, and the search for their commands.
 
 Source: client-go ``plugin/pkg/client/auth/exec/exec.go`` (``checkAllowlistLocked``) and Go's ``exec.LookPath``.
 """
@@ -14,7 +14,7 @@ import attrs
 from ..._text import quoted
 
 PATIENCE: Final = 240.0
-"""Seconds for a run: plugins that open a browser wait three minutes for the user."""
+"""The default timeout of a run in seconds: plugins that open a browser wait three minutes for the user."""
 
 NOT_INSTALLED: Final = "is not installed"
 _POLICIES: Final = ("AllowAll", "DenyAll", "Allowlist")
@@ -29,13 +29,13 @@ def _tuple(commands: Iterable[str] | None) -> tuple[str, ...] | None:
 @final
 @attrs.frozen(kw_only=True)
 class PluginPolicy:
-    """Which credential plugins a kubeconfig may run, and for how long; an argument of `open_client`.
+    """The credential plugins that a kubeconfig may run, and their timeout; an argument of `open_client`.
 
-    ``PluginPolicy(policy="Allowlist", allowlist=["aws"])`` is what ``credentialPluginPolicy`` and
-    ``credentialPluginAllowlist`` are for kubectl.
-    A command is allowed if it is in the list as it is in the kubeconfig, or if its path is, or if an entry without a
-    directory is found at the same path.
-    What was checked is what is run.
+    ``PluginPolicy(policy="Allowlist", allowlist=["aws"])`` corresponds to kubectl's ``credentialPluginPolicy`` and
+    ``credentialPluginAllowlist``.
+    A command is allowed if the list contains it as written in the kubeconfig, or its path, or a name that is found at
+    the same path.
+    The checked path is the one that runs.
 
     Raises:
         ValueError: The policy is unknown; the allowlist is missing, empty, not normalized, or given without
@@ -44,11 +44,11 @@ class PluginPolicy:
     """
 
     policy: Literal["AllowAll", "DenyAll", "Allowlist"] = "AllowAll"
-    """Whether all, none, or those of the list may run."""
+    """Whether all plugins may run, none, or only those in the list."""
     allowlist: tuple[str, ...] | None = attrs.field(default=None, converter=_tuple)
-    """The commands that may run: names, which are found in ``PATH``, or paths."""
+    """The commands that may run: names, which are searched in ``PATH``, or paths."""
     patience: float = PATIENCE
-    """Seconds that a run may take, in which the user may have to log in; ``math.inf`` for any number."""
+    """The timeout of a run in seconds, including a login by the user; ``math.inf`` for no timeout."""
 
     def __attrs_post_init__(self) -> None:
         if self.policy not in _POLICIES:
@@ -67,12 +67,12 @@ class PluginPolicy:
 
 
 class PluginError(Exception):
-    """Why there is no credential, as a predicate that follows the plugin's name.
+    """The reason for a missing credential, as a predicate for the plugin's name.
 
-    The frames of what raises it have credentials as variables, so nothing outside of this package sees it.
+    The frames of its traceback have credentials as variables, so it never leaves this package.
 
     Attributes:
-        permanent: Whether the next run has the same problem.
+        permanent: Whether the next run would fail for the same reason.
     """
 
     def __init__(self, text: str, *, permanent: bool = False) -> None:
@@ -84,7 +84,7 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
     """Return the path of the program to run.
 
     Raises:
-        PluginError: It cannot or must not be run.
+        PluginError: The program cannot or must not run.
     """
     if policy.policy == "DenyAll":
         raise PluginError('is not allowed: plugin_policy is "DenyAll"', permanent=True)
@@ -103,9 +103,9 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
 
 
 def look_path(command: str) -> str | None:
-    """Find an executable file: a path as it is, a name in the directories of ``PATH``.
+    """Find an executable file: a path is used unchanged, a name is searched in the directories of ``PATH``.
 
-    As in Go, directories that are not absolute are ignored: what is in the working directory is not run by mistake.
+    As in Go, relative directories are ignored, so that programs in the working directory do not run by mistake.
     """
     directories = [""]
     if not os.path.dirname(command):

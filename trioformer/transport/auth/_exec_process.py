@@ -1,17 +1,16 @@
-"""A plugin's process: started, read until it has ended, and killed.
+"""A plugin's process: start it, read its output until it exits, and kill it.
 
-The task that reads may be cancelled, and another one goes on: nothing that was read is lost, and no task of its own
-belongs to a process.
+If the reading task is cancelled, another one continues: no output is lost.  A process does not have its own task.
 
-What counts is what the plugin itself has written when it exits.
-A process that it leaves behind, such as a browser or an agent, may hold the pipe open for hours; it is not waited for
-(Go's ``exec.Cmd`` waits), and it lives on if the plugin has exited by itself.
+The output of the plugin ends when the plugin exits.
+A process that it leaves behind, such as a browser or an agent, may hold the pipe open for hours.  This module does not
+wait for it (Go's ``exec.Cmd`` does), and does not kill it if the plugin has exited by itself.
 
-Its standard error is that of this program, so the user sees its questions and device codes.
-A plugin that does not read from the terminal has a session of its own, so that a signal reaches all of its processes,
-and Ctrl-C reaches none.
-One that does must stay in the foreground process group of the terminal, which is the program's; then only the plugin
-itself is signalled.
+The plugin inherits the standard error of this program, so the user sees its questions and device codes.
+A plugin that does not read from the terminal gets its own session, so that a signal reaches all of its processes, and
+Ctrl-C reaches none.
+A plugin that reads from the terminal must stay in the terminal's foreground process group, which is this program's;
+then only the plugin itself is signalled.
 """
 
 from __future__ import annotations
@@ -36,41 +35,41 @@ KILL_PATIENCE: Final = 1.0
 
 _PIECE: Final = 64 * 1024
 _PIPE: Final = 1 << 20
-"""Bytes that a pipe holds at most."""
+"""The maximum capacity of a pipe, in bytes."""
 _STDIN: Final = 0
-_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows both end a process at once
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, both end a process immediately
 
 
 @final
 @attrs.frozen(eq=False)
 class Invocation:
-    """What is run; ``repr()`` shows only the program."""
+    """The command to run; ``repr()`` shows only the program."""
 
     executable: str
     """The path of the program."""
     arguments: tuple[str, ...] = attrs.field(repr=False)
-    """The command line, with the name of the program."""
+    """The command line, including the name of the program."""
     environment: Mapping[str, str] = attrs.field(repr=False)
     """All variables."""
     is_interactive: bool = False
-    """Whether it gets the standard input of this program, a terminal."""
+    """Whether it inherits the standard input of this program, a terminal."""
 
 
 @final
 @attrs.define(eq=False)
 class PluginProcess:
-    """A running plugin; the task that has started it calls :meth:`communicate` to its end, or :meth:`kill`."""
+    """A running plugin; the task that started it calls :meth:`communicate` until it returns, or :meth:`kill`."""
 
-    _process: trio.Process = attrs.field(repr=False)  # whose repr() shows the arguments
+    _process: trio.Process = attrs.field(repr=False)  # its repr() shows the arguments
     _is_interactive: bool
     _output: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
 
     @classmethod
     async def start(cls, invocation: Invocation) -> PluginProcess:
-        """Start it; if this call is cancelled, the plugin was not started.
+        """Start a plugin; if this call is cancelled, the plugin was not started.
 
         Raises:
-            OSError: It cannot be started; without traceback, which has the environment.
+            OSError: It cannot be started; the error omits the traceback, which contains the environment.
         """
         error: OSError
         try:
@@ -93,19 +92,19 @@ class PluginProcess:
 
     @property
     def output(self) -> Secret[bytes]:
-        """What it has printed."""
+        """The output of the plugin."""
         return Secret(bytes(self._output))
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code; negative after a signal, and None while it runs."""
+        """The exit code; negative after a signal, None while the plugin runs."""
         return self._process.returncode
 
     async def communicate(self) -> None:
-        """Read what it prints, until it has exited.
+        """Read the output until the plugin has exited.
 
         Cancellation:
-            It runs on; call this again, or :meth:`kill`.
+            The plugin keeps running; call this again, or :meth:`kill`.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -113,20 +112,20 @@ class PluginProcess:
                 await self._process.wait()
                 if hasattr(self._stdout, "fileno"):
                     nursery.cancel_scope.cancel()
-                else:  # Windows, where a cancelled read may have taken something from the pipe
+                else:  # Windows, where a cancelled read may have consumed data
                     nursery.cancel_scope.deadline = trio.current_time() + KILL_PATIENCE
         except BaseExceptionGroup as group:
             await raise_ungrouped(group)
         if hasattr(self._stdout, "fileno"):
-            with suppress(BlockingIOError):  # there is nothing in the pipe
+            with suppress(BlockingIOError):  # the pipe is empty
                 self._output += os.read(self._stdout.fileno(), _PIPE)
         self._stdout.close()
 
     async def kill(self) -> None:
-        """End it: with SIGTERM, and after a second with SIGKILL.
+        """End the plugin with SIGTERM, and after a second with SIGKILL.
 
         Cancellation:
-            Is not noticed.
+            Is ignored.
         """
         with trio.CancelScope(shield=True):
             if self.exit_code is None:
@@ -141,7 +140,7 @@ class PluginProcess:
         if self._is_interactive or not hasattr(os, "killpg"):
             self._process.send_signal(number)
         else:
-            # Its process group exists as long as any process in it, also after it has exited itself.
+            # The process group exists as long as any process in it, even after the plugin has exited.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
@@ -150,7 +149,7 @@ class PluginProcess:
         return cast("trio.lowlevel.FdStream", self._process.stdout)  # on Windows another class, without fileno()
 
     async def _read(self) -> None:
-        # No piece is in a variable: a cancellation would keep it in its traceback.
+        # Do not store a piece in a variable: the traceback of a cancellation would keep it.
         while self._add(await self._stdout.receive_some(_PIECE)):
             pass
 
@@ -160,10 +159,10 @@ class PluginProcess:
 
 
 def may_ask(mode: InteractiveMode) -> bool:
-    """Whether a plugin gets the standard input of this program, as its mode says and as there is a terminal.
+    """Return whether a plugin inherits the standard input of this program, given its mode and the terminal.
 
     Raises:
-        PluginError: Its mode requires a terminal, which is not there.
+        PluginError: Its mode requires a terminal, but there is none.
     """
     has_terminal = os.isatty(_STDIN)
     if mode is InteractiveMode.ALWAYS and not has_terminal:
@@ -173,7 +172,7 @@ def may_ask(mode: InteractiveMode) -> bool:
 
 
 def how_it_ended(process: PluginProcess) -> str:
-    """Return how a plugin ended that failed, and what to do, as a predicate."""
+    """Describe the end of a failed plugin and the fix, as a predicate."""
     code = process.exit_code or 0
     if code >= 0:
         return f"has failed with exit code {code}; its standard error says why, or run it by hand"

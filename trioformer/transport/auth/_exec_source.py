@@ -1,15 +1,15 @@
-"""The source of credentials that runs a plugin: when there is no credential, or it has expired or was rejected.
+"""The source of credentials that runs a plugin if there is no credential, or if it has expired or was rejected.
 
-The plugin runs once for any number of requests that wait for it, and no task of its own belongs to it.
-So one of the waiting tasks drives the run: it starts the process, reads from it, and parses what it prints.
-If that task is cancelled, another waiting one drives the same process; if there is no other, the process is killed.
-It is also killed when the last client that uses the source is closed; the driver does that, which ends like the others.
+The plugin runs once for any number of waiting requests, without its own task.
+So one of the waiting tasks drives the run: it starts the process, reads from it, and parses the output.
+If this driver is cancelled, another waiting task drives the same process; if there is none, the process is killed.
+The driver also kills it when the last client of the source is closed.
 
-While a run exists, there is exactly one driver: a task inside of :meth:`PluginCredentials._drive`, or the one that was
-woken to be the next.  All others are parked.
+While a run exists, there is exactly one driver: a task inside :meth:`PluginCredentials._drive`, or the task that was
+woken to be the next one.  All others are parked.
 
-The credential stays in use until it expires.  After a 401 the next request runs the plugin again; if that fails, the
-credential stays in use nevertheless, as in client-go: a server in trouble rejects valid ones.
+The credential stays in use until it expires.  After a 401, the next request runs the plugin again.  If that fails, the
+credential still stays in use, as in client-go: a server in trouble rejects valid credentials.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class _Run:
     """One run of the plugin, and the tasks that wait for it."""
 
     deadline: float
-    """When it is killed, on trio's clock."""
+    """The time to kill it, on trio's clock."""
     process: PluginProcess | None = None
-    """None until it is started."""
+    """The process; None until it is started."""
     waiting: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
-    """All but the driver."""
+    """All tasks except the driver."""
     scope: trio.CancelScope | None = None
-    """That of the driver."""
+    """The driver's scope."""
     is_closed: bool = False
     """Whether all clients were closed meanwhile."""
     result: Credential | PluginError | None = None
-    """None until the run has ended."""
+    """The result; None until the run has ended."""
 
     def end(self, result: Credential | PluginError) -> None:
         self.result = result
@@ -82,9 +82,9 @@ class PluginCredentials:
     _exec: ExecConfig = attrs.field(init=False)
     latest: Credential = attrs.field(factory=Credential, init=False)
     _is_usable: bool = attrs.field(default=False, init=False)
-    """Whether ``latest`` was printed, and not rejected since."""
+    """Whether ``latest`` is from the plugin and was not rejected."""
     _expires: float = attrs.field(default=math.inf, init=False)
-    """When ``latest`` expires, on the wall clock, which goes on while the machine is suspended."""
+    """The expiry time of ``latest`` on the wall clock, which continues while the machine is suspended."""
     _run: _Run | None = attrs.field(default=None, init=False, repr=False)
     _clients: int = attrs.field(default=0, init=False)
 
@@ -93,14 +93,14 @@ class PluginCredentials:
         self._exec = self._config.exec
 
     async def get(self) -> Credential:
-        """Return the credential; run the plugin if it has to be obtained, has expired or was rejected.
+        """Return the credential; run the plugin if there is none, or if it has expired or was rejected.
 
         Raises:
-            ExecPluginError: The plugin gave none.
+            ExecPluginError: The plugin did not return a credential.
             trio.ClosedResourceError: The last client was closed meanwhile.
 
         Cancellation:
-            If other tasks wait for the same run, it goes on; otherwise the plugin is killed, with its children.
+            If other tasks wait for the same run, it continues; otherwise the plugin and its children are killed.
         """
         if self._is_usable and not self._has_expired():
             return self.latest
@@ -108,7 +108,7 @@ class PluginCredentials:
         if run is None:
             run = self._run = _Run(trio.current_time() + self._policy.patience)
         else:
-            # A task that is woken without a result is the next driver.
+            # A task that wakes without a result is the next driver.
             await run.waiting.park()
         if run.result is None:
             await self._drive(run)
@@ -120,7 +120,7 @@ class PluginCredentials:
         return run.result
 
     def reject(self, credential: Credential) -> None:
-        """Let the next :meth:`get` run the plugin, if ``credential`` is the latest one."""
+        """Make the next :meth:`get` run the plugin, if ``credential`` is the latest one."""
         if credential is self.latest:
             self._is_usable = False
 
@@ -138,7 +138,7 @@ class PluginCredentials:
         return self._wall_clock() >= self._expires
 
     async def _drive(self, run: _Run) -> None:
-        """Drive a run to its end, or hand it to another task when this one is cancelled."""
+        """Drive a run to its end, or hand it to another task if this one is cancelled."""
         result: Credential | PluginError | None = None
         try:
             with trio.CancelScope(deadline=run.deadline) as run.scope:
@@ -148,7 +148,7 @@ class PluginCredentials:
             if run.scope.cancelled_caught and result is None:
                 result = PluginError(f"has not ended within {self._policy.patience:g} s, and was killed")
         finally:
-            # No checkpoint between here and the end, but for killing.
+            # No checkpoint between here and the end, except for killing.
             if result is None and run.waiting:
                 run.waiting.unpark()
             else:
@@ -160,19 +160,19 @@ class PluginCredentials:
         if result is not None:
             self._run = None
             run.end(result if run.is_closed else self._kept_after(result))
-        elif run.waiting:  # they came while the process was killed
+        elif run.waiting:  # they arrived while the process was killed
             run.process, run.deadline = None, trio.current_time() + self._policy.patience
             run.waiting.unpark()
         else:
             self._run = None
 
     def _kept_after(self, result: Credential | PluginError) -> Credential | PluginError:
-        """Return what requests get: the previous credential, if the plugin fails after a 401 and it has not expired."""
+        """Return the result for requests: if the plugin fails after a 401, the previous credential unless expired."""
         is_anonymous = self.latest.authorization is None and self.latest.certificate is None
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
             return result
         logger.warning("%s; keeping the previous credential, which a server has rejected", self._text(result))
-        self.latest = attrs.evolve(self.latest)  # obtained again, as far as late 401s are concerned
+        self.latest = attrs.evolve(self.latest)  # a new object, so that late 401s are ignored
         self._is_usable = True
         return self.latest
 
@@ -203,7 +203,7 @@ class PluginCredentials:
         )
 
     def _take(self, printed: Credential, expires: datetime | None) -> Credential:
-        """Store what was printed as the latest credential; a certificate that has not changed stays the same object."""
+        """Store the printed credential as the latest one; an unchanged certificate stays the same object."""
         if expires is not None and expires.timestamp() <= self._wall_clock():
             raise PluginError(
                 f"has printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "

@@ -1,13 +1,13 @@
-"""Decides when files that may be rotated while the program runs are read again.
+"""Decide when to read files again that may be rotated while the program runs.
 
-The problem: a program that rotates a certificate writes two or three files, and a plain write of one is not atomic.
-A certificate without its key is refused by OpenSSL, but half a bundle of authorities is a valid bundle, and half a
-token a valid token: a reader in between would fail requests for no reason.
+A program that rotates a certificate writes two or three files, and a plain write is not atomic.
+OpenSSL refuses a certificate without its key, but half a bundle of authorities is a valid bundle, and half a token is a
+valid token.  Reading them too early would fail requests for no reason.
 
-So a look at files is a ``stat``, at most one a second, and only when a request is sent.
-Files that have changed are read when they have not been written for a second, by their own time or by two equal looks.
-What is in the files is also read now and then for file systems whose ``stat`` does not show each change.
-After a rejected credential there is nothing to lose, and files that have changed are read immediately.
+So files are checked with ``stat``, at most once a second, and only when a request is sent.
+Changed files are read once they have been unchanged for a second, according to their own time or two equal checks.
+Files are also read periodically, because ``stat`` does not show each change on some file systems.
+After a rejected credential there is nothing to lose, and changed files are read immediately.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Final, TypeAlias, final
 import trio
 
 LOOK_PERIOD: Final = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 SETTLED_AFTER: Final = 1.0
-"""Seconds without a change after which a file counts as completely written."""
+"""Seconds without a change until a file counts as completely written."""
 
 _State: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
-"""Device, inode, size and time of change in nanoseconds of each file; None if it is not found."""
+"""The device, inode, size and time of change in nanoseconds of each file; None for a missing file."""
 
 
 @final
@@ -34,7 +34,7 @@ class FileChanges:
 
     Args:
         files: The paths; None for a file that is not configured.
-        period: Seconds after which files are read again even if no change is seen.
+        period: Seconds until files are read again without a visible change.
     """
 
     __slots__ = ("_files", "_is_rejected", "_looked_at", "_period", "_read", "_read_at", "_seen", "_seen_at")
@@ -46,17 +46,17 @@ class FileChanges:
         self.record_read()
 
     def record_read(self) -> None:
-        """Record that the files are about to be read, whatever comes of it."""
-        # Before they are read: what is written meanwhile is a change.
+        """Record that the files are about to be read, even if that fails."""
+        # Before they are read, so that a write meanwhile counts as a change.
         self._read = self._seen = self._look()
         self._read_at = self._looked_at = self._seen_at = trio.current_time()
 
     def record_rejection(self) -> None:
-        """Record that the server has rejected what was read: files that have changed are then read immediately."""
+        """Record that the server has rejected the content: changed files are then read immediately."""
         self._is_rejected = True
 
     def must_read(self) -> bool:
-        """Whether the files should be read now."""
+        """Return whether to read the files now."""
         if not self._files:
             return False
         now = trio.current_time()
@@ -81,16 +81,16 @@ class FileChanges:
 def _state_of(file: str) -> tuple[int, int, int, int] | None:
     try:
         found = os.stat(file)
-    except (OSError, ValueError):  # a NUL in the path, too; reading the file says what is wrong
+    except (OSError, ValueError):  # ValueError: a NUL in the path; reading the file reports the problem
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _is_settled(state: _State) -> bool:
-    """Whether all files are there and were last written a second ago or earlier, by the system's clock.
+    """Return whether all files exist and were last written at least a second ago, by the system's clock.
 
-    A program that sends a request each hour would otherwise send this one with what is in use no more.
-    The clock of a file server may be ahead; then it is not true, and two equal looks decide.
+    Otherwise a program with one request per hour would send it with outdated content.
+    If the clock of a file server is ahead, this returns false, and two equal checks decide.
     """
     settled = time.time_ns() - int(SETTLED_AFTER * 1e9)
     return all(each is not None and each[3] <= settled for each in state)

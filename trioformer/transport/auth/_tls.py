@@ -1,4 +1,4 @@
-"""Certificates: :class:`ClusterConfig` to ``ssl.SSLContext``."""
+"""Certificates: from :class:`ClusterConfig` to ``ssl.SSLContext``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ._credentials import ClientCertificate
 from ._file_changes import FileChanges
 
 REFRESH_PERIOD: Final = 300.0
-"""Seconds after which certificate files are read again without a visible change (client-go's
+"""Seconds until certificate files are read again without a visible change (client-go's
 ``transport/cert_rotation.go``)."""
 
 logger = logging.getLogger("trioformer.transport")
 
 
 _Files: TypeAlias = tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]
-"""The authorities, the client's certificate and its key, as they were read; None for what is not in a file."""
+"""The authorities, the client's certificate and its key as read; None if not in a file."""
 
 
 @final
@@ -32,14 +32,14 @@ class TLS:
     """The TLS settings of one cluster, from files that may be rotated while the program runs.
 
     TLS 1.2 or newer; only the configured authorities are trusted, or the system's if none are configured.
-    Files that have changed are read when a request is sent, as :mod:`._file_changes` describes.
-    A context is not changed when certificates are: OpenSSL never forgets an authority that a context has trusted.
+    Changed files are read when a request is sent; see :mod:`._file_changes`.
+    Changed certificates need a new context, because OpenSSL never forgets an authority that a context has trusted.
 
     Attributes:
-        context: The settings for new connections; another object after each change.
+        context: The settings for new connections; a new object after each change.
 
     Raises:
-        ConfigError: A certificate or key is not valid; names file and key.
+        ConfigError: A certificate or key is not valid; the error names the file and the key.
     """
 
     __slots__ = ("_certificate", "_changes", "_config", "_loaded", "_problem", "context")
@@ -60,17 +60,17 @@ class TLS:
             )
 
     def use(self, certificate: ClientCertificate | None) -> None:
-        """Use the client certificate of a plugin instead of that of the configuration, or again none.
+        """Use the client certificate of a plugin instead of the configured one; None for the configured one again.
 
         Raises:
-            ConfigError: It is not valid.
+            ConfigError: The certificate is not valid.
         """
         if certificate is not self._certificate:
             self.context = _make_context(self._config, self._loaded, certificate)
             self._certificate = certificate
 
     def refresh(self) -> None:
-        """Make another context if the files have changed.
+        """Make a new context if the files have changed.
 
         If a file cannot be read or is not valid, this is logged, and the previous certificates stay in use.
         """
@@ -85,7 +85,7 @@ class TLS:
                 logger.info("certificates have changed; new connections to %s use them", self._config.server)
         except ConfigError as exc:
             problem = str(exc)
-            if problem != self._problem:  # it may be found each second
+            if problem != self._problem:  # avoid a log line per second
                 logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", problem)
             self._problem = problem
         else:
@@ -102,7 +102,7 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
         context = client_context(None if authorities is None else _text(authorities.reveal()))
     except ssl.SSLError as exc:
         problem = f"does not contain a valid certificate ({reason_of(exc)})"
-        # Without the frames, whose variables have the content: by mistake it may be a key or a token.
+        # Drop the frames: their variables have the content, which may be a key or a token by mistake.
         raise _error(config, "certificate-authority", config.ca_file, problem) from exc.with_traceback(None)
     if config.insecure_skip_tls_verify:
         context.check_hostname = False
@@ -124,16 +124,16 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
 
 
 def client_context(authorities: str | None) -> ssl.SSLContext:
-    """Make a context that verifies the server; without authorities by those of the system.
+    """Make a context that verifies the server; without given authorities, use the system's.
 
     ``ssl.create_default_context`` also writes the keys of all connections to the file in ``SSLKEYLOGFILE``.
-    Who sets the environment of a program could then decrypt its tokens, and client-go ignores the variable, too.
-    It sets ``VERIFY_X509_STRICT`` since Python 3.13, which rejects the authorities of many clusters, such as EKS's
+    Control of a program's environment would then be enough to decrypt its tokens; client-go ignores the variable.
+    Since Python 3.13 it also sets ``VERIFY_X509_STRICT``, which rejects the authorities of many clusters, such as EKS's
     (kubernetes-client/python#2394); client-go accepts them.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificate and name
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # An authority need not be self-signed; so in client-go, and Python's default since 3.13.
+    # An authority need not be self-signed, as in client-go, and by default in Python since 3.13.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if authorities is None:
@@ -147,10 +147,10 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 
 
 def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
-    """Trust the certificates of a bundle; like client-go, ignore those that cannot be read if there are others.
+    """Trust the certificates of a bundle; like client-go, ignore unreadable ones if there are others.
 
     Raises:
-        ssl.SSLError: There is no valid one.
+        ssl.SSLError: There is no valid certificate.
     """
     try:
         context.load_verify_locations(cadata=authorities)
@@ -166,7 +166,7 @@ def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
 
 
 def _text(pem: bytes) -> str:
-    # Comments around the certificates may be in any encoding.  An empty text would mean the system's authorities.
+    # Comments around the certificates may have any encoding.  An empty text would mean the system's authorities.
     return pem.decode("ascii", "ignore") or "\n"
 
 

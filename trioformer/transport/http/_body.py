@@ -22,13 +22,13 @@ from ._pool import Generation
 from ._sockets import Liveness
 
 SLICE: Final = 64 * 1024
-"""Bytes of a slice; decompressing one takes a quarter of a millisecond."""
+"""The size of a slice in bytes; decompressing one takes a quarter of a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 @final
 class Gunzip:
-    """The slices of a body whose pieces are compressed; a body may have several members, or be empty.
+    """Decompresses a body in slices; the body may have several gzip members, or be empty.
 
     Args:
         source: Receives the next piece; empty at the end.
@@ -43,7 +43,7 @@ class Gunzip:
         self._is_between_members = True
 
     async def receive(self) -> bytes:
-        """Return the next slice; empty at the end."""
+        """Return the next slice, or ``b""`` at the end."""
         while True:
             if not self._input:
                 self._input = await self._source()
@@ -69,7 +69,7 @@ class Gunzip:
 
 
 _SHORT: Final = 2048
-"""Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
+"""The maximum size of a rejection, in bytes, to read before a retry, so that its connection can be reused."""
 SHORT_PATIENCE: Final = 5.0
 """Seconds that a short body may take to arrive."""
 MAX_ERROR: Final = 256 * 1024
@@ -88,27 +88,27 @@ class ByteStream:
     _response: ResponseStream
     _request: Request
     sent_with: Credential
-    """What the request was authenticated with."""
+    """The credential of the request."""
     generation: Generation
-    """The connections that it was received on."""
+    """The generation of the connection that received it."""
     _health: Liveness
     _limits: Limits
     code: int = attrs.field(init=False)
     """The HTTP status code."""
     headers: Mapping[str, str] = attrs.field(init=False)
-    """The headers, in lower case; if the body was decompressed, without that of its encoding."""
+    """The headers, in lower case; without the encoding if the body was decompressed."""
     content: bytes = attrs.field(default=b"", init=False)
     """The body, if the request has a limit for it."""
     history: str = attrs.field(default="", init=False)
-    """The attempts before it, for a note in errors; empty if the request was sent once."""
+    """The earlier attempts, for a note in errors; empty if the request was sent once."""
     is_cut_off: bool = attrs.field(default=False, init=False)
-    """Whether the body has ended anywhere, because the connections of the client were replaced."""
+    """Whether the body was cut off because the connections of the client were replaced."""
     on_close: Callable[[], None] | None = attrs.field(default=None, init=False)
-    """Is called once, when it is closed."""
+    """Called once, when the stream is closed."""
     _receive: Callable[[], Awaitable[bytes]] = attrs.field(init=False)
     _ends_at: float = attrs.field(default=0.0, init=False)
     _left: float = attrs.field(default=math.inf, init=False)
-    """How many bytes the body may still have."""
+    """The number of bytes that the body may still have."""
     _error: Exception | None = attrs.field(default=None, init=False)
     _is_receiving: bool = attrs.field(default=False, init=False)
     _is_over: bool = attrs.field(default=False, init=False)
@@ -124,27 +124,27 @@ class ByteStream:
             self.headers = {name: value for name, value in head.headers.items() if name not in own}
         if request.is_watch:
             self._ends_at = trio.current_time() + MIN_WATCH
-        if request.limit is not None and head.code < 400:  # of an error the beginning is read, whatever it is
+        if request.limit is not None and head.code < 400:  # for an error, the beginning is read in any case
             self._left = getattr(self._limits, request.limit)
 
     @property
     def head(self) -> Head:
-        """The head of the response, as it was sent."""
+        """The head of the response as sent."""
         return self._response.head
 
     @property
     def server(self) -> str:
-        """The server that sends it and where it is configured, for errors."""
+        """The server and its configuration source, for errors."""
         return self._health.server_text
 
     @property
     def credential(self) -> str:
-        """How the request was authenticated, for errors."""
+        """The kind of credential, for errors."""
         return self._health.credential_text
 
     @property
     def upgraded(self) -> trio.abc.Stream:
-        """The stream of the protocol that the server has switched to, if its status is 101."""
+        """The stream of the new protocol after status 101."""
         stream = self._response.upgraded
         if stream is None:
             raise ValueError("there is no stream of another protocol")
@@ -155,7 +155,7 @@ class ByteStream:
 
         Raises:
             ConnectionFailedError: The body ended early; every later call raises it again.
-            LimitExceededError: It is too long; likewise.
+            LimitExceededError: The body is too long; every later call raises it again.
             trio.ClosedResourceError: The stream or the client is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
@@ -171,7 +171,7 @@ class ByteStream:
             if self._error is not None:
                 raise self._error
             return b""
-        await trio.lowlevel.checkpoint_if_cancelled()  # before it has begun, nothing is lost
+        await trio.lowlevel.checkpoint_if_cancelled()  # nothing is lost before the read has begun
         self._is_receiving = True
         try:
             data = await self._receive()
@@ -219,7 +219,7 @@ class ByteStream:
         return error
 
     async def read_whole(self) -> None:
-        """Read the whole body, or the beginning of an error's body, into ``content``, and close the response."""
+        """Read the complete body, or the beginning of an error's body, into ``content``, and close the response."""
         pieces: list[bytes] = []
         head = self._response.head
         is_sized = head.framing is Framing.SIZED and self._receive == self._response.receive
@@ -238,7 +238,7 @@ class ByteStream:
         self.content = body[:MAX_ERROR] if self.code >= 400 else body
 
     async def drop(self) -> None:
-        """Read and drop the body of a rejection, and close it; if it is short, its connection can be used again."""
+        """Read and drop the body of a rejection, and close it; if it is short, its connection can be reused."""
         try:
             if not self._is_closed:
                 with suppress(ConnectionFailedError, LimitExceededError):
@@ -247,7 +247,7 @@ class ByteStream:
             await self.aclose()
 
     async def read_short(self, most: int) -> bytes:
-        """Read a body up to some size and for a few seconds: one without an end must not keep the caller."""
+        """Read a body up to some size and for a few seconds: an endless body must not block the caller."""
         body = bytearray()
         try:
             with trio.move_on_after(SHORT_PATIENCE):
@@ -259,7 +259,7 @@ class ByteStream:
         return bytes(body)
 
     async def aclose(self) -> None:
-        """Close the response, and its connection unless the body was received; not a checkpoint on a connection."""
+        """Close the response, and its connection unless the body was received; no checkpoint on a connection."""
         self._is_closed = True
         if not self._is_released:  # another request may use the connection
             self._is_released = True
@@ -269,7 +269,7 @@ class ByteStream:
                 self.end_turn()
 
     def end_turn(self) -> None:
-        """Let another request be sent, before this is closed."""
+        """Allow another request to be sent before this is closed."""
         if self.on_close is not None:
             self.on_close()
             self.on_close = None

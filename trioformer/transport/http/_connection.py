@@ -1,9 +1,10 @@
-"""One HTTP/1.1 connection: a request after the other, each with its response and where the body of that ends.
+"""One HTTP/1.1 connection: sends one request after the other, and finds the end of each response's body.
 
-It is itself the response that it receives, until its owner, such as a pool, takes it back.
-It needs no lock: there is no checkpoint between the check of a state and its change, and a request is sent in one call.
-A receive that is cancelled loses nothing, so another task may repeat it; probes rely on that.
-What fails raises an ``httpx.TransportError``.
+The connection is also the response that it receives, until its owner, such as a pool, takes it back.
+It does not need a lock: there is no checkpoint between the check of a state and its change, and a request is sent in
+one call.
+A cancelled receive loses nothing, so another task may repeat it; probes rely on that.
+Failures raise an ``httpx.TransportError``.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ MAX_HEAD: Final = 64 * 1024
 """The limit of a head in bytes, including all 1xx heads before it."""
 _PROTOCOL: Final = b"HTTP/"
 MAX_SIZE_LINE: Final = 1024
-"""Bytes of the line with the size of a chunk; more is an error."""
+"""The maximum length of the line with the size of a chunk, in bytes."""
 
-# No server gives chunk extensions a meaning; they are ignored.
+# Chunk extensions are ignored, because no server uses them.
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*|;[^\r\n]*)\r\n")
 _CR, _LF = b"\r\n"
 
 
 class ResponseStream(Protocol):
-    """A response whose body arrives, for one task at a time; after a cancellation it must be closed."""
+    """A response with an arriving body, for one task at a time; it must be closed after a cancellation."""
 
     @property
     def head(self) -> Head: ...
     @property
-    def upgraded(self) -> trio.abc.Stream | None: ...  # of the protocol that the server has switched to, with 101
+    def upgraded(self) -> trio.abc.Stream | None: ...  # of the new protocol, after status 101
     async def receive(self) -> bytes: ...  # the next bytes, empty at the end; raises CONNECTION_ERRORS
-    async def aclose(self) -> None: ...  # closes its connection, too, unless the body has been received
+    async def aclose(self) -> None: ...  # also closes its connection, unless the body has been received
 
 
 class Expected(enum.Enum):
-    """What comes next of a body."""
+    """The next expected part of a body."""
 
     SIZE = "the size of a chunk"
     DATA = "the data of a chunk, or of a sized body"
@@ -60,10 +61,10 @@ class Expected(enum.Enum):
 
 @final
 class BodyReader:
-    """Finds the bytes of one body in what arrives.
+    """Finds the bytes of one body in the received data.
 
-    With ``has_excess``, bytes have arrived after it, by mistake: a response that a proxy sent twice, for example.
-    They would be taken for the response to the next request.
+    With ``has_excess``, extra bytes have arrived after the body, for example because a proxy sent a response twice.
+    They must not be read as the response to the next request.
     """
 
     __slots__ = ("_held", "_is_chunked", "_left", "_limit", "expected", "has_excess")
@@ -82,9 +83,9 @@ class BodyReader:
             self.expected = Expected.DATA if head.length else Expected.NOTHING
 
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes of the body in what was received, which is empty if the server has closed the connection.
+        """Return the bytes of the body in received data; the data is empty if the server has closed the connection.
 
-        They are empty if more must arrive first, and at the end.
+        The result is empty if more data must arrive first, and at the end.
         """
         if self._is_chunked and self.expected is not Expected.NOTHING:
             return self._feed_chunks(data)
@@ -152,7 +153,7 @@ class BodyReader:
         return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
     def _skip_trailers(self, data: bytes, position: int) -> int:
-        """Return where the trailers end, which are not read, or the end of what has arrived of them."""
+        """Return the end of the trailers, which are skipped, or of the part that has arrived."""
         if data.startswith(b"\r\n", position):
             self.expected = Expected.NOTHING
             return position + 2
@@ -169,11 +170,11 @@ class BodyReader:
 
 
 class NotAvailableError(Exception):
-    """An idle connection that the server has closed meanwhile; nothing was sent."""
+    """The server has closed an idle connection meanwhile; nothing was sent."""
 
 
 class State(enum.Enum):
-    """What a connection is used for at present."""
+    """The current use of a connection."""
 
     FRESH = "for nothing yet"
     HEAD = "for a request whose response has not begun"
@@ -190,23 +191,23 @@ class Connection:
 
     stream: NetworkStream
     _limit: int = MAX_HEAD
-    """That of a head, in bytes."""
+    """The limit of a head, in bytes."""
     _take_back: Callable[[Connection], None] | None = None
-    """Is called with the connection when its response is closed; None to release it only."""
+    """Called with the connection when its response is closed; None to only release it."""
     state: State = attrs.field(default=State.FRESH, init=False)
     _head: Head | None = attrs.field(default=None, init=False)
     _body: BodyReader | None = attrs.field(default=None, init=False)
     _patience: float | None = attrs.field(default=None, init=False)
     _upgraded: UpgradedStream | None = attrs.field(default=None, init=False)
     _held: bytes = attrs.field(default=b"", init=False)
-    """Received bytes of an incomplete head, or those that follow a head with status 101."""
+    """Received bytes of an incomplete head, or after a head with status 101."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.state.name.lower()}>"
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed on this side, perhaps only its socket, with the client."""
+        """Whether the connection, or at least its socket, was closed on this side."""
         return self.state is State.CLOSED or self.stream.raw.is_closed
 
     @property
@@ -217,26 +218,26 @@ class Connection:
 
     @property
     def upgraded(self) -> UpgradedStream | None:
-        """The stream of the protocol that the server has switched to, if its status is 101."""
+        """The stream of the new protocol after status 101."""
         if self._upgraded is None and self.state is State.SWITCHED:
-            from ._upgraded import UpgradedStream  # noqa: PLC0415  # most clients run nothing in pods
+            from ._upgraded import UpgradedStream  # noqa: PLC0415  # most clients do not run commands in pods
 
             self._upgraded, self._held = UpgradedStream(self.stream, self._held), b""
         return self._upgraded
 
     @property
     def has_excess(self) -> bool:
-        """Whether something has arrived after the head, which the response to a CONNECT ends with."""
+        """Whether data has arrived after the head, where the response to a CONNECT ends."""
         return bool(self._held)
 
     async def send(self, request: bytes, patience: float | None) -> None:
-        """Send a request; NotAvailableError says that the server has closed the connection since it was used.
+        """Send a request; raise NotAvailableError if the server has closed the connection since its last use.
 
         Cancellation: the connection must be closed, as after an error.
         """
-        # What fails here was certainly not sent: no checkpoint is between this check and the first byte.
+        # After a failure here, nothing was sent: there is no checkpoint between this check and the first byte.
         if self.state is State.IDLE:
-            # What has arrived would be taken for the next response, if it is not the end.
+            # Unless it is the end of the connection, the received data would count as the next response.
             if self.stream.is_readable:
                 raise NotAvailableError
         elif (problem := self.stream.raw.problem()) is not None:
@@ -246,12 +247,12 @@ class Connection:
             await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
-        """Receive the head of the response; ``is_alone`` says that no body follows, as after a HEAD.
+        """Receive the head of the response; with ``is_alone``, no body follows, as after a HEAD request.
 
-        ``patience`` are the seconds without a byte, of the head and of the body; None for no limit.
+        ``patience`` is the limit in seconds without a byte, for the head and the body; None for no limit.
         """
         self._patience = patience
-        begin = searched = 0  # what is before that are heads of code 100 to 199
+        begin = searched = 0  # earlier bytes are heads with codes 100 to 199
         while True:
             data = self._held
             start = data[begin : begin + len(_PROTOCOL)]
@@ -292,11 +293,11 @@ class Connection:
         return b""
 
     async def aclose(self) -> None:
-        """Close the response, and give the connection back; not a checkpoint."""
+        """Close the response, and return the connection to its owner; not a checkpoint."""
         (self._take_back or Connection.release)(self)
 
     def release(self) -> None:
-        """End the use for a request: the connection is idle if the response was complete, and closed otherwise."""
+        """End the use for a request: the connection becomes idle if the response was complete, otherwise closed."""
         body = self._body
         is_complete = body is not None and body.expected is Expected.NOTHING and not (body.has_excess or self._held)
         if is_complete and self.head.keeps_alive and not self.is_closed:

@@ -1,11 +1,11 @@
-"""Requests through an httpx transport: the embedded server's, or one that the caller passes.
+"""Requests through an httpx transport: the embedded server's or the caller's.
 
 httpx and its transports return a body as nested async generators.
 If the outermost one is closed early, the inner ones stay suspended until the garbage collector finds them: each causes
 a ``ResourceWarning``, and their resources are released late or never.
 Only an exception in the innermost generator ends all of them.
-So a body that is closed early is read once more inside a cancelled scope: its first checkpoint raises ``Cancelled``,
-and each generator runs its ``finally``.
+So to close a body early, it is read once more inside a cancelled scope: its first checkpoint raises ``Cancelled``, and
+each generator runs its ``finally``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from ._messages import (
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
 _MAX_BUFFERED: Final = 256
-"""Slices of a body that may have arrived, unread, when it is closed."""
+"""The maximum number of unread slices that may have arrived when a body is closed."""
 _SLICE: Final = 64
-"""Pieces that are received, or dropped, before other tasks run."""
+"""The number of pieces to receive or drop before other tasks run."""
 
 
 @final
@@ -73,7 +73,7 @@ class HTTPXTransport:
         return HTTPXResponse(await self._transport.handle_async_request(sent))
 
     def close(self) -> None:
-        """Do nothing: the transport is the caller's."""
+        """Do nothing: the transport belongs to the caller."""
 
 
 @final
@@ -103,8 +103,8 @@ class HTTPXResponse:
             code=response.status_code, headers=headers, warnings=warnings, framing=Framing.UNTIL_CLOSE
         )
         self._response = response
-        # A transport in the same process may have made the response of a complete body.
-        # The stream is read itself: ``aiter_raw`` is one generator more, with pieces of the body in its variables.
+        # A transport in the same process may have made the response with a complete body.
+        # Read the stream directly: ``aiter_raw`` would add a generator with pieces of the body in its variables.
         if response.is_stream_consumed:
             self._pieces: AsyncIterator[bytes] = _Content(response.content)
         else:
@@ -112,7 +112,7 @@ class HTTPXResponse:
         self._next: Callable[[], Awaitable[bytes]] = self._pieces.__anext__
         self._credit = _SLICE
         self._is_suspended = False
-        """Whether generators of the body are suspended, and no task reads them."""
+        """Whether generators of the body are suspended without a reading task."""
 
     @property
     def upgraded(self) -> trio.abc.Stream | None:
@@ -159,11 +159,11 @@ class HTTPXResponse:
 
 
 _OWN: Final = (b"host", b"content-length", b"transfer-encoding", b"connection")
-"""Headers that are made when a request is sent."""
+"""Headers that are added when a request is sent."""
 
 
 async def request_of(request: httpx.Request, *, where: str = "") -> Request:
-    """Make a request of one of httpx; a body that is streamed is read first."""
+    """Make a request from an httpx request; a streamed body is read first."""
     tokens = [request.method, *(name.decode("latin-1") for name, _ in request.headers.raw)]
     has_control = any(NOT_IN_A_HEADER.search(value) for _, value in request.headers.raw)
     if has_control or not all(map(TOKEN.fullmatch, tokens)):
@@ -181,7 +181,7 @@ async def request_of(request: httpx.Request, *, where: str = "") -> Request:
 def response_of(
     head: Head, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]
 ) -> httpx.Response:
-    """Make a response of httpx, which closes the given one."""
+    """Make an httpx response; closing it closes the given one."""
     values = [(name, value) for name, value in head.headers.items() if name != "warning"]
     values += [("warning", value) for value in head.warnings]
     headers = [(name.encode(), value.encode()) for name, value in values]  # httpx encodes text as ASCII
@@ -190,7 +190,7 @@ def response_of(
 
 @final
 class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
-    """A body that is its own iterator: no generator that is left suspended when it is closed early."""
+    """A body that is its own iterator, so that no generator stays suspended if it is closed early."""
 
     def __init__(self, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]) -> None:
         self._receive = receive
@@ -213,7 +213,7 @@ class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
 
 
 def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
-    """Make the error that a user of httpx expects, with the text of ours."""
+    """Make the error that a user of httpx expects, with the same text."""
     cause = error.__cause__
     kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
     while kind.__module__ != "httpx":  # a subclass of ours, with another constructor

@@ -1,10 +1,10 @@
 """HTTP/1.1 as bytes: the heads of requests and responses, and the headers that a client adds to each request.
 
-h11 takes 150 µs for the heads of one request and its response, half of what a request costs, and copies each chunk of a
-body.  Only a small part of the grammar is needed: this module takes 15 µs, and hypothesis compares it with h11.
-It is stricter than h11 where that is simpler: no folded header lines.
+h11 takes 150 µs for the heads of one request and its response, half of the cost of a request, and copies each chunk of
+a body.  This module needs only a small part of the grammar and takes 15 µs; tests compare it with h11.
+It is stricter than h11 where that is simpler: it rejects folded header lines.
 
-No error quotes anything that was received: it may be a part of a Secret.
+Errors never quote received data, which may be a part of a Secret.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ...kubeconfig import Impersonation
 from .._errors import InvalidResponseError
 
 CONNECT_PATIENCE: Final = 30.0
-"""Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
+"""Seconds that a TCP connection may take (30 s in client-go too); a TLS handshake may take 10."""
 WRITE_PATIENCE: Final = 60.0
 """Seconds that the server may take to accept a request."""
 READ_PATIENCE: Final = 90.0
-"""Seconds without a byte of the response; the API server itself ends a request after 60."""
+"""Seconds that the response may be silent; the API server itself ends a request after 60."""
 SWITCHED: Final = 101
-"""The status of a response after which the connection speaks another protocol."""
+"""The status of a response that switches the connection to another protocol."""
 
 _STATUS: Final = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n\0]*)?\r?\n")
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -37,7 +37,7 @@ _LINES: Final = re.compile(rf"(?:{_LINE.pattern})*+\r?\n")
 _LENGTH: Final = re.compile(r"[0-9]{1,15}")
 _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _ID: Final = re.compile(r"[!-~]{1,64}")
-"""As kube-apiserver accepts one from a client; usually it is a UUID."""
+"""A request ID that kube-apiserver accepts from a client; usually a UUID."""
 _BODILESS: Final = (204, 304)
 
 
@@ -45,7 +45,7 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 NOT_IN_A_HEADER: Final = re.compile(rb"[\r\n\0]")
 _SAFE: Final = "/%?:@!$&'()*+,;=[]"
-"""What is not quoted in a path, which is quoted already and may have a query; a ``#`` would begin a fragment."""
+"""The characters that are not quoted in a path, which is already quoted and may have a query; not ``#``."""
 _PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+").fullmatch  # most paths need no quoting
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
@@ -59,10 +59,10 @@ _MAX_MADE: Final = 64
 
 @final
 class Headers:
-    """Headers of requests that do not change, encoded once.
+    """Constant headers of requests, encoded once.
 
     Raises:
-        ValueError: A header contains the end of a line.
+        ValueError: A header contains a line end.
     """
 
     __slots__ = ("encoded", "items")
@@ -82,12 +82,12 @@ class RequestHeaders:
     user_agent: str
     """The ``User-Agent``."""
     uses_gzip: bool = False
-    """Whether compressed responses are requested where the program can read them."""
+    """Whether to request compressed responses where the program can read them."""
     impersonation: tuple[Header, ...] = ()
-    """The user that the requests are made for."""
+    """The headers of the user that the requests act as."""
 
     _made: dict[tuple[str, str | None, bool], Headers] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    """Those of requests that were sent."""
+    """The headers of sent requests."""
 
     def of(self, *, accept: str, content_type: str | None, accepts_gzip: bool) -> Headers:
         """Return the headers of a request."""
@@ -109,7 +109,7 @@ class RequestHeaders:
 
 
 def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
-    """Return the headers with which a request is made for another user."""
+    """Return the headers for a request that acts as another user."""
     if not impersonation.user:
         raise ValueError("impersonation needs a user, also for groups, a UID or extra attributes")
     headers = [(b"Impersonate-User", _value("user", impersonation.user))]
@@ -141,9 +141,9 @@ class Request:
     method: str
     """Such as ``GET``."""
     path: str
-    """The path below the server's URL, with its leading slash, quoted."""
+    """The quoted path relative to the server's URL, with a leading slash."""
     headers: Headers
-    """Those that all requests of its kind have; ``Authorization`` is added when it is sent."""
+    """The headers; ``Authorization`` is added when the request is sent."""
     params: Mapping[str, str] | None = None
     """The query."""
     content: bytes | None = attrs.field(default=None, repr=False)
@@ -155,17 +155,17 @@ class Request:
     where: str
     """The operation, for errors and logs."""
     for_watch: bool = False
-    """Whether it is a watch, which is silent for as long as nothing changes."""
+    """Whether it is a watch, which is silent while nothing changes."""
     resumable: bool = False
-    """Whether that watch may be given up when nothing shows that its connection works."""
+    """Whether that watch may be ended if its connection cannot be verified."""
     read_patience: float | None = attrs.field(factory=lambda: READ_PATIENCE)
-    """Seconds without a byte of the response, unless it is a watch; None for no limit."""
+    """Seconds that the response may be silent, unless it is a watch; None for no limit."""
     has_authorization: bool = False
-    """Whether one of the headers is ``Authorization``, which none is added to then."""
+    """Whether the headers already include ``Authorization``."""
 
     @property
     def is_watch(self) -> bool:
-        """Whether it is a watch that is read; a write whose response is streamed does not end with certificates."""
+        """Whether it is a watch with GET; a write with a streamed response does not end when certificates change."""
         return self.for_watch and self.method == "GET"
 
     @property
@@ -175,17 +175,17 @@ class Request:
 
     @property
     def patience(self) -> float | None:
-        """Seconds without a byte of the response; None for no limit, and infinite for none of a resumable watch."""
+        """Seconds that the response may be silent; None for no limit, infinity for a resumable watch."""
         return math.inf if self.resumable else None if self.for_watch else self.read_patience
 
     def target(self, prefix: str = "") -> bytes:
-        """Return the path, below that of the server's URL, and the query as they are sent; dots are not resolved."""
+        """Return the path, below the path of the server's URL, and the query as sent; dots are not resolved."""
         path = self.path if _PLAIN(self.path) else quote(self.path, safe=_SAFE)
         query = f"?{urlencode(self.params)}" if self.params else ""
         return f"{prefix}{path}{query}".encode()
 
     def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> bytes:
-        """Return the request as it is sent: for :meth:`target`, or a URL for a proxy, with more headers of its own."""
+        """Return the request as sent, with :meth:`target`, or a URL for a proxy, and further headers."""
         parts = [self.method.encode(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n", self.headers.encoded]
         parts += [b"%b: %b\r\n" % header for header in more]
         if self.content is not None or self.method in _WITH_BODY:
@@ -194,7 +194,7 @@ class Request:
 
 
 class Framing(enum.Enum):
-    """How the end of a body is found."""
+    """The way to find the end of a body."""
 
     SIZED = "after as many bytes as Content-Length says"
     CHUNKED = "after the last chunk"
@@ -216,17 +216,17 @@ class Head:
     length: int = 0
     """Bytes of the body, if it is sized."""
     keeps_alive: bool = True
-    """Whether the server keeps the connection."""
+    """Whether the server keeps the connection open."""
 
 
 def end_of_head(data: bytes, begin: int = 0) -> int:
-    """Return where a head ends, 0 if its end has not arrived; only what begins there is searched."""
+    """Return the end of a head, or 0 if it has not arrived; search from ``begin``."""
     found = _BLANK_LINE.search(data, begin)
     return 0 if found is None else found.end()
 
 
 def read_head(data: bytes, *, is_alone: bool = False) -> Head:
-    """Read the head of a response; ``is_alone`` says that no body follows, whatever its headers say."""
+    """Read the head of a response; with ``is_alone``, no body follows, regardless of the headers."""
     decoded = decode(data)
     status = _STATUS.match(decoded)
     if status is None:
@@ -257,7 +257,7 @@ def decode(data: bytes) -> str:
 
 
 def join_headers(items: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
-    """Return the headers, and the values of ``Warning``, as a `Head` has them."""
+    """Return the headers and the values of ``Warning`` for a `Head`."""
     headers: dict[str, str] = {}
     warnings: list[str] = []
     for given, padded in items:
@@ -269,14 +269,14 @@ def join_headers(items: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list
 
 
 def split_lines(text: str, begin: int = 0) -> list[tuple[str, str]]:
-    """Return names and values of the lines before an empty one."""
+    """Return the names and values of the lines before an empty line."""
     if _LINES.fullmatch(text, begin) is None:
         raise InvalidResponseError("a header is not valid")
     return _LINE.findall(text, begin)
 
 
 def request_id_in(headers: Mapping[str, str]) -> str:
-    """Return the ID by which kube-apiserver's audit log names a request (``Audit-Id``); empty without a valid one."""
+    """Return the request's ID in kube-apiserver's audit log (``Audit-Id``); empty without a valid one."""
     found = headers.get("audit-id", "")
     return found if _ID.fullmatch(found) else ""
 
@@ -291,10 +291,10 @@ class Response:
     headers: Mapping[str, str]
     """The headers, with names in lower case."""
     body: bytes = attrs.field(repr=False)
-    """The body, as it was sent."""
+    """The body as sent."""
     server: str = "the configured address"
-    """The server that has sent it and where it is configured, for errors."""
+    """The server and its configuration source, for errors."""
     credential: str = "unknown"
-    """How the request was authenticated, for errors; no secret."""
+    """The kind of credential, for errors; not a secret."""
     history: str = ""
-    """The attempts before it, for a note in errors; empty if the request was sent once."""
+    """The earlier attempts, for a note in errors; empty if the request was sent once."""

@@ -1,6 +1,6 @@
-"""When a request is sent, and sent again; and whether the server is there.
+"""The timing of requests and retries, and the health of the server.
 
 - ``_throttle.py``: limits the rate of requests: :class:`~trioformer.transport.RequestRateLimiter` and a token bucket
-- ``_retries.py``: whether a request is sent again, when, and in which order after an outage
-- ``_liveness.py``: what the requests have shown about the server, and probes when a watch is silent
+- ``_retries.py``: decides whether and when to retry a request, and the order of retries after an outage
+- ``_liveness.py``: the known health of the server, and probes for silent watches
 """

@@ -1,20 +1,20 @@
-"""What the requests of one client have shown about its server: whether it responds.
+"""Track whether the server of one client responds to its requests.
 
-The problem: a watch on a dead connection looks like a watch of objects that do not change.
-TCP keepalive shows only that the peer's kernel responds, or a load balancer in its place; a proxy or firewall that has
-lost the connection drops everything silently, and HTTP/1.1 has no pings.
+A watch on a dead connection looks like a watch of objects that do not change.
+TCP keepalive shows only that the peer's kernel, or a load balancer in its place, responds.  A proxy or firewall that
+has lost the connection drops everything silently, and HTTP/1.1 does not have pings.
 
-So one more connection carries probes, when a watch has been silent for half a minute: requests for ``/livez``, which
+So another connection carries probes when a watch has been silent for half a minute: requests for ``/livez``, which
 every API server answers, and which are exempt from API priority and fairness.
-No response means that the server is gone.
-A response on a probe connection that is older than that of the watch verifies the watch: what drops old connections
-drops both.
-One on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
+Without a response, the server counts as gone.
+A response on a probe connection older than the watch's verifies the watch: anything that drops old connections drops
+both.
+A response on a younger connection shows only that a new connection would work; a resumable watch then ends.
 
-No task is started: the task that reads a silent watch sends the probe, one for all watches of the client, while it
-holds ``_turn``.
+No task is started: the task that reads a silent watch sends a probe for all watches of the client, while it holds
+``_turn``.
 If it leaves early, because its watch received data or it was cancelled, its request stays on the connection, and the
-next task that has the turn waits for the response.
+next task with the turn waits for the response.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from .._proxy._route import ForwardedRequests
 
 SILENCE: Final = 30.0
-"""Seconds without a byte after which the server of a watch is verified; also the least time between two probes."""
+"""Seconds without a byte until the server of a watch is verified; also the minimum time between two probes."""
 PROBE_PATIENCE: Final = 15.0
 """Seconds that the server may take to respond to a probe."""
 PREPARE_PATIENCE: Final = 1.0
-"""Seconds that a watch waits for the probe connection, which must be opened before that of the watch."""
+"""Seconds that a watch waits for the probe connection, which must be opened first."""
 PROBE_PATH: Final = "/livez?exclude=etcd"
-"""What a probe requests: etcd may be slow without the connection being dead."""
+"""The path of a probe, without etcd: it may be slow although the connection works."""
 MAX_IDLE_CLOSES: Final = 2
-"""Times in a row that a probe connection may be closed while it is idle before that is taken for what a proxy does."""
+"""How often in a row an idle probe connection may be closed before this counts as the normal behavior of a proxy."""
 _LATE: Final = 1.0
-"""Seconds after a deadline at which it must be noticed; otherwise this process was stopped, not the server."""
+"""Seconds after a deadline within which this process must notice it; otherwise this process was stopped."""
 
 
 @final
@@ -63,28 +63,28 @@ class _Exchange:
     opened_at: float
     has_response: bool
     error: Exception | None = None
-    """Why there is no response; None if it took too long."""
+    """The reason for a missing response; None if it took too long."""
 
 
 @final
 @attrs.define(eq=False)
 class ServerHealth(metaclass=NoPublicConstructor):
-    """What the requests of one client have shown about its server; each :class:`Transport` has one."""
+    """The known health of a client's server; each :class:`Transport` has one."""
 
     server_text: str
-    """The server and where it is configured, for errors."""
+    """The server and its configuration source, for errors."""
     _connection: ProbeConnection | None
-    """None for a server in the same process, which has no connections that could die."""
+    """The probe connection; None for a server in the same process, because its connections cannot die."""
     silence: float = SILENCE
-    """Seconds without a byte after which a watch is verified."""
+    """Seconds without a byte until a watch is verified."""
     patience: float = PROBE_PATIENCE
-    """Seconds for the response to a probe."""
+    """Seconds that the server may take to respond to a probe."""
     credential_text: str = attrs.field(default="unknown", kw_only=True)
-    """How the client authenticates its requests, for errors."""
+    """The kind of credential, for errors."""
     look: Callable[[], None] | None = attrs.field(default=None, init=False)
-    """Looks for changed certificates when no request does: before a probe, and at ``look_at``."""
+    """Checks for changed certificates without a request: before a probe, and at ``look_at``."""
     look_at: float = attrs.field(default=math.inf, init=False)
-    """When a watch that is never silent must call ``look``; it sets this again."""
+    """The time when a watch that is never silent must call ``look``; ``look`` sets it again."""
     is_closed: bool = attrs.field(default=False, init=False)
     """Whether the client is closed."""
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
@@ -93,22 +93,22 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _is_outdated: bool = attrs.field(default=False, init=False)
     """Whether the probe connection must be opened again, because the certificates have changed."""
     responded_at: float = attrs.field(default=-math.inf, init=False)
-    """When a request of the client last had a response."""
+    """The time of the last response to a request of the client."""
     must_record: bool = attrs.field(default=False, init=False)
-    """Whether a connection has failed, so that the next response must be recorded by :meth:`record_response`."""
+    """Whether a connection has failed, so that the next response must be recorded with :meth:`record_response`."""
     _has_failed: bool = attrs.field(default=False, init=False)
     """Whether a connection has failed since the last response."""
     _is_preparing: bool = attrs.field(default=False, init=False)
     _given_up_at: float = attrs.field(default=-math.inf, init=False)
     _idle_closes: int = attrs.field(default=0, init=False)
-    """How often in a row the probe connection was closed between two probes, so that it did not vouch for a watch."""
+    """How often in a row the probe connection was closed between two probes, so that it could not verify a watch."""
     _line: RetryLine = attrs.field(factory=RetryLine, init=False)
 
     def record_response(self) -> None:
-        """Record that a request has a response, whatever its status code."""
+        """Record that a request received a response, whatever its status code."""
         self.responded_at = trio.current_time()
         if self._has_failed:
-            # All watches are about to be opened again, and the probe connection must be older than they are.
+            # All watches are about to be opened again, and the probe connection must be older.
             self._has_failed = False
             self._prepared_at = -math.inf
         self.must_record = self._line.record_response()
@@ -120,16 +120,16 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
     @property
     def has_responded(self) -> bool:
-        """Whether any request of the client has had a response."""
+        """Whether any request of the client has received a response."""
         return self.responded_at > -math.inf
 
     def record_rotation(self) -> None:
-        """Record that all connections are opened again, the probe connection before those of the watches."""
+        """Record that all connections are opened again, the probe connection before the watches."""
         self._is_outdated = True
         self._prepared_at = -math.inf
 
     def close(self) -> None:
-        """Close the probe connection, with the client."""
+        """Close the probe connection when the client is closed."""
         self.is_closed = True
         if self._connection is not None:
             self._connection.shut_down()
@@ -141,10 +141,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
     # --- silent watches ---
 
     async def prepare(self) -> None:
-        """Open the probe connection before a watch is opened, so that it can vouch for the watch.
+        """Open the probe connection before a watch, so that it can verify the watch.
 
-        It is attempted once in half a minute, and again when the server responds after a failure.
-        It delays a watch by a second at most; errors are ignored here, because the watch itself will have them.
+        This is attempted once in half a minute, and again when the server responds after a failure.
+        It delays a watch by at most a second; errors are ignored, because the watch will raise them.
         """
         connection = self._connection
         if connection is None or not (self._must_prepare(connection) or self._is_preparing):
@@ -163,9 +163,9 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
-        """Verify the server for a watch that is silent, by a probe that is shared with other watches.
+        """Verify the server for a silent watch, with a probe that is shared with other watches.
 
-        Return the error that ends the watch, or None; one that is ``resumable`` ends if nothing vouches for it.
+        Return the error that ends the watch, or None; a ``resumable`` watch ends if it cannot be verified.
         """
         async with self._turn:
             exchange = self._last
@@ -173,8 +173,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
                 exchange = await self._probe()
         if not exchange.has_response and self.responded_at <= exchange.began_at:
             return SilentConnectionError(self._why_dead(exchange), server_failed=True)
-        # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
-        # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.
+        # If other requests received responses, only probes may be slow, and the watch cannot be verified.
+        # A proxy that closes idle connections sooner would otherwise end a quiet watch repeatedly.
         is_vouched_for = exchange.has_response and exchange.opened_at <= opened_at
         if not resumable or is_vouched_for or self._idle_closes > MAX_IDLE_CLOSES:
             return None
@@ -205,7 +205,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             self.look()
         exchange = await self._exchange()
         if exchange.has_response and self._is_old(exchange):
-            # An earlier task's probe: its response may have arrived long ago, and shows nothing about now.
+            # The response to an earlier task's probe may have arrived long ago, and shows nothing about the present.
             exchange = await self._exchange()
         self._last = exchange
         return exchange
@@ -243,7 +243,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                 continue
             connection.close()
             if error is not None and may_reconnect and (connection.was_reused or is_taken_over):
-                may_reconnect = False  # the server has closed an idle connection, as it may at any time
+                may_reconnect = False  # the server has closed an idle connection, which it may do at any time
                 continue
             self.record_failure()
             return _Exchange(began_at, connection.opened_at, has_response=False, error=error)
@@ -251,13 +251,13 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
 _MAX_BODY: Final = 64 * 1024
 _WRITE_PATIENCE: Final = 1.0
-"""Seconds to write a request; nothing else is in the socket's buffer, so it does not wait."""
+"""Seconds to write a request; the socket's buffer is empty, so the write does not wait."""
 
 
 @final
 @attrs.define(eq=False)
 class ProbeConnection:
-    """The connection for probes, outside the pools: opened when a probe is sent, and used by one task at a time."""
+    """The connection for probes, outside the pools: opened by a probe, and used by one task at a time."""
 
     _origin: Origin
     _tls: TLS | None
@@ -266,29 +266,29 @@ class ProbeConnection:
     _credentials: CredentialSource
     _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
     is_pending: bool = attrs.field(default=False, init=False)
-    """Whether the last probe has no complete response yet."""
+    """Whether the response to the last probe is incomplete."""
     sent_at: float = attrs.field(default=-math.inf, init=False)
-    """When the last probe was sent."""
+    """The time when the last probe was sent."""
     opened_at: float = attrs.field(default=math.inf, init=False)
-    """When the connection of the last probe was opened."""
+    """The time when the connection of the last probe was opened."""
     was_reused: bool = attrs.field(default=False, init=False)
-    """Whether the last probe was sent on a connection that an earlier one had opened."""
+    """Whether the last probe used the connection of an earlier one."""
     _connection: Connection | None = attrs.field(default=None, init=False)
     _sent_with: Credential = attrs.field(init=False)
     _head: Head | None = attrs.field(default=None, init=False)
     _body_size: int = attrs.field(default=0, init=False)
-    """The bytes of the response's body that have been received."""
+    """The number of received bytes of the response's body."""
     _is_shut_down: bool = attrs.field(default=False, init=False)
 
     @property
     def is_live(self) -> bool:
-        """Whether it is open, as far as this side knows."""
+        """Whether the connection is open, as far as this side knows."""
         # An idle connection becomes readable when the server closes it.
         connection = self._connection
         return connection is not None and (self.is_pending or not connection.stream.is_readable)
 
     async def send(self) -> None:
-        """Send a probe; opens the connection if it is not live."""
+        """Send a probe; open the connection if it is not live."""
         self.was_reused = self.is_live
         if not self.was_reused:
             self.close()
@@ -300,7 +300,7 @@ class ProbeConnection:
         request = Request(method="GET", path=PROBE_PATH, headers=self._headers, where="")
         encoded = Secret(self._origin.encode(request, self._sent_with.authorization, self._forwarded))
         self.sent_at, self.is_pending = trio.current_time(), True
-        # Half a request would make the connection useless for those that come after.
+        # Half a request would make the connection useless for later ones.
         with trio.CancelScope(shield=True):
             await connection.send(encoded.reveal(), _WRITE_PATIENCE)
 
@@ -327,7 +327,7 @@ class ProbeConnection:
         assert connection is not None
         if self._head is None:
             self._head = await connection.receive_head(None)
-        # A long error page is a response, too; the rest of it is not read.
+        # A long error page is also a response; the rest of it is not read.
         while self._body_size <= _MAX_BODY and (data := await connection.receive()):
             self._body_size += len(data)
         head, self.is_pending = self._head, False
@@ -346,6 +346,6 @@ class ProbeConnection:
         self._connection, self.is_pending = None, False
 
     def shut_down(self) -> None:
-        """Close the connection, and open no other one."""
+        """Close the connection for good."""
         self._is_shut_down = True
         self.close()

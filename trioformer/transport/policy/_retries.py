@@ -1,19 +1,18 @@
-"""When a request is sent again: after a rejection that asks for it, and after a connection failure that did no harm.
+"""Retry a request after a rejection that asks for it, and after a connection failure if that is safe.
 
-The problem: a connection that fails does not say whether the server has executed the request, and a write that is
-executed twice may do harm.
+After a connection failure, the server may or may not have executed the request; executing a write twice may do harm.
 So two questions decide, in this order.
 
-- Can the server have begun the request?  Not if no connection was made, not if it failed before the first byte of the
-  request was written, and not if the response is a 429 or 503 that says when to try again.
-  Then any request is sent again.  Otherwise only reads are, which change nothing.
-- May it succeed the next time?  Not with a certificate that does not verify, or with bytes that are not HTTP.
-  A request is not sent again to a server that has been silent for a minute, or that was never reached if nothing
-  listens at its address, or its name has none: the address is probably wrong.
+- Can the server have begun the request?  No, if there was no connection, if it failed before the first byte of the
+  request was written, or if the response is a 429 or 503 with ``Retry-After``.
+  Then any request is retried; otherwise only reads are.
+- Can a retry succeed?  No, if a certificate does not verify, or if the received bytes are not HTTP.
+  A request is also not retried if the server has been silent for a minute, or if it was never reached and nothing
+  listens at its address, or its name does not have an address: the URL is probably wrong.
 
-The waits: as long as ``Retry-After`` says; after a connection failure a growing delay, for half a minute.
+The delay is the time in ``Retry-After``; after a connection failure it grows, for up to half a minute.
 
-Source: client-go ``rest/with_retry.go`` and ``rest/request.go``; docs/design/deviations.rst lists what differs.
+Source: client-go ``rest/with_retry.go`` and ``rest/request.go``; docs/design/deviations.rst lists the differences.
 """
 
 from __future__ import annotations
@@ -38,33 +37,33 @@ from .._errors import InvalidResponseError, causes_of
 FAILING_INTERVAL: Final = 1 / 5
 """Seconds between two retries while requests fail."""
 ANSWERING_INTERVAL: Final = 1 / 46
-"""Seconds between two retries while requests have responses; 50 a second is the limit for one client."""
+"""Seconds between two retries while requests receive responses; 50 a second is the limit for one client."""
 RECENT: Final = 1.0
-"""Seconds after a response for which failures do not slow down the line: they may be those of one path only."""
+"""Seconds after a response during which failures do not slow down the line: they may affect only one path."""
 WAKE_PERIOD: Final = 15.0
-"""Seconds between two wake-ups: a server that fails repeatedly must not get the requests of all callers each time."""
+"""Seconds between two wake-ups: a repeatedly failing server must not receive the requests of all callers each time."""
 MIN_SLEEP: Final = 0.5
-"""Seconds that a caller sleeps in any case, unless its own time comes earlier."""
+"""The minimum sleep of a caller in seconds, unless its own time comes earlier."""
 
 
 @final
 @attrs.define(eq=False)
 class RetryLine:
-    """Lets the callers of one client send again, one after another: when their time comes or the server responds."""
+    """Lets the callers of one client retry one after another, when their time comes or the server responds."""
 
     _is_failing: bool = attrs.field(default=False, init=False)
-    """Whether requests of the client fail, and none has had a response lately."""
+    """Whether requests of the client fail, without a recent response."""
     _must_wake: bool = attrs.field(default=False, init=False)
     """Whether a request has failed since the last wake-up."""
     _woken_at: float = attrs.field(default=-math.inf, init=False)
     _passed_at: float = attrs.field(default=-math.inf, init=False)
     _sleepers: dict[trio.CancelScope, float] = attrs.field(factory=dict, init=False)
-    """The callers whose time has not come, and when they began to sleep; the deadline of each is its time."""
+    """The sleeping callers, with the start of their sleep; the deadline of each scope is its time."""
     _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The line; the deadline of the first is when it may pass, the others have none."""
+    """The line; the deadline of the first scope is the time of its turn, the others do not have one."""
 
     async def wait(self, until: float) -> None:
-        """Sleep until a time, or until the server answers again, and then wait for a turn.
+        """Sleep until a time, or until the server responds again, and then wait for a turn.
 
         Cancellation:
             The next caller moves up.
@@ -89,7 +88,7 @@ class RetryLine:
             self._set_first()
 
     def record_response(self) -> bool:
-        """Record that a request has a response, after a failure; return whether the next response must be recorded."""
+        """Record a response after a failure; return whether the next response must be recorded."""
         if self._is_failing:
             self._is_failing = False
             self._set_first()
@@ -98,7 +97,7 @@ class RetryLine:
         return self._must_wake
 
     def record_failure(self, responded_at: float) -> None:
-        """Record that a connection failed; ``responded_at`` is when a request last had a response."""
+        """Record that a connection failed; ``responded_at`` is the time of the last response."""
         self._must_wake = True
         if not self._is_failing and trio.current_time() >= responded_at + RECENT:
             self._is_failing = True
@@ -107,7 +106,7 @@ class RetryLine:
     def _wake(self) -> None:
         now = trio.current_time()
         if now < self._woken_at + WAKE_PERIOD:
-            return  # a response after that wakes those that still sleep
+            return  # a later response wakes the callers that still sleep
         self._must_wake = False
         if not self._sleepers:
             return
@@ -116,27 +115,27 @@ class RetryLine:
             sleeper.deadline = min(sleeper.deadline, max(now, began_at + MIN_SLEEP))
 
     def _set_first(self) -> None:
-        # The first alone has a deadline: trio runs the tasks that wake together in any order.
+        # Only the first has a deadline, because trio runs tasks that wake together in any order.
         first = next(iter(self._turns), None)
         if first is not None:
             first.deadline = self._passed_at + (FAILING_INTERVAL if self._is_failing else ANSWERING_INTERVAL)
 
 
 MAX_RETRIES: Final = 10
-"""The default number of times that a request is sent again (client-go ``maxRetries``)."""
+"""The default number of retries of a request (client-go ``maxRetries``)."""
 MAX_RETRY_AFTER: Final = 300
-"""Seconds.  A response that asks for a longer wait is returned instead."""
+"""The maximum ``Retry-After`` in seconds.  A response that asks for a longer wait is returned instead."""
 RETRY_AFTER_JITTER: Final = 0.1
-"""The largest share by which ``Retry-After`` is lengthened at random, so that not all clients return at once."""
+"""The maximum random increase of ``Retry-After``, as a fraction, so that clients do not all return at once."""
 FIRST_DELAY: Final = 0.1
 """Seconds before the first retry after a connection failure, without jitter; each further delay is twice as long."""
 MAX_DELAY: Final = 2.0
-"""Seconds: the longest of those delays, without jitter, which is at most half of it."""
+"""The maximum of these delays in seconds, without jitter, which adds at most half of it."""
 CONNECT_PERIOD: Final = 30.0
-"""Seconds in which a request is sent again after connection failures; an API server restarts in less."""
+"""Seconds during which a request is retried after connection failures; an API server restarts faster."""
 
 _NOT_BEGUN: Final = frozenset((429, 503))
-"""Codes of responses to requests that were not begun.
+"""The codes of responses to requests that the server did not begin.
 
 A 500, 502 or 504 may come from a server that has executed the request, or from a proxy that has forwarded it.
 """
@@ -147,7 +146,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Failure(enum.Enum):
-    """How a request without a complete response failed."""
+    """The failure of a request without a complete response."""
 
     UNREACHABLE = "no connection: nothing listens, the name has no address, or the server did not respond in time"
     NOT_SENT = "the connection, or its way through a proxy, failed before the first byte of the request was written"
@@ -157,13 +156,13 @@ class Failure(enum.Enum):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return how a request failed that raised ``error``, which is one of httpx, of the library, or of a socket."""
+    """Return the failure of a request for its ``error``, from httpx, this library, or a socket."""
     causes = list(causes_of(error))
 
     def has(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
 
-    # An SSLEOFError and an SSLZeroReturnError are the end of the connection; the others are about what was received.
+    # An SSLEOFError and an SSLZeroReturnError are the end of the connection; the others are about received data.
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError, trio.BrokenResourceError)
     if any(_is_final(cause) or (isinstance(cause, ssl.SSLError) and not isinstance(cause, ends)) for cause in causes):
         return Failure.FINAL
@@ -175,7 +174,7 @@ def failure_of(error: BaseException) -> Failure:
         return Failure.SLOW
     if has(InvalidResponseError):
         return Failure.FINAL
-    # Transports of a caller say nothing else of a response that ended early.
+    # Transports of a caller report only this for a response that ended early.
     is_lost = has(httpx.NetworkError, httpx.RemoteProtocolError, trio.BrokenResourceError, OSError)
     return Failure.LOST if is_lost else Failure.FINAL
 
@@ -200,9 +199,9 @@ def delay_after(
     has_responded: bool,
     rng: random.Random,
 ) -> float | None:
-    """Return the seconds to wait after an attempt, with a response or a ``failure``; None to make no other one.
+    """Return the seconds to wait after an attempt with a response or a ``failure``; None not to retry.
 
-    ``has_responded`` says whether this client has ever received a response from the server.
+    ``has_responded`` is true if this client has ever received a response from the server.
     """
     if number > limit:
         return None
@@ -225,7 +224,7 @@ def delay_after(
 @final
 @attrs.define(eq=False)
 class Retries:
-    """The attempts of one request: whether to make another one, and what the last error says of those before it."""
+    """The attempts of one request: decides about retries, and adds earlier attempts to the last error."""
 
     _method: str
     _what: str
@@ -233,24 +232,24 @@ class Retries:
     _server: str
     _limit: int = attrs.field(kw_only=True, alias="limit")
     may_authenticate: bool = attrs.field(kw_only=True)
-    """Whether it may be sent again after a 401, with another credential; at most once."""
+    """Whether to retry once after a 401, with another credential."""
     number: int = attrs.field(default=1, init=False)
-    """That of the present attempt."""
+    """The number of the current attempt."""
     _began_at: float = attrs.field(factory=trio.current_time, init=False)
     _previous: Exception | None = attrs.field(default=None, init=False)
-    """The error of the last attempt that had no response."""
+    """The error of the last attempt without a response."""
     _before: str = attrs.field(default="", init=False)
-    """How the attempt before the present one ended; empty for the first one."""
+    """The outcome of the previous attempt; empty for the first one."""
 
     def history(self, code: int) -> str:
-        """Return what to note in the error of a response that is not a success; empty if the request was sent once."""
+        """Return a note for the error of an unsuccessful response; empty if the request was sent once."""
         if self.number == 1:
             return ""
         text = f"after {self.number} attempts in {trio.current_time() - self._began_at:.1f} s"
         return text if self._before == f"HTTP {code}" else f"{text}; the attempt before failed: {self._before}"
 
     def after_401(self) -> float:
-        """Record that it is sent again with another credential, and return the seconds to wait."""
+        """Record a retry with another credential, and return the seconds to wait."""
         self.may_authenticate = False
         return self._next("HTTP 401", 0.0, "HTTP 401, and there is a newer credential")
 
@@ -262,7 +261,8 @@ class Retries:
     def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
         """Return the seconds to wait before the next attempt; None to raise this error.
 
-        It then says what happened to the attempt before it; the last error before it is the context of its first cause.
+        The error then reports the outcome of the previous attempt; the last error before it becomes the context of its
+        first cause.
         """
         failure = failure_of(error)
         delay = self._delay(has_responded=has_responded, failure=failure)
@@ -307,13 +307,13 @@ class Retries:
         return delay
 
     def _text_of(self, error: Exception) -> str:
-        """Return the text of an error without the operation, the server, and the file that configured it."""
+        """Return the text of an error without the operation, the server, and its configuration file."""
         text = str(error).removeprefix(f"{self._what}: ")
         return re.sub(rf"^{re.escape(self._server)}( \([^)]*\))?: ", "", text)
 
 
 def _set_context(error: BaseException, previous: Exception) -> None:
-    """Make a former error the context of the first cause of an error, where tracebacks show it."""
+    """Make an earlier error the context of the first cause of an error, so that tracebacks show it."""
     while error.__cause__ is not None:
         error = error.__cause__
     if error is not previous and error.__context__ is None:

@@ -1,6 +1,6 @@
-"""Limits the rate of requests: the interface of a limiter, and a token bucket on trio's clock.
+"""Limit the rate of requests: the interface of a limiter, and a token bucket on trio's clock.
 
-Source: client-go ``util/flowcontrol`` and ``rest``: the wait is not part of the request, and watches do not wait.
+Source: client-go ``util/flowcontrol`` and ``rest``.  The wait is not part of the request, and watches do not wait.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from attrs import validators
 from ..._retry import TokenBucket
 
 BURST: Final = 10
-"""Requests that may be sent without waiting after a pause (client-go's default)."""
+"""The number of requests that may be sent without waiting after a pause (client-go's default)."""
 
 
 _log: Final = logging.getLogger("trioformer.transport")
 
 LONG_WAIT: Final = 1.0
-"""Seconds that a request waits before that is logged."""
+"""The minimum wait, in seconds, to log."""
 NOTICEABLE_WAIT: Final = 0.05
-"""Seconds that a request waits before that is logged for debugging."""
+"""The minimum wait, in seconds, to log for debugging."""
 LOG_PERIOD: Final = 10.0
-"""Seconds without another line about waits of :data:`LONG_WAIT`."""
+"""Seconds between two log lines about waits of :data:`LONG_WAIT`."""
 
 
 class RequestRateLimiter(Protocol):
     """Decides when a request may be sent; for ``open_client(rate_limiter=...)``.
 
     Several clients may share one.
-    Each try of a request waits, and so does each page of a list; watches do not.
-    The wait is not a part of the request's duration; a caller that cannot wait uses a cancel scope.
+    Each attempt of a request and each page of a list waits; watches do not.
+    The wait is not part of the request's duration.  To limit it, use a cancel scope.
 
-    Source: client-go ``util/flowcontrol.RateLimiter``; cancellation does what ``TryAccept`` and ``Stop`` are for.
+    Source: client-go ``util/flowcontrol.RateLimiter``; cancellation replaces ``TryAccept`` and ``Stop``.
     """
 
     async def wait(self) -> None:
         """Wait until the request of this task may be sent.
 
-        What it raises, the request raises, and is not sent.
-        A task that is cancelled must not have used up anything.
+        If it raises an exception, the request raises it and is not sent.
+        A cancelled call must not use up any capacity.
         """
         ...
 
@@ -51,7 +51,7 @@ class RequestRateLimiter(Protocol):
 @final
 @attrs.define(eq=False)
 class WaitLog:
-    """Logs requests that the limiter has delayed: from 50 ms on for debugging, and a long wait each ten seconds.
+    """Logs requests that the limiter delayed: from 50 ms on for debugging, and one long wait per ten seconds.
 
     Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
     """
@@ -59,7 +59,7 @@ class WaitLog:
     _logged_at: float = attrs.field(default=-math.inf, init=False)
 
     def record(self, seconds: float, where: str) -> None:
-        """Record how long a request has waited."""
+        """Record the wait of a request."""
         if seconds <= NOTICEABLE_WAIT:
             return
         level = logging.DEBUG
@@ -73,11 +73,11 @@ class WaitLog:
 @final
 @attrs.define(eq=False)
 class TokenBucketRateLimiter:
-    """Lets requests go at a limited rate, in the order in which they ask; what ``qps`` and ``burst`` make.
+    """Lets requests pass at a limited rate, in their order; the limiter behind ``qps`` and ``burst``.
 
-    Made by a program, it can limit several clients together.
-    Only the first request that waits looks at the bucket, and takes its token when it wakes: a cancelled request has
-    nothing to give back, and after a stall of the process at most ``burst`` requests go at once.
+    One instance can limit several clients together.
+    Only the first waiting request checks the bucket, and takes its token when it wakes.  So a cancelled request does
+    not use a token, and after a stall of the process at most ``burst`` requests pass at once.
     """
 
     qps: float = attrs.field(
@@ -85,10 +85,10 @@ class TokenBucketRateLimiter:
     )
     """Requests per second."""
     burst: int = attrs.field(default=BURST, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
-    """Requests that may be sent without waiting after a pause."""
+    """The number of requests that may be sent without waiting after a pause."""
     _bucket: TokenBucket = attrs.field(init=False)
     _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The requests that wait, in the order in which they asked; the deadline of the first is when it may go."""
+    """The waiting requests in order; the deadline of the first scope is the time when it may pass."""
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
@@ -99,7 +99,7 @@ class TokenBucketRateLimiter:
         Cancellation: no token is taken.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        # no checkpoint between looking at the bucket and taking the token
+        # no checkpoint between checking the bucket and taking the token
         if not self._turns and self._bucket.delay() <= 0:
             self._bucket.take()
             await trio.lowlevel.cancel_shielded_checkpoint()
@@ -116,7 +116,7 @@ class TokenBucketRateLimiter:
             self._wake_first()
 
     def _wake_first(self) -> None:
-        # The first request alone has a deadline: trio runs the tasks that wake together in any order.
+        # Only the first request has a deadline, because trio runs tasks that wake together in any order.
         first = next(iter(self._turns), None)
         if first is not None:
             first.deadline = trio.current_time() + self._bucket.delay()
