@@ -5,7 +5,7 @@
 - ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py``,
   ``_api_changes.py`` and ``_api_subresources.py``
 - ``_api_requests.py``: requests for single objects
-- ``_subresources.py``: responses whose kind is not the kind of the API
+- ``_subresources.py``: responses of another kind than the API
 - ``_watch.py``: :class:`WatchStream`, an open watch
 - ``_discovery.py``: looks up one kind in the resource list of its version
 - ``_discover_all.py``: reads all resources of a server

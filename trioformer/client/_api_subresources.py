@@ -64,7 +64,7 @@ class ApiSubresources(ApiRequests[T]):
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: The object to send; if its metadata has no name, ``name`` is added.
+            body: The object to send; if it is unnamed, ``name`` is added.
             namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             dry_run: Validate the request on the server without changing anything.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
@@ -100,7 +100,7 @@ class ApiSubresources(ApiRequests[T]):
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: The object to send; if its metadata has no name, ``name`` is added.
+            body: The object to send; if it is unnamed, ``name`` is added.
             namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             dry_run: Validate the request on the server without changing anything.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
@@ -129,12 +129,12 @@ class ApiSubresources(ApiRequests[T]):
         """Apply the object of a subresource by server-side apply, and return it as the server has stored it.
 
         ``apply_subresource("web", "scale", Scale(spec=ScaleSpec(replicas=3)))`` applies the replicas of a Deployment.
-        For subresources whose objects are of the kind itself, such as ``status``, call :meth:`apply`.
+        For subresources with objects of the kind itself, such as ``status``, call :meth:`apply`.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
             subresource: The name of the subresource.
-            body: The fields to apply; if its metadata has no name, ``name`` is added.
+            body: The fields to apply; if it is unnamed, ``name`` is added.
             namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
             force: Take over fields that other managers own with other values.
             dry_run: Validate the request on the server without changing anything.

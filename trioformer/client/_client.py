@@ -339,7 +339,7 @@ async def open_client(
         warning_handler: Receives each warning of the server, for example about a deprecated API; None to log each text
             once, with the logger ``trioformer.transport``.
         observer: Observes each request, for metrics.
-        limits: Limits of what the server may send; None for the defaults.
+        limits: Limits of responses; None for the defaults.
         retries: The maximum number of retries of a request, where they are safe: if the server asks for one with
             ``Retry-After`` (429, 503, and other 5xx errors for reads), and if the connection fails during a read, or
             before any part of a write was sent.  0 to disable retries.

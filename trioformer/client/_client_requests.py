@@ -127,7 +127,7 @@ class ClientRequests:
 
         Its requests use the connections, the credentials, the proxy, the retries and the rate limit of this client.
         Paths are relative to the server's URL.  An ``Authorization`` header of a request replaces the credentials.
-        The httpx client has no cookies, and ignores environment variables.
+        The httpx client ignores cookies and environment variables.
         Redirects are not followed; ``follow_redirects=True`` follows redirects to the same server.
 
         Only the ``read`` timeout of a request is used: seconds without a byte of the response, 90 by default; None for
@@ -135,7 +135,7 @@ class ClientRequests:
 
         Raises:
             httpx.UnsupportedProtocol: A request is for another server, possibly after a redirect; it is not sent.
-            httpx.TransportError: A request has no complete response, or a plugin did not return a credential for it.
+            httpx.TransportError: A complete response did not arrive, or a plugin did not return a credential.
 
         Ownership:
             The connections belong to this client.  Closing the httpx client does not close them; closing this client

@@ -100,7 +100,7 @@ async def discover_all(transport: Transport, known: ApiResources | None = None) 
     for path in ("/api", "/apis"):
         try:
             versions += await _versions_at(transport, path)
-        except (NotFoundError, ForbiddenError) as error:  # an aggregated server has no core group
+        except (NotFoundError, ForbiddenError) as error:  # an aggregated server does not have a core group
             rejected.append(error)
     if len(rejected) == 2:
         raise rejected[-1]

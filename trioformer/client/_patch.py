@@ -26,7 +26,7 @@ def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
     """Return the body and the media type of a patch.
 
     Raises:
-        ValueError: There is no such type.
+        ValueError: The type is unknown.
         TypeError: The patch does not match this type.
     """
     media_type = _MEDIA_TYPES.get(patch_type)

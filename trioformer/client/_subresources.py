@@ -107,7 +107,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
             return made_by(response, sent, resource_of(type(sent)), found, where)
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
     try:
-        text_in(response.body)  # raises what too many levels raise on this version of Python
+        text_in(response.body)  # raises this Python version's error for too many levels
         return from_json(cls, response.body)
     except (ValueError, RecursionError) as exc:
         raise undecodable(exc, response, where, expected, is_ours=found == expected, method=method) from exc

@@ -71,7 +71,7 @@ class IndexerError(TrioformerError):
     """An index is unknown or already exists, or its function failed; the store is unchanged.
 
     Attributes:
-        index: The name of the index whose function failed; otherwise empty.
+        index: The name of the index with the failed function; otherwise empty.
     """
 
     def __init__(self, message: str, index: str = "") -> None:

@@ -44,7 +44,7 @@ __all__ = [
 FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
 """The reason of each cause of an error of server-side apply (``meta/v1 CauseType``)."""
 UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
-"""The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
+"""The reason of the cause if the response of an error was not a Status (``meta/v1 CauseType``)."""
 
 _MAX_MESSAGE: Final = 3_000
 """The maximum length of a server's message in the text of an error, in characters."""

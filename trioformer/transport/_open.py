@@ -147,7 +147,7 @@ def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSourc
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
-    from .auth._exec_source import PluginCredentials  # noqa: PLC0415  # most clients have no plugin
+    from .auth._exec_source import PluginCredentials  # noqa: PLC0415  # most clients do not have a plugin
 
     return PluginCredentials(config, policy)
 

@@ -40,7 +40,7 @@ from ...models._internal import decode, kind_problem, level_decoder, list_items
 BLOCK: Final = 128 * 1024
 """The number of bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
 SLICE: Final = 32 * 1024
-"""The number of bytes whose brackets are counted at a time: some 10 ms of work if all of them are brackets."""
+"""The number of bytes to count brackets in at a time: some 10 ms of work if all of them are brackets."""
 _MAX_GUESSES: Final = 8
 _MAX_OTHERS: Final = 4 * 1024 * 1024
 """The maximum size of everything except the items, in bytes."""
@@ -131,7 +131,7 @@ class ListSplitter:
             return self._cut()
         if len(buffer) > _MAX_OTHERS:
             raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes beside its items")
-        self._try_at = min(2 * len(buffer), _MAX_OTHERS)  # so that no byte is searched more than twice
+        self._try_at = min(2 * len(buffer), _MAX_OTHERS)  # so that each byte is searched at most twice
         return []
 
     def finish(self) -> tuple[list[bytes], ListHead] | None:

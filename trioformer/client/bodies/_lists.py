@@ -21,7 +21,7 @@ from ._wire_format import WireFormat
 T = TypeVar("T", bound=KubernetesObject)
 
 _LARGE: Final = 1024 * 1024
-"""Items of at least this size, in bytes, are scanned in their own slice."""
+"""Items larger than this, in bytes, are scanned in their own slice."""
 
 PAGE_SIZE: Final = 500
 """The default limit of a page, in objects (client-go ``tools/pager``)."""

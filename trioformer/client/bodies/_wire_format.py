@@ -1,6 +1,6 @@
 """The wire format of a kind, and the frames of its watches: bytes to lines, lines to events.
 
-A wire format says which media type to request, which objects to accept, and which of their bytes to keep.
+A wire format determines the media type to request, the objects to accept, and the bytes of them to keep.
 The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind would double it.
 But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
 differently is scanned for its kind.
@@ -168,7 +168,7 @@ def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
-    Frames do not keep their chunk alive, and no byte is searched twice.
+    Frames do not keep their chunk alive, and each byte is searched only once.
     """
 
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes

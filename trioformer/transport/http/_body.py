@@ -73,11 +73,11 @@ _SHORT: Final = 2048
 SHORT_PATIENCE: Final = 5.0
 """Seconds that a short body may take to arrive."""
 MAX_ERROR: Final = 256 * 1024
-"""Bytes that are read of the body of an error; a Status is much shorter."""
+"""The maximum number of bytes to read of the body of an error; a Status is much shorter."""
 
 
 MIN_WATCH: Final = 1.1
-"""Seconds that a watch has at least before its end is reported: one of less than a second looks refused."""
+"""The minimum age of a watch, in seconds, before its end is reported: a watch of under a second looks refused."""
 
 
 @final

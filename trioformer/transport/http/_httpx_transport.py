@@ -45,10 +45,10 @@ _SLICE: Final = 64
 
 @final
 class HTTPXTransport:
-    """Sends requests through a transport of httpx, which it does not close."""
+    """Sends requests through an httpx transport, and does not close it."""
 
     is_empty = True
-    """It has no connections of its own."""
+    """It does not have its own connections."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport, server: str, server_name: str | None = None) -> None:
         self._transport = transport

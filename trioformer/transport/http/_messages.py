@@ -51,10 +51,10 @@ _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NOT_IN_A_NAME: Final = re.compile(rb"[^0-9A-Za-z!#$&'*+.^_`|~-]")
-"""What the name of a header must not contain (RFC 9110), and ``%``, which begins an escape."""
+"""The characters that a header name must not contain (RFC 9110), and ``%``, which begins an escape."""
 
 _MAX_MADE: Final = 64
-"""Combinations that are kept; a program uses a few, unless its raw requests have headers of their own."""
+"""The maximum number of cached combinations; a program uses a few, unless its raw requests have their own headers."""
 
 
 @final
@@ -211,10 +211,10 @@ class Head:
     headers: dict[str, str] = attrs.field(repr=False)
     """The headers, with names in lower case; repeated headers are joined."""
     warnings: list[str] = attrs.field(repr=False)
-    """The values of ``Warning``, which are not joined."""
+    """The values of ``Warning``, not joined."""
     framing: Framing
     length: int = 0
-    """Bytes of the body, if it is sized."""
+    """The length of a sized body in bytes."""
     keeps_alive: bool = True
     """Whether the server keeps the connection open."""
 

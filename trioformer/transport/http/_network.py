@@ -1,7 +1,7 @@
-"""Opens connections to one server, directly or through a proxy.
+"""Open connections to one server, directly or through a proxy.
 
 Other modules do not deal with proxies: requests, watches and probes all get their connections from :class:`Network`.
-With an ``https://`` proxy the server's TLS is inside the proxy's.
+With an ``https://`` proxy, the server's TLS is inside the proxy's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Network:
     _route: Route | None = attrs.field(default=None, kw_only=True, alias="route")
     """The proxy; None for direct connections."""
     _context: ssl.SSLContext | None = attrs.field(default=None, kw_only=True, alias="context")
-    """The TLS settings for an ``https://`` proxy, those for the server (as in client-go); None for the default ones."""
+    """The TLS settings for an ``https://`` proxy, the same as for the server (as in client-go); None for defaults."""
     _socket_options: Sequence[tuple[int, int, int]] = attrs.field(default=(), kw_only=True, alias="socket_options")
     """Options of every socket."""
 
@@ -47,7 +47,7 @@ class Network:
             failure = route.timed_out()
             failure.__cause__ = exc
             raise httpx.ProxyError(str(failure)) from failure
-        except Exception as exc:  # noqa: BLE001  # whatever a tunnel raises is an error of the proxy
+        except Exception as exc:  # noqa: BLE001  # every exception of a tunnel is an error of the proxy
             failure = route.failure_of(exc)
             raise httpx.ProxyError(str(failure)) from failure
 
@@ -66,12 +66,12 @@ class Network:
         return NetworkStream(raw, health=self._health, opened_at=opened_at)
 
     async def _through(self, route: Route, stream: NetworkStream, host: str, port: int) -> NetworkStream:
-        """Make a connection to a server of one to a proxy, which is closed if that fails."""
+        """Turn a connection to a proxy into one to a server; close it on failure."""
         if route.proxy.scheme == "https":
             stream = await stream.start_tls(self._context or client_context(None), route.proxy.host)
         if route.is_forwarded:
             return stream
-        from ._tunnel import open_tunnel  # noqa: PLC0415  # most clients have no proxy
+        from ._tunnel import open_tunnel  # noqa: PLC0415  # most clients do not use a proxy
 
         try:
             if isinstance(stream, TLSStream):

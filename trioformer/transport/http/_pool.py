@@ -1,26 +1,26 @@
-"""The connections to one server with one set of certificates: HTTP/1.1, without limit of their number.
+"""The HTTP/1.1 connections to one server with one set of certificates, in any number.
 
-A request takes the connection that was used last, or opens one; those that were used before it expire in the meantime.
+A request takes the connection that was used last, or opens a new one; older connections expire meanwhile.
 
-Pools are replaced when the certificates are.
-The problem: a server that is still connected may have a certificate from an authority that is no longer trusted, and
-the server refuses a request on a connection whose client certificate has expired.
+Pools are replaced when certificates change.
+Otherwise a connected server may have a certificate from an authority that is no longer trusted, and the server refuses
+requests on a connection with an expired client certificate.
 A TLS handshake for each request would cost too much, and an OpenSSL context cannot forget an authority.
 
 So the connections form generations, each with one context.
-When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
-are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
-them, so that they are watched again.
-Another streamed body without an end ends with an error (``client/_raw.py``), since nothing resumes it; a write whose
-response is streamed is a request in flight.
-Two cases would be errors that are of no use to the caller.
-A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
+When the certificates change, a new generation replaces the current one, which is retired: its idle connections are
+closed immediately, its requests in flight finish and then close their connections, and its watches end as if the server
+had ended them, so that the callers watch again.
+Other endless streams end with an error (``client/_raw.py``), because nothing resumes them; a write with a streamed
+response counts as a request in flight.
+Two cases would cause useless errors.
+A watch that is a second old would look like a refused one, so its end is reported later.
 A watch that is still being opened is sent again.
 
-Files are checked when a request is sent, before a probe of silent watches, and when a watch receives something half a
-minute after the last check; there is no task.
-When one side refuses the certificate of the other during a handshake, the server has not begun the request; if changed
-files are found then, it is sent once more on the new generation.
+Files are checked when a request is sent, before a probe of silent watches, and when a watch receives data half a minute
+after the last check; there is no task.
+If one side refuses the other's certificate during a handshake, the server has not begun the request; if the files have
+changed, it is sent once more on the new generation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ._sockets import NetworkStream
 
 IDLE_PERIOD: Final = 60.0
-"""Seconds before an unused connection is closed; the API server closes one after 90."""
+"""Seconds until an unused connection is closed; the API server closes one after 90."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
@@ -58,7 +58,7 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 @final
 @attrs.frozen
 class Origin:
-    """Where requests go."""
+    """The destination of requests."""
 
     is_tls: bool
     host: str
@@ -67,13 +67,13 @@ class Origin:
     netloc: bytes
     """The header ``Host``."""
     prefix: str
-    """What the path of each request begins with; empty, or with a leading slash and without one at the end."""
+    """The prefix of all paths; empty, or with a leading but without a trailing slash."""
     server_name: str
-    """What TLS sends, and the certificate must be valid for."""
+    """The name for TLS: it is sent, and the certificate must be valid for it."""
 
     @classmethod
     def of(cls, server: str, server_name: str | None = None) -> Origin:
-        """Make it of the server's URL."""
+        """Make an origin from the server's URL."""
         url = httpx.URL(server)
         host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port if url.port is not None else 443 if is_tls else 80
@@ -81,7 +81,7 @@ class Origin:
         return cls(is_tls, host, port, url.netloc, prefix, server_name or host)
 
     def encode(self, request: Request, authorization: Secret[str] | None, forwarded: ForwardedRequests | None) -> bytes:
-        """Return a request as it is sent, to the server or to a proxy that forwards it, with its credential."""
+        """Return a request as sent to the server, or to a proxy that forwards it, with its credential."""
         target, more = request.target(self.prefix), list[Header]()
         if authorization is not None and not request.has_authorization:
             more.append((b"Authorization", authorization.reveal().encode("ascii")))
@@ -94,29 +94,29 @@ class Origin:
 @final
 @attrs.define(eq=False)
 class Pool:
-    """Sends requests on connections that are kept for the next ones."""
+    """Sends requests on connections, and keeps these for the next requests."""
 
     origin: Origin
     _context: ssl.SSLContext | None
-    """The TLS settings; None for the default ones."""
+    """The TLS settings; None for the defaults."""
     _network: Network
     _forwarded: ForwardedRequests | None = attrs.field(default=None, kw_only=True, alias="forwarded")
-    """What requests are for a proxy that forwards them; None without one."""
+    """The form of requests for a proxy that forwards them; None without such a proxy."""
     _header_bytes: int = attrs.field(default=MAX_HEAD, kw_only=True, alias="header_bytes")
     """The limit of the head of a response."""
     is_closed: bool = attrs.field(default=False, init=False)
     """Whether the client is closed."""
     is_retired: bool = attrs.field(default=False, init=False)
-    """Whether other connections have replaced them: none is used for another request."""
+    """Whether a newer pool has replaced this one; its connections do not take new requests."""
     _idle: deque[tuple[float, Connection]] = attrs.field(factory=deque, init=False)
-    """Those that no request uses, and when they expire; the one that was used last at the end."""
+    """The idle connections with their expiry times; the last used one is at the end."""
     _open: set[Connection] = attrs.field(factory=set, init=False)
     _connecting: set[NetworkStream] = attrs.field(factory=set, init=False)
-    """Those whose handshake has not ended."""
+    """The connections with an incomplete handshake."""
 
     @property
     def connections(self) -> list[Connection]:
-        """All connections that are open."""
+        """All open connections."""
         return list(self._open)
 
     @property
@@ -125,7 +125,7 @@ class Pool:
         return not (self._open or self._connecting)
 
     async def send(self, request: Request, authorization: Secret[str] | None) -> Connection:
-        """Send a request on a connection that is idle, or else on a new one, and receive the head of its response.
+        """Send a request on an idle connection, or else on a new one, and receive the head of its response.
 
         Cancellation: closes the connection.
         """
@@ -154,7 +154,7 @@ class Pool:
                 return connection
 
     def _take_idle(self) -> Connection | None:
-        """Take the connection that was used last, and close those that have expired."""
+        """Take the connection that was used last, and close expired ones."""
         idle, now = self._idle, trio.current_time()
         while idle and idle[0][0] < now:
             self.close_connection(idle.popleft()[1])
@@ -197,7 +197,7 @@ class Pool:
             self.close_connection(connection)
 
     def close(self) -> None:
-        """Close every connection, and let none be opened."""
+        """Close all connections, and refuse to open new ones."""
         self.is_closed = True
         for stream in self._connecting:
             stream.close()
@@ -205,13 +205,13 @@ class Pool:
             self.close_connection(connection)
 
     def retire(self) -> None:
-        """Let no connection be used for another request, and none be opened; those that are idle are closed."""
+        """Refuse new requests and new connections, and close idle connections."""
         self.is_retired = True
         while self._idle:
             self.close_connection(self._idle.pop()[1])
 
     def end_watches(self) -> None:
-        """Close the connections of watches, which then end without an error."""
+        """Close the connections of watches, so that the watches end without an error."""
         self.retire()
         for stream in self._connecting:
             stream.close()
@@ -225,11 +225,11 @@ class Generation:
     """Connections that use the same certificates."""
 
     requests: Pool | HTTPXTransport
-    """Those for requests and lists."""
+    """The connections for requests and lists."""
     watches: Pool | HTTPXTransport
-    """Those for watches, one each."""
+    """The connections for watches, one each."""
     is_retired: bool = attrs.field(default=False, init=False)
-    """Whether others have replaced them, and its watches were ended on this side."""
+    """Whether a newer generation has replaced this one, and its watches were ended on this side."""
 
     @property
     def is_empty(self) -> bool:
@@ -256,12 +256,12 @@ class Generations:
     """The connections of a client."""
 
     present: Generation
-    """The connections that the next request gets."""
+    """The connections for the next request."""
     _tls: TLS | None = None
-    """The certificates; None for connections that have none."""
+    """The certificates; None for connections without certificates."""
     _open: Callable[[ssl.SSLContext], Generation] | None = None
     _health: Liveness | None = None
-    """Must reopen its connection when the certificates have changed."""
+    """The health of the server; must reopen its connection when the certificates have changed."""
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[Generation] = attrs.field(factory=list, init=False)
 
@@ -271,7 +271,7 @@ class Generations:
             self._health.look = self._refresh
 
     def current(self, credential: Credential) -> Generation:
-        """Return the connections for a request that is sent now with ``credential``."""
+        """Return the connections for a new request with ``credential``."""
         if self._tls is not None:
             self._tls.use(credential.certificate)
             self._refresh()
@@ -290,7 +290,7 @@ class Generations:
             health.look_at = trio.current_time() + health.silence
 
     async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
-        """Send a request, and receive the head of its response; return the connections, too, that it came on."""
+        """Send a request, and receive the head of its response; return it with its generation of connections."""
         self.current(credential)
         may_renew = True
         while True:
@@ -309,10 +309,10 @@ class Generations:
                 raise
 
     def reject(self, used: Generation) -> bool:
-        """Record that the server has refused a client's credential, or one side the other's certificate.
+        """Record that the server has refused a credential, or one side the other's certificate.
 
         Returns:
-            Whether there are newer connections: of several requests that are refused, the first one finds the changes.
+            Whether there are newer connections: if several requests are refused, the first one finds the changes.
         """
         if self._tls is None:
             return False

@@ -2,12 +2,11 @@
 
 kube-apiserver sends lists and watches in TLS records of 4 to 6 KB, and ``trio.SSLStream`` returns one record per read;
 :class:`TLSStream` decrypts everything that one read of the socket returns.
-After the peer's close_notify nothing follows, even if the socket stays open: that is the end of the stream, and its
-connection is not used for another request.
+The peer's close_notify ends the stream, even if the socket stays open; the connection is not used for another request.
 
-When nothing has arrived on a watch for half a minute, its connection verifies the server by its :class:`Liveness`,
-while another task goes on reading.
-Errors are those of httpx, because an httpx transport of the caller raises them, too.
+If nothing has arrived on a watch for half a minute, its connection verifies the server with its :class:`Liveness`,
+while another task continues to read.
+The errors are httpx's, because an httpx transport of the caller raises them too.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from .._errors import SilentConnectionError
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
 RESUMABLE: Final = math.inf
-"""The read timeout of a watch that may be given up when nothing shows that its connection works; others have None."""
+"""The read timeout of a watch that may be ended if its connection cannot be verified; other watches have None."""
 READ_SIZE: Final = 256 * 1024
-"""Bytes that one read returns at most: sixteen TLS records of the maximum size."""
+"""The maximum number of bytes that one read returns: sixteen TLS records of the maximum size."""
 # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
 _BROKEN: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, ValueError)
-_RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates what it asks for
+_RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time, and Python allocates that size
 
 
 @final
 class Bounded:
     """Limit the time of a block, and raise httpx's errors.
 
-    Each request enters several such blocks, and a generator with ``fail_after`` takes three times as long as this.
+    Each request enters several such blocks, and a generator with ``fail_after`` would take three times as long.
     """
 
     __slots__ = ("_broken", "_scope", "_too_slow")
@@ -71,7 +70,7 @@ class Bounded:
 
 
 class Liveness(Protocol):
-    """What is known about the server, and verifies it when a watch is silent: `ServerHealth` of ``policy``."""
+    """The health of the server, which verifies the server if a watch is silent: `ServerHealth` of ``policy``."""
 
     server_text: str
     credential_text: str
@@ -86,16 +85,16 @@ class Liveness(Protocol):
 
 
 class RawStream(Protocol):
-    """What TCP, the TLS of a proxy, and a forwarded port have in common."""
+    """The common interface of TCP, the TLS of a proxy, and a forwarded port."""
 
     async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
     async def send_all(self, data: bytes | bytearray | memoryview, /) -> None: ...
-    def send_now(self, data: bytes, /) -> int: ...  # how many bytes need no wait; an error is left to the next call
+    def send_now(self, data: bytes, /) -> int: ...  # bytes sent without waiting; the next call raises an error
     @property
-    def is_readable(self) -> bool: ...  # whether something has arrived, or the connection has ended on any side
+    def is_readable(self) -> bool: ...  # whether data has arrived, or either side has ended the connection
     @property
     def is_closed(self) -> bool: ...  # on this side
-    def problem(self) -> Exception | None: ...  # why nothing can be sent, if it was reset, or closed on this side
+    def problem(self) -> Exception | None: ...  # the reason if it was reset, or closed on this side
     def close(self) -> None: ...  # not a checkpoint, so it also works after a cancellation
     def set_option(self, level: int, option: int, value: int) -> None: ...  # of the socket
 
@@ -105,8 +104,8 @@ class TCPStream:
     """A TCP connection; implements :class:`RawStream`.
 
     A checkpoint costs as much CPU as parsing a response, and each call of ``trio.SocketStream`` executes one.
-    Most requests are sent by :meth:`send_now`, which executes none.
-    The given stream gives up its socket.
+    Most requests are sent by :meth:`send_now`, without a checkpoint.
+    The given stream loses its socket.
     """
 
     __slots__ = ("_is_sending", "socket")
@@ -168,7 +167,7 @@ class TCPStream:
         except BlockingIOError:
             return False
         except OSError:
-            pass  # reading shows what it is
+            pass  # reading reports the error
         return True
 
     @property
@@ -191,7 +190,7 @@ class TCPStream:
 
 
 class NetworkStream:
-    """A connection without TLS; ``health``, if there is one, verifies the server when nothing arrives."""
+    """A connection without TLS; ``health``, if any, verifies the server when nothing arrives."""
 
     def __init__(self, raw: RawStream, *, health: Liveness | None = None, opened_at: float | None = None) -> None:
         self.raw: Final = raw
@@ -199,7 +198,7 @@ class NetworkStream:
         self.opened_at: Final = trio.current_time() if opened_at is None else opened_at
 
     async def receive(self, patience: float | None) -> bytes:
-        """Receive what has arrived, or wait ``patience`` seconds for it; ``b""`` at the end.
+        """Receive the available data, or wait ``patience`` seconds for it; ``b""`` at the end.
 
         Cancellation: loses nothing.
         """
@@ -209,30 +208,30 @@ class NetworkStream:
     async def send(self, data: bytes, patience: float | None) -> None:
         """Send bytes.
 
-        Cancellation: may have sent a part.
+        Cancellation: a part may have been sent.
         """
         with Bounded(None, httpx.WriteTimeout, httpx.WriteError):
             rest = self._send_now(data)
-        if rest is not None:  # most requests fit into the buffers of the socket, and need no deadline
+        if rest is not None:  # most requests fit into the buffers of the socket, and do not need a deadline
             with Bounded(patience, httpx.WriteTimeout, httpx.WriteError):
                 await self.send_all(rest)
 
     def _send_now(self, data: bytes) -> bytes | None:
-        """Send what can be sent without waiting; return what is left for :meth:`send_all`, and None if nothing is."""
+        """Send as much as possible without waiting; return the rest for :meth:`send_all`, or None."""
         sent = self.raw.send_now(data)
         return None if sent == len(data) else data[sent:]
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """As :meth:`receive`, with trio's errors and without a limit, for bytes that are not HTTP."""
+        """Like :meth:`receive`, but with trio's errors and without a time limit, for bytes that are not HTTP."""
         return bytes(await self.raw.receive_some(max_bytes))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Like :meth:`send`, but with trio's errors and ``ssl.SSLError``, and without a limit."""
+        """Like :meth:`send`, but with trio's errors and ``ssl.SSLError``, and without a time limit."""
         await self.raw.send_all(data)
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is something to read, or the connection has ended, on this side or the other."""
+        """Whether data can be read, or either side has ended the connection."""
         return self.raw.is_readable
 
     def close(self) -> None:
@@ -243,7 +242,7 @@ class NetworkStream:
         return bytes(await self._receive_some(resumable=resumable))
 
     async def _receive_some(self, *, resumable: bool) -> bytes | bytearray:
-        """Receive from the socket; on a watch's connection, verify the server whenever it has been silent."""
+        """Receive from the socket; on a watch's connection, verify the server after each silence."""
         health = self._health
         if health is None:
             return await self.raw.receive_some(READ_SIZE)
@@ -258,7 +257,7 @@ class NetworkStream:
                 return received
 
     async def _receive_or_verify(self, health: Liveness, *, resumable: bool) -> bytes | bytearray | None:
-        """Receive until the server is verified; None if nothing has arrived by then.
+        """Receive until the server is verified; return None if nothing has arrived by then.
 
         Errors are raised outside the nursery, so that they are not wrapped in a group.
         """
@@ -283,7 +282,7 @@ class NetworkStream:
                     errors.append(exc)
                 nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            await raise_ungrouped(group)  # everything else is kept in the variables
+            await raise_ungrouped(group)  # other results are in the variables
         if received is not None:
             return received
         if errors:
@@ -293,7 +292,7 @@ class NetworkStream:
         return None
 
     async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
-        """Return the connection with TLS; the host's certificate is verified.
+        """Start TLS on the connection, and verify the host's certificate.
 
         Cancellation: closes the connection, as does an error.
         """
@@ -306,7 +305,7 @@ class NetworkStream:
         except BaseException:
             self.close()
             raise
-        tls._health = self._health  # the handshake has a deadline of its own
+        tls._health = self._health  # the handshake has its own deadline
         return tls
 
 
@@ -314,8 +313,8 @@ class NetworkStream:
 class TLSStream(NetworkStream):
     """TLS over a connection; implements :class:`RawStream` for the connection inside the TLS of a proxy.
 
-    A cancelled read loses nothing: decrypted bytes are returned at once.
-    If a record is sent only in part, the peer closes the connection.
+    A cancelled read loses nothing: decrypted bytes are returned immediately.
+    If only a part of a record is sent, the peer closes the connection.
     """
 
     def __init__(self, raw: RawStream, context: ssl.SSLContext, host: str, *, opened_at: float) -> None:
@@ -372,7 +371,7 @@ class TLSStream(NetworkStream):
 
     @property
     def is_readable(self) -> bool:
-        # Between two requests there is only one thing to read, the end.
+        # Between two requests, only the end of the connection can be read.
         return bool(self._is_over or self._received.pending or self._tls.pending() or self.raw.is_readable)
 
     @property
@@ -391,7 +390,7 @@ class TLSStream(NetworkStream):
             await self.raw.send_all(self._to_send.read())
 
     def _flush_now(self) -> None:
-        """Send what can be sent without waiting; the next flush sends the rest, before what is written meanwhile."""
+        """Send as much as possible without waiting; the next flush sends the rest before newer data."""
         encrypted = self._to_send.read()
         self._to_send.write(encrypted[self.raw.send_now(encrypted) :])
 
@@ -399,7 +398,7 @@ class TLSStream(NetworkStream):
         while True:
             pieces = self._decrypt(max_bytes) if self._received.pending or self._tls.pending() else []
             if self._to_send.pending:  # a response to the peer's TLS messages, such as a key update
-                # A peer that is blocked in sending reads nothing until this task receives, so it must not wait here.
+                # A peer that is blocked in sending does not read until this task receives, so do not wait here.
                 self._flush_now()
             if pieces or self._is_over:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,7 +1,7 @@
 """Ask a proxy for a connection to a server, on a connection to the proxy: CONNECT of HTTP/1.1, or SOCKS5.
 
-What a proxy may send before the tunnel is there is bounded, in bytes and in time.
-Nothing that it sends is quoted: it may repeat the credentials.
+The response of the proxy is limited in bytes and in time.
+It is never quoted, because it may repeat the credentials.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._sockets import NetworkStream, RawStream
 TUNNEL_PATIENCE: Final = 60.0
 """Seconds that a proxy may take to connect to the server (client-go: one minute)."""
 MAX_HEAD: Final = 16 * 1024
-"""Bytes of its response, with all of code 100."""
+"""The maximum size of its response in bytes, including responses with code 100."""
 _CLOSED: Final = "closed the connection without a response; check its port and the scheme of its URL"
 _NO_SOCKS: Final = "does not speak SOCKS5; check its port and the scheme of its URL"
 _SUCCESS: Final = range(200, 300)
@@ -42,13 +42,13 @@ _REPLIES: Final = {
 
 
 async def open_tunnel(stream: RawStream, proxy: Proxy, host: str, port: int) -> None:
-    """Ask the proxy at the other end to connect to a server; then the stream is one to the server.
+    """Ask the proxy at the other end to connect to a server; afterwards the stream leads to the server.
 
-    ``host`` is in ASCII, an address without brackets.  An error does not close the stream.
+    ``host`` is in ASCII; an address is without brackets.  An error does not close the stream.
 
     Raises:
         ProxyFailedError: The proxy does not connect to the server, or the peer is not a proxy.
-        trio.BrokenResourceError: The connection was lost; httpx.NetworkError while HTTP is spoken.
+        trio.BrokenResourceError: The connection was lost; for HTTP, this is an httpx.NetworkError instead.
     """
     with trio.move_on_after(TUNNEL_PATIENCE):
         if proxy.is_socks:
@@ -79,7 +79,7 @@ async def _open_http(stream: RawStream, proxy: Proxy, target: str) -> None:
     if head.code not in _SUCCESS:
         raise proxy.rejected(head.code, target)
     if connection.has_excess:
-        # The client speaks first, in TLS as in HTTP, so this cannot be the server.
+        # The client speaks first, in TLS and in HTTP, so this cannot be from the server.
         raise proxy.failed("sent something after its response to CONNECT; check that it is a proxy", permanent=True)
 
 
@@ -122,7 +122,7 @@ async def _open_socks(stream: RawStream, proxy: Proxy, host: str, port: int) -> 
     if reply != 0:
         text = _REPLIES.get(reply, "the proxy failed")
         raise proxy.failed(f"cannot connect to {target} (SOCKS5 reply {reply}: {text}); check that it can reach it")
-    # The address that the proxy connects from, which is not needed.
+    # Skip the address that the proxy connects from.
     length = {_IPV4: 4, _IPV6: 16}.get(kind)
     if kind == _NAME:
         length = (await receive(1))[0]

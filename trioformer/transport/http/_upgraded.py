@@ -1,7 +1,7 @@
 """A connection that has switched from HTTP to another protocol (RFC 9110, 7.8), such as WebSockets.
 
-The server agrees with status 101, and from then on both sides send bytes of the new protocol whenever they want.
-The connection stays one of the pool: closed with the client, opened through the proxy, with the same TLS.
+The server agrees with status 101; then both sides send bytes of the new protocol at any time.
+The connection stays in the pool: it uses the same proxy and TLS, and is closed with the client.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import trio
 from ._sockets import NetworkStream, RawStream
 
 RECEIVE_SIZE: Final = 64 * 1024
-"""Bytes that one call returns at most, unless the caller says."""
+"""The default maximum number of bytes that one call returns."""
 
 # glibc returns freed memory to the kernel when it is more than twice the largest block that was mapped and unmapped.
-# What one read allocates is more than that: 40,000 page faults for 100 MB, a third of their CPU.  A block that is never
-# touched costs nothing, and raises that limit to 4 MiB, once for the process.
+# One read allocates more than that: 40,000 page faults for 100 MB take a third of the CPU time.  Allocating a block
+# without touching it costs nothing, and raises that limit to 4 MiB, once per process.
 _LARGEST_BLOCK: Final = 2 * 1024 * 1024
 bytes(_LARGEST_BLOCK)
 
@@ -30,29 +30,29 @@ class UpgradedStream(trio.abc.Stream):
     """The bytes of the new protocol; one task may send while another one receives.
 
     Cancellation:
-        A cancelled send may have sent a part, so the stream can only be closed after it.
+        A cancelled send may have sent a part; after that, the stream can only be closed.
     """
 
     def __init__(self, stream: NetworkStream, first: bytes) -> None:
         self._stream = stream
         self._first = first
-        """What has arrived together with the head of the response."""
+        """The data that arrived together with the head of the response."""
         _be_patient_with_a_slow_reader(self._stream.raw)
 
     @property
     def is_readable(self) -> bool:
-        """Whether something has arrived, perhaps the end of the connection."""
+        """Whether data, or the end of the connection, has arrived."""
         return bool(self._first or self._stream.raw.is_closed or self._stream.is_readable)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes."""
         try:
             await self._stream.send_all(data)
-        except ssl.SSLError as exc:  # such as after the end of the peer
+        except ssl.SSLError as exc:  # for example after the peer has closed the connection
             raise trio.BrokenResourceError from exc
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Wait until more can be sent; whether that is so now is not known, so it returns immediately."""
+        """Return immediately, because the state of the send buffer is unknown."""
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
@@ -71,10 +71,10 @@ class UpgradedStream(trio.abc.Stream):
 
 
 def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
-    """Let the peer read nothing for as long as it wants, such as a command that works on its input.
+    """Allow the peer to stop reading for any time, for example while a command processes its input.
 
-    On Linux ``TCP_USER_TIMEOUT`` also ends a connection whose peer acknowledges all, but has no room for more.
-    Keepalive still detects a dead peer while nothing is on the way to it, and otherwise the kernel's retries do.
+    On Linux, ``TCP_USER_TIMEOUT`` also ends a connection if the peer acknowledges all data but has a full buffer.
+    Keepalive still detects a dead peer while no data is in flight; otherwise the kernel's retries do.
     """
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
     if option is not None:
