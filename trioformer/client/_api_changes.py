@@ -75,7 +75,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             The object as the server has stored it; ``old``, without a request, if nothing differs.
 
         Raises:
-            NotFoundError: There is no object of this name.
+            NotFoundError: The object does not exist.
             ConflictError: With ``optimistic_lock``: the object has changed since ``old`` was read.
             InvalidError: The result is not valid.
             TypeError: The objects are of another kind than this API.
@@ -123,7 +123,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
             The object as the server has stored it; ``old``, without a request, if nothing differs.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind has no status subresource.
+            NotFoundError: The object or its status subresource does not exist.
             ConflictError: As for :meth:`update`.
             InvalidError: As for :meth:`update`.
             TypeError: As for :meth:`update`.
@@ -211,7 +211,7 @@ class ApiChanges(ApiReads[T], ApiWrites[T]):
 
         Raises:
             ConflictError: In each try, the object changed between reading and replacing.
-            NotFoundError: There is no object of this name.
+            NotFoundError: The object does not exist.
             InvalidError: The changed object is not valid.
             TypeError: ``change`` is async, or does not return an object of this kind.
             ValueError: ``change`` returns an object with another name or namespace.

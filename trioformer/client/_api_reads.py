@@ -59,14 +59,14 @@ class ApiReads(ApiRequests[T]):
             subresource: Such as ``scale``; the result has the kind that the server sends.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind has no such subresource.
+            NotFoundError: The object or the subresource does not exist.
         """
         name, namespace = self._locate(name, namespace)
         where = self._paths.operation("get", name=name, namespace=namespace, subresource=subresource)
         return await self._request_any("GET", where, name, namespace, subresource)
 
     async def get_or_none(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> T | None:
-        """Read one object; return None if there is no object of this name.
+        """Read one object; return None if it does not exist.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
@@ -83,7 +83,7 @@ class ApiReads(ApiRequests[T]):
             return None
 
     async def exists(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> bool:
-        """Check whether there is an object of this name; request only its metadata.
+        """Check whether an object exists; request only its metadata.
 
         Args:
             name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.

@@ -384,7 +384,7 @@ def write_params(
     field_validation: FieldValidation | None = None,
     force: bool | None = None,
 ) -> dict[str, str]:
-    """Return the query parameters of a write, without those that are None or false.
+    """Return the query parameters of a write, omitting None and false values.
 
     Raises:
         ValueError: The field manager or the field validation is not valid.

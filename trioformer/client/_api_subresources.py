@@ -74,7 +74,7 @@ class ApiSubresources(ApiRequests[T]):
             The object in the response, of the same class; ``body`` if the response is a Status.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind has no such subresource.
+            NotFoundError: The object or the subresource does not exist.
             ConflictError: A precondition does not hold, or the pod is already bound.
             TooManyRequestsError: A disruption budget does not allow the eviction now.
         """
@@ -107,8 +107,8 @@ class ApiSubresources(ApiRequests[T]):
             field_validation: How the server treats unknown fields of the body; None for its default.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind has no such subresource.
-            ConflictError: The body has a resourceVersion, and the stored object has another one.
+            NotFoundError: The object or the subresource does not exist.
+            ConflictError: The body has a resourceVersion that differs from the stored one.
             InvalidError: The body is not valid, or changes an immutable field.
         """
         params = self._params(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
@@ -142,7 +142,7 @@ class ApiSubresources(ApiRequests[T]):
             field_validation: How the server treats unknown fields of the body; None for its default.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind has no such subresource.
+            NotFoundError: The object or the subresource does not exist.
             ConflictError: Other managers own some of the fields, and ``force`` is false.
             ValueError: Neither this call nor the client has a field manager.
         """
@@ -199,7 +199,7 @@ class ApiSubresources(ApiRequests[T]):
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
 
         Raises:
-            NotFoundError: There is no object of this name, or the kind cannot be scaled.
+            NotFoundError: The object does not exist, or its kind cannot be scaled.
             ConflictError: It has another ``resource_version``.
             InvalidError: The number is negative.
         """
@@ -237,7 +237,7 @@ class ApiSubresources(ApiRequests[T]):
             dry_run: Check on the server whether the pod may be evicted, without evicting it.
 
         Raises:
-            NotFoundError: There is no pod of this name.
+            NotFoundError: The pod does not exist.
             TooManyRequestsError: A disruption budget does not allow the eviction now; try again later.
             ConflictError: It has another ``uid`` or ``resource_version``.
         """

@@ -75,8 +75,8 @@ class ApiWrites(ApiRequests[T]):
             field_manager: As for :meth:`create`.
 
         Raises:
-            ConflictError: The object has a resourceVersion, and the stored object has another one.
-            NotFoundError: There is no object of this name.
+            ConflictError: The object has a resourceVersion that differs from the stored one.
+            NotFoundError: The object does not exist.
             InvalidError: The object is not valid.
         """
         params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
@@ -99,8 +99,8 @@ class ApiWrites(ApiRequests[T]):
             field_manager: As for :meth:`create`.
 
         Raises:
-            ConflictError: The object has a resourceVersion, and the stored object has another one.
-            NotFoundError: There is no object of this name, or the kind has no status subresource.
+            ConflictError: The object has a resourceVersion that differs from the stored one.
+            NotFoundError: The object or its status subresource does not exist.
         """
         params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
         return await self._replace(obj, "status", params)
@@ -218,8 +218,8 @@ class ApiWrites(ApiRequests[T]):
             field_manager: As for :meth:`create`.
 
         Raises:
-            NotFoundError: There is no object of this name.
-            ConflictError: The patch has a resourceVersion, and the stored object has another one.
+            NotFoundError: The object does not exist.
+            ConflictError: The patch has a resourceVersion that differs from the stored one.
             InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
             UnsupportedMediaTypeError: The kind does not support this type of patch.
             TypeError: The patch does not match its type, or contains a model that would be merged.
@@ -265,7 +265,7 @@ class ApiWrites(ApiRequests[T]):
 
         Raises:
             ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
-            ConflictError: The object has a resourceVersion, and the stored object has another one.
+            ConflictError: The object has a resourceVersion that differs from the stored one.
             InvalidError: The result is not valid.
             ValueError: There is no field manager, neither here nor in ``open_client``; or the object was read from a
                 server (it has ``managedFields``, or a uid and a creation time), so the manager would own all its
@@ -331,7 +331,7 @@ class ApiWrites(ApiRequests[T]):
             The object, if finalizers or a grace period keep it for now; None if the server responds with a Status.
 
         Raises:
-            NotFoundError: There is no object of this name.
+            NotFoundError: The object does not exist.
             ConflictError: It has another ``uid`` or ``resource_version``.
         """
         name, namespace = self._locate(name, namespace)

@@ -100,7 +100,7 @@ class VersionInfo:
 @final
 @attrs.define(eq=False)
 class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
-    """A client of one cluster; :func:`open_client` makes it and closes it.
+    """A client of one cluster, opened by :func:`open_client`.
 
     Any number of tasks may use it at the same time.
     """
@@ -129,7 +129,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     def api(
         self, kind: type[T] | str, namespace: str | None = None, *, drop_managed_fields: bool = False
     ) -> Api[T] | Api[KubernetesObject]:
-        """Return the API of one kind; sends no request.
+        """Return the API of one kind, without sending a request.
 
         Args:
             kind: A model, such as ``Pod``, your own class with a ``__resource__``, or a class that :meth:`discover`,
@@ -161,7 +161,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         uid: str | None = None,
         extra: Mapping[str, Collection[str]] | None = None,
     ) -> Client:
-        """Return a client that acts as another user; sends no request.
+        """Return a client that acts as another user, without sending a request.
 
         For example, list pods with the permissions of a tenant's service account::
 

@@ -153,7 +153,7 @@ class ClientRequests:
             exclude: Checks to skip, such as ``etcd``.
 
         Raises:
-            NotFoundError: There is no such check.
+            NotFoundError: The check does not exist.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not from a health endpoint.
             ConnectionFailedError: No complete response arrived.

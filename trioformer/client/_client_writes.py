@@ -151,7 +151,7 @@ class ClientWrites:
             dry_run: As for :meth:`create`.
 
         Raises:
-            NotFoundError: There is no object of this name.
+            NotFoundError: The object does not exist.
             ConflictError: It has another ``uid`` or ``resource_version``.
             TypeError: It is not an object.
         """

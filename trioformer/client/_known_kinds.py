@@ -50,7 +50,7 @@ class KnownKinds:
     """The number of the last successful refresh."""
 
     def find(self, text: str) -> type[KubernetesObject]:
-        """Return the class of a known kind; sends no request.
+        """Return the class of a known kind, without sending a request.
 
         Resources of the server come first, then built-in kinds, then kinds that were discovered one by one.  So
         discovering a single kind never changes the meaning of a built-in kind's name.

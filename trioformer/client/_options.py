@@ -44,7 +44,7 @@ class ListOptions:
 
 
 def list_params(options: ListOptions) -> dict[str, str]:
-    """Return the query parameters of a list, without those that are None or empty.
+    """Return the query parameters of a list, omitting None and empty values.
 
     Raises:
         SelectorError: A selector does not parse.
@@ -69,7 +69,7 @@ def watch_params(
     allow_bookmarks: bool,
     send_initial_events: bool | None,
 ) -> dict[str, str]:
-    """Return the query parameters of a watch, without those that are None or empty.
+    """Return the query parameters of a watch, omitting None and empty values.
 
     Raises:
         SelectorError: A selector does not parse.
@@ -88,5 +88,5 @@ def watch_params(
 
 
 def params_of(**params: str | int | None) -> dict[str, str]:
-    """Return query parameters, without those that are None or empty."""
+    """Return query parameters, omitting None and empty values."""
     return {name: str(value) for name, value in params.items() if value not in (None, "")}

@@ -66,7 +66,7 @@ class RawResponse(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawStream(metaclass=NoPublicConstructor):
-    """The body of a response while it arrives, for one task at a time; :meth:`Client.stream` makes it and closes it.
+    """The body of a response while it arrives, for one task at a time; opened by :meth:`Client.stream`.
 
     ``async for chunk in stream`` iterates over chunks of any size, ``async for line in stream.lines()`` over lines.
     """
@@ -117,7 +117,7 @@ class RawStream(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawLines(metaclass=NoPublicConstructor):
-    """The lines of a body, for ``async for``; :meth:`RawStream.lines` makes it."""
+    """The lines of a body, for ``async for``; returned by :meth:`RawStream.lines`."""
 
     _stream: RawStream
     _limits: Limits

@@ -39,7 +39,7 @@ class WatchEvent(NamedTuple, Generic[T]):
 @final
 @attrs.define(eq=False, repr=False)
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
-    """The events of one watch, for one task at a time; :meth:`Api.watch` makes it and closes it.
+    """The events of one watch, for one task at a time; opened by :meth:`Api.watch`.
 
     ``async for event in events`` ends when the server ends the watch, usually after some minutes.
     It executes a checkpoint when it waits, and about once a millisecond while events are ready.
@@ -99,7 +99,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
         Cancellation:
             Closes the connection; no more events can be received.
-            To lose no event, watch again from the resourceVersion of the last one that was received.
+            To avoid losing events, watch again from the resourceVersion of the last received one.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()

@@ -83,7 +83,7 @@ MIN_WATCH: Final = 1.1
 @final
 @attrs.define(eq=False, repr=False)
 class ByteStream:
-    """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it."""
+    """The body of one response, for one task at a time; opened by :meth:`Transport.stream`."""
 
     _response: ResponseStream
     _request: Request
