@@ -163,7 +163,7 @@ class Transport(metaclass=NoPublicConstructor):
         """Send a request; inside the block, the body of the response can be read, whatever its status code.
 
         Arguments, errors and retries before the response are as in :meth:`request`.
-        A watch (``for_watch``) may be silent for any time, and limits do not apply to it.
+        A watch (``for_watch``) may be silent for any time, and its body may have any size.
         The caller of a ``resumable`` watch watches again after a ConnectionFailedError.  So it is not retried here, and
         a silent connection that cannot be verified is closed.
 
