@@ -71,6 +71,8 @@ def run_the_program_of_the_readme() -> None:
         program = Path(folder, "follow_pods.py")
         program.write_text(readme.split("```python\n")[1].split("```")[0])
         command = [sys.executable, "-I", "-u", "-W", "error", "-X", "dev", str(program), "--embedded"]
+        # A shell lets background jobs ignore SIGINT, and the program would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert next(process.stdout).endswith("pods of app=web\n")
