@@ -87,9 +87,9 @@ async def test_an_eviction_has_its_options() -> None:
 
 
 async def test_a_shorthand_of_another_kind_is_a_mistake(client: Client) -> None:
-    with pytest.raises(TypeError, match=r"evict\(\) is for pods, and this is the API of configmaps"):
+    with pytest.raises(TypeError, match=r"evict\(\) is for pods"):
         await client.api(ConfigMap, "default").evict("web-0")  # type: ignore[misc]  # the mistake
-    with pytest.raises(TypeError, match=r"create_token\(\) is for serviceaccounts, and this is the API of pods"):
+    with pytest.raises(TypeError, match=r"create_token\(\) is for serviceaccounts"):
         await client.api(Pod, "default").create_token("web-0")  # type: ignore[misc]  # the mistake
     accounts = client.api(ServiceAccount, "default")
     with pytest.raises(TypeError, match=r"write audiences=\['vault'\]"):
@@ -168,12 +168,12 @@ async def test_another_response_than_a_list_is_unexpected() -> None:
 
 async def test_an_empty_selector_does_not_delete_everything(client: Client) -> None:
     for selector in [{}, {"label_selector": ""}, {"label_selector": {}}, {"field_selector": ""}]:
-        with pytest.raises(ValueError, match="to delete them all, write everything=True"):
+        with pytest.raises(ValueError, match="everything=True"):
             await client.api(ConfigMap, "default").delete_collection(**selector)
 
 
 async def test_a_collection_that_is_not_certain_is_not_deleted(client: Client) -> None:
-    with pytest.raises(ValueError, match="everything=True is without selectors"):
+    with pytest.raises(ValueError, match="everything=True"):
         await client.api(ConfigMap, "default").delete_collection(label_selector="a=b", everything=True)
-    with pytest.raises(ValueError, match=r"configmaps are namespaced, but this API has no namespace"):
+    with pytest.raises(ValueError, match="of one namespace"):
         await client.api(ConfigMap).delete_collection(label_selector="a=b")

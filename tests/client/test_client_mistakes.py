@@ -72,10 +72,6 @@ async def test_an_argument_of_another_type_says_what_to_pass() -> None:
             f"this takes an object that says its kind and name, not a str; by name: {HAS_API} has the methods",
         ),
         (
-            lambda client: client.api(Secret, "shop").update_status(Secret(metadata=ObjectMeta(name="a"))),
-            "update_status() takes two states, old and new, and sends what has changed; write replace_status(obj)",
-        ),
-        (
             lambda client: client.api(Pod, "shop").list(label_selector=LabelSelector(match_labels={"app": "web"})),
             f"{LABELS}, not a LabelSelector; its match_labels are a mapping",
         ),

@@ -148,7 +148,7 @@ async def test_wrong_arguments_are_refused_before_a_request(
     with pytest.raises(ValueError, match="max_line_bytes must be an int of at least 256"):
         async with follow_logs(pods, "web-0", max_line_bytes=1):
             pass
-    with pytest.raises(TypeError, match=r"logs\(\) is for pods, and this is the API of configmaps"):
+    with pytest.raises(TypeError, match=r"logs\(\) is for pods"):
         await read_logs(client.api(ConfigMap, "default"), "web-0")  # type: ignore[misc]  # that is the mistake
     assert list(api_server.requests) == []
 

@@ -114,8 +114,8 @@ class SlowPlugin:
 
     def install(self, api: Api[Lease]) -> None:
         """Give the requests of a client these credentials."""
-        api._transport._credentials = self
-        api._transport.plugin = "sso"
+        api._requests.transport._credentials = self
+        api._requests.transport.plugin = "sso"
 
 
 @attrs.define(eq=False)

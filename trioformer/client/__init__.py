@@ -2,9 +2,9 @@
 
 - ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
 - ``_client_writes.py``: the methods of a client that write one object
-- ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py``,
-  ``_api_changes.py`` and ``_api_subresources.py``
-- ``_api_requests.py``: requests for single objects
+- ``_api.py``: :class:`Api`, the objects of one kind; ``_api_verbs.py`` has the methods that send one request
+- ``_api_requests.py``: the requests of an API
+- ``_paths.py``: the URL paths of a resource
 - ``_subresources.py``: responses of another kind than the API
 - ``_watch.py``: :class:`WatchStream`, an open watch
 - ``_discovery.py``: looks up one kind in the resource list of its version

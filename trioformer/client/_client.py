@@ -29,7 +29,7 @@ from ..transport import (
 )
 from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
-from ._api_requests import check_field_manager
+from ._api_requests import ApiRequests, check_field_manager
 from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
 from .bodies._responses import check, raise_failure, unexpected_response
@@ -148,7 +148,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         if isinstance(kind, str):
             return self.api(self._kinds().find(kind), namespace, drop_managed_fields=drop_managed_fields)
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
-        return Api[T]._create(self._transport, kind, namespace, scan, self._opened.field_manager)
+        return Api[T]._create(ApiRequests.of(self._transport, kind, namespace, scan, self._opened.field_manager))
 
     def _api_of(self, obj: T) -> Api[T]:
         return self.api(type(obj))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ._api import check_api as check_api
+from ._api import located as located
+from ._api import obtain_credential as obtain_credential
+from ._api import plugin_of as plugin_of
 from ._api import pods_beside as pods_beside
-from ._api_requests import located as located
-from ._api_requests import obtain_credential as obtain_credential
-from ._api_requests import plugin_of as plugin_of
-from ._api_requests import without_retries as without_retries
+from ._api import without_retries as without_retries
 from ._client import default_field_manager as default_field_manager
 from ._client import open_separate_client as open_separate_client
 from ._object_ref import reference_to as reference_to

@@ -11,15 +11,16 @@ from ..models._internal import dumps, find_model, plain
 PatchType: TypeAlias = Literal["merge", "strategic", "json"]
 """The type of a patch: JSON merge patch (RFC 7386), Kubernetes' strategic merge patch, or JSON patch (RFC 6902)."""
 
+MERGE: Final = "application/merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+"""The media type of server-side apply; JSON is YAML."""
+
 # client-go, apimachinery pkg/types/patch.go.
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
-    "merge": "application/merge-patch+json",
+    "merge": MERGE,
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
-
-APPLY: Final = "application/apply-patch+yaml"
-"""The media type of server-side apply; JSON is YAML."""
 
 
 def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:

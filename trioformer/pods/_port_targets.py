@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 
 from .._suggestions import describe
+from ..client._internal import located
 from ..errors import PortForwardError
 from ..models import KubernetesObject, to_dict
 from ._port_streams import PodConnection, connect
@@ -82,8 +83,8 @@ class PortSource:
         if target is None and self.is_pod and isinstance(self.port, int):
             target = PortTarget(self.name, self.port, self.port)  # the node says whether there is one
         target = target or await self.find()
-        path = self.pods._paths.object(target.pod, subresource="portforward")
-        return await connect(self.pods._transport, path, where=self.where, pod=target.pod, port=target.port)
+        pod = located(self.pods, "connect_port", target.pod, None)
+        return await connect(pod.transport, pod.path("portforward"), where=self.where, pod=target.pod, port=target.port)
 
 
 def check_port(port: int | str) -> int | str:

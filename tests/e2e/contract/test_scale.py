@@ -105,7 +105,7 @@ async def test_a_scale_is_applied_and_its_replicas_are_owned(server_client: Clie
     assert (await api.apply_subresource("web", "scale", wanted, field_manager="scaler")).spec.replicas == 4
     with pytest.raises(NotFoundError):
         await api.apply_subresource("other", "scale", wanted, field_manager="scaler")
-    with pytest.raises(ValueError, match="to apply needs the name of who applies"):
+    with pytest.raises(ValueError, match="requires a field manager"):
         await api.apply_subresource("web", "scale", wanted)
 
 

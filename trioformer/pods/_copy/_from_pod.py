@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ...client import Api, ObjectRef
-from ...client._internal import check_api
+from ...client._internal import check_api, located
 from ...errors import CopyFailedError
 from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
@@ -84,13 +84,13 @@ async def copy_from_pod(
         if base in ("", ".", ".."):
             raise ValueError(f"{source!r} has no name that it could have in {local!r}; name the target")
         local = os.path.join(local, base)
-    pod_name, pod_namespace = api._locate(name, namespace)
-    where = f"{api._paths.operation('copy from', name=pod_name, namespace=pod_namespace)}: {source} to {local}"
+    pod = located(api, "copy_from_pod", name, namespace)
+    where = f"{pod.operation('copy from')}: {source} to {local}"
     for _ in range(_MAX_LINKS):
         directory, root = _split(path)
         command = ["tar", "-cf", "-", "-C", directory, safe_argument(root)]
         counter = Counter()
-        async with exec_in_pod(api, pod_name, command, namespace=pod_namespace, container=container) as process:
+        async with exec_in_pod(api, pod.name, command, namespace=pod.namespace, container=container) as process:
             link = await _receive(process, root, local, where, counter, on_progress)
         if link is None:
             return counter.result()

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ...client import Api, ObjectRef
-from ...client._internal import check_api
+from ...client._internal import check_api, located
 from ...errors import CopyFailedError, TrioformerError
 from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
@@ -96,15 +96,15 @@ async def copy_to_pod(
     check_progress(on_progress)
     check_path("target", target)
     local = os.fspath(source)
-    pod_name, pod_namespace = api._locate(name, namespace)
-    where = f"{api._paths.operation('copy to', name=pod_name, namespace=pod_namespace)}: {local} to {target}"
+    pod = located(api, "copy_to_pod", name, namespace)
+    where = f"{pod.operation('copy to')}: {local} to {target}"
     counter = Counter()
     try:
         packer = await run_in_thread(lambda: Packer(local, counter, has_owner=preserve_owner))
         try:
             part, command, needs = _command(packer, target, preserve_mode=preserve_mode)
             async with exec_in_pod(
-                api, pod_name, command, namespace=pod_namespace, container=container, stdin=True, stdout=False
+                api, pod.name, command, namespace=pod.namespace, container=container, stdin=True, stdout=False
             ) as process:
                 if not process.can_close_stdin:
                     raise TrioformerError(
