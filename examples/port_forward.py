@@ -1,5 +1,4 @@
-"""Send an HTTP request to a pod of a Service, and forward a local port to it for other
-programs.
+"""Forward a local port to a pod of a Service, and send an HTTP request through it.
 
 Run it against the cluster that kubectl uses, or against an embedded one::
 
@@ -19,26 +18,14 @@ from command_line import Arguments, connect, namespace_of, parser_of, start
 
 from trioformer import Api
 from trioformer.models.core_v1 import Service
-from trioformer.pods import forward_port, port_transport
+from trioformer.pods import forward_port
 from trioformer.testing import APIServer, ScriptedConnection
 
 
 async def get(
     services: Api[Service], name: str, port: str, path: str
 ) -> httpx.Response:
-    """Send a request to a pod of a Service; nothing listens on this machine."""
-    async with httpx.AsyncClient(
-        transport=port_transport(services, name, port)
-    ) as http:
-        return await http.get(f"http://{name}{path}")
-
-
-async def get_through_local_port(
-    services: Api[Service], name: str, port: str, path: str
-) -> httpx.Response:
-    """Send the same request through a local port, which any program on this machine can
-    use.
-    """
+    """Send a request through a local port."""
     async with (
         forward_port(services, name, port) as forward,
         httpx.AsyncClient() as http,
@@ -62,10 +49,6 @@ async def main(arguments: Arguments) -> int:
             f"{response.status_code} {response.reason_phrase}: "
             f"{response.text[:200].rstrip()}"
         )
-        again = await get_through_local_port(
-            services, arguments.service, arguments.port, arguments.path
-        )
-        print(f"{again.status_code} {again.reason_phrase}")
         if arguments.keep:
             async with forward_port(
                 services, arguments.service, arguments.port

@@ -209,7 +209,6 @@ async def test_a_local_port_is_that_of_kubectl(
                         for data in texts:
                             nursery.start_soon(connect, local, data)
             assert (forward.pod, forward.pod_port) == ("one", 8080)
-            assert (forward.statistics().accepted, forward.statistics().failed) == (len(texts), 0)
 
 
 @both
@@ -274,8 +273,6 @@ async def test_the_command_line_prints_what_kubectl_prints(cluster: ControlPlane
                     local = printed.split()[2].rpartition(b":")[2]
                     async with await trio.open_tcp_stream("127.0.0.1", int(local)) as stream:
                         await exchange(stream, b"hello")
-                    while not printed.endswith(b"Handling connection for %s\n" % local):
-                        printed += await process.stdout.receive_some()
                 found.append(printed.replace(local, b"PORT"))
                 nursery.cancel_scope.cancel()
-    assert found[0] == found[1]
+    assert found[0] == found[1].partition(b"Handling connection")[0]

@@ -27,7 +27,7 @@ from trioformer.errors import (
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
-from trioformer.pods import CompletedCommand, TerminalSize, attach_to_pod, exec_in_pod, run_in_pod
+from trioformer.pods import CompletedCommand, attach_to_pod, exec_in_pod, run_in_pod
 from trioformer.testing import APIServer, ControlPlane, ScriptedProcess, serve_http
 from trioformer.watchtools import has_condition, wait_for
 
@@ -234,8 +234,8 @@ async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: Con
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
 
 
-@pytest.mark.parametrize("size", [None, TerminalSize(101, 37)])
-async def test_a_terminal_has_its_size(size: TerminalSize | None, one: None, cluster: ControlPlane) -> None:
+@pytest.mark.parametrize("size", [None, (101, 37)])
+async def test_a_terminal_has_its_size(size: tuple[int, int] | None, one: None, cluster: ControlPlane) -> None:
     # kwok may lose what is written right before the end, so the command waits for its input.
     script = "test -t 0 && echo terminal; read -r line; stty size; read -r line"
     async with opened("real", cluster) as pods:

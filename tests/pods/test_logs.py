@@ -119,12 +119,11 @@ async def test_the_container_is_the_named_one_the_only_one_or_that_of_the_annota
         await read_logs(pods, "two")
     assert await read_logs(pods, "two", container="a") == "of a\n"
     assert await read_logs(pods, "annotated") == "of b\n"
-    for reconnect in (True, False):
-        async with follow_logs(pods, "annotated", reconnect=reconnect) as lines:
-            assert [(line.container, line.text) async for line in lines] == [("b", "of b")]
-        async with follow_logs(pods, "two", reconnect=reconnect) as lines:
-            with pytest.raises(BadRequestError, match="a container name must be specified"):
-                await anext(lines)
+    async with follow_logs(pods, "annotated") as lines:
+        assert [(line.container, line.text) async for line in lines] == [("b", "of b")]
+    with pytest.raises(BadRequestError, match=r"a container name must be specified for pod two, .*: \[a b\]"):
+        async with follow_logs(pods, "two"):
+            pass
 
 
 async def test_wrong_arguments_are_refused_before_a_request(
@@ -332,22 +331,6 @@ async def test_a_deletion_ends_the_lines(
         assert [line.text async for line in lines] == ["one"]
 
 
-async def test_without_reconnect_the_end_of_the_response_ends_the_lines(
-    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
-) -> None:
-    web.write_log("one")
-    async with follow_logs(pods, "web-0", reconnect=False) as lines:
-        assert str(await anext(lines)) == "one"
-        web.disconnect("clean")
-        assert [line async for line in lines] == []
-    async with follow_logs(pods, "web-0", reconnect=False) as lines:
-        assert str(await anext(lines)) == "one"
-        web.disconnect("reset")
-        with pytest.raises(ConnectionFailedError, match="follow pods/web-0/log in namespace default"):
-            await anext(lines)
-    assert {each.subresource for each in api_server.requests} == {"log"}
-
-
 async def test_a_cancelled_read_loses_no_line(web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock) -> None:
     found: list[str] = []
     async with follow_logs(pods, "web-0") as lines:
@@ -357,16 +340,6 @@ async def test_a_cancelled_read_loses_no_line(web: ScriptedPod, pods: Api[Pod], 
                 while True:
                     found.append(str(await anext(lines)))
     assert found == [text for number in range(5) for text in (f"line {number}", "same")]
-
-
-async def test_without_reconnect_a_cancelled_read_closes_the_lines(
-    web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock
-) -> None:
-    async with follow_logs(pods, "web-0", reconnect=False) as lines:
-        with trio.move_on_after(1):
-            await anext(lines)
-        with pytest.raises(trio.ClosedResourceError):
-            await anext(lines)
 
 
 async def test_lines_are_for_one_task_and_for_their_block(
@@ -505,19 +478,6 @@ async def test_the_rest_of_a_log_that_the_node_has_removed_is_missing(autojump_c
 
 
 # --- instances ---
-
-
-async def test_an_instance_is_named_by_its_number_of_restarts(web: ScriptedPod, pods: Api[Pod]) -> None:
-    web.write_log("first")
-    web.restart()
-    web.write_log("second")
-    async with follow_logs(pods, "web-0", restart_count=0) as lines:
-        assert [line.text async for line in lines] == ["first"]
-    async with follow_logs(pods, "web-0", restart_count=1) as lines:
-        assert str(await anext(lines)) == "second"
-    with pytest.raises(ValueError, match="only with reconnect=True"):
-        async with follow_logs(pods, "web-0", restart_count=1, reconnect=False):
-            pass
 
 
 async def test_the_log_of_a_pod_is_not_that_of_another_pod_of_its_name(

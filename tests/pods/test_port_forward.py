@@ -20,7 +20,7 @@ from trioformer.client import Api, Client
 from trioformer.errors import ListenError, NotFoundError, PortForwardError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod, Service
-from trioformer.pods import PortForwardStatistics, forward_port
+from trioformer.pods import forward_port
 from trioformer.pods._port_forward import check_addresses
 from trioformer.testing import APIServer, ScriptedConnection, ScriptedPod
 
@@ -68,8 +68,6 @@ async def test_a_local_port_is_one_of_the_pod(web: ScriptedPod, api_server: APIS
             await stream.send_all(b"hello")
             await stream.send_eof()
             assert b"".join([data async for data in stream]) == b"helloend"
-        await wait_all_tasks_blocked()
-        assert forward.statistics() == PortForwardStatistics(open=0, accepted=1, failed=0, last_error=None)
     assert await is_refused(forward.port)
 
 
@@ -79,6 +77,7 @@ async def test_200_connections_at_random_are_not_mixed_up_and_leave_nothing(
 ) -> None:
     generator = random.Random(17)
     playing = done = 0
+    errors: list[Exception] = []
 
     async def play(connection: ScriptedConnection) -> None:
         nonlocal playing
@@ -122,16 +121,15 @@ async def test_200_connections_at_random_are_not_mixed_up_and_leave_nothing(
         await api.get("web-0")
         await wait_all_tasks_blocked()
         before, tasks = sockets(), trio.lowlevel.current_statistics().tasks_living
-        async with forward_port(api, "web-0", 7, max_connections=30) as forward:
+        async with forward_port(api, "web-0", 7, max_connections=30, on_error=errors.append) as forward:
             numbers = list(range(200))
             async with trio.open_nursery() as nursery:
                 for _ in range(40):
                     nursery.start_soon(connect_some, forward.port, numbers)
             assert done == 200
-            while forward.statistics().open or playing:
+            while playing:
                 await wait_all_tasks_blocked(0.01)
-            assert forward.statistics().accepted == 200
-            assert forward.statistics().failed == 0
+            assert errors == []
         await wait_all_tasks_blocked(0.01)
         assert trio.lowlevel.current_statistics().tasks_living <= tasks
         assert sockets() <= before
@@ -163,8 +161,7 @@ async def test_an_error_of_a_connection_ends_this_one_only(
     web: ScriptedPod, pods: Api[Pod], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors: list[Exception] = []
-    clients: list[str] = []
-    async with forward_port(pods, "web-0", 7, on_error=errors.append, on_accept=clients.append) as forward:
+    async with forward_port(pods, "web-0", 7, on_error=errors.append) as forward:
         async with await open_local(forward.port) as stream:
             with pytest.raises(trio.BrokenResourceError):  # a reset, and not an end
                 await stream.receive_some()
@@ -174,9 +171,6 @@ async def test_an_error_of_a_connection_ends_this_one_only(
             assert await stream.receive_some() == b"end"
         [error] = errors
         assert isinstance(error, PortForwardError)
-        assert forward.statistics().failed == 1
-        assert forward.statistics().last_error is error
-        assert clients == ["127.0.0.1"] * 2
     assert not caplog.records
     async with forward_port(pods, "web-0", 9) as forward, await open_local(forward.port) as stream:
         with pytest.raises(trio.BrokenResourceError):
@@ -201,17 +195,15 @@ async def test_what_was_received_before_an_error_is_delivered(web: ScriptedPod, 
 
 
 async def test_a_program_that_is_gone_at_once_is_no_error(web: ScriptedPod, pods: Api[Pod]) -> None:
-    clients: list[str] = []
     errors: list[Exception] = []
     web.on_connect(7, echo)
-    async with forward_port(pods, "web-0", 7, on_accept=clients.append, on_error=errors.append) as forward:
+    async with forward_port(pods, "web-0", 7, on_error=errors.append) as forward:
         gone = socket.create_connection(("127.0.0.1", forward.port))
         gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         gone.close()  # before it is accepted
         async with await open_local(forward.port) as stream:
             await stream.send_eof()
             assert await stream.receive_some() == b"end"
-        assert sorted(clients) == ["", "127.0.0.1"]
     assert errors == []
 
 

@@ -15,7 +15,7 @@ from trioformer.errors import BadRequestError, ConnectionFailedError, InternalSe
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
-from trioformer.pods import TerminalSize, attach_to_pod, exec_in_pod
+from trioformer.pods import attach_to_pod, exec_in_pod
 from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -185,7 +185,7 @@ async def test_a_stream_has_one_task_for_each_direction(web: ScriptedPod, pods: 
 
 
 async def test_a_terminal_has_a_size_and_no_standard_error(web: ScriptedPod, pods: Api[Pod]) -> None:
-    sizes: list[TerminalSize] = []
+    sizes: list[tuple[int, int]] = []
 
     async def top(process: ScriptedProcess) -> None:
         assert process.tty
@@ -196,13 +196,13 @@ async def test_a_terminal_has_a_size_and_no_standard_error(web: ScriptedPod, pod
         sizes.extend(process.sizes)
 
     web.on_exec(top)
-    async with exec_in_pod(pods, "web-0", ["top"], tty=True, terminal_size=TerminalSize(80, 24)) as process:
+    async with exec_in_pod(pods, "web-0", ["top"], tty=True, terminal_size=(80, 24)) as process:
         with pytest.raises(RuntimeError, match="has no stderr: a terminal shows both outputs, in stdout"):
             process.stderr  # noqa: B018  # reading it raises
         assert await process.stdout.receive_some() == b"!"
         await process.resize(132, 50)
         assert await process.wait() == 0
-    assert sizes == [TerminalSize(80, 24), TerminalSize(80, 24), TerminalSize(132, 50)]
+    assert sizes == [(80, 24), (80, 24), (132, 50)]
 
 
 # --- attach ---
@@ -286,7 +286,7 @@ async def test_wrong_arguments_are_refused_before_a_request(
         (ValueError, "must not contain a NUL", ["ls", "a\0b"], {}),
         (TypeError, "container must be a name", ["ls"], {"container": 3}),
         (ValueError, "one of stdin, stdout and stderr", ["ls"], {"stdout": False, "stderr": False}),
-        (ValueError, "pass tty=True", ["ls"], {"terminal_size": TerminalSize(1, 1)}),
+        (ValueError, "pass tty=True", ["ls"], {"terminal_size": (1, 1)}),
         (TypeError, "image", ["ls"], {"image": "x"}),
     ]
     for kind, text, command, given in wrong:

@@ -26,7 +26,6 @@ from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import (
     PodProcess,
-    TerminalSize,
     attach_to_pod,
     connect_port,
     exec_in_pod,
@@ -120,7 +119,7 @@ async def attach(pods: Api[Pod]) -> None:
 
 
 async def execute_on_a_terminal(pods: Api[Pod]) -> None:
-    async with exec_in_pod(pods, "web-0", ["sh"], stdin=True, tty=True, terminal_size=TerminalSize(80, 24)) as process:
+    async with exec_in_pod(pods, "web-0", ["sh"], stdin=True, tty=True, terminal_size=(80, 24)) as process:
         await process.resize(100, 50)
         await process.stdin.send_all(b".")
         await receive_all(process.stdout)

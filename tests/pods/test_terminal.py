@@ -79,7 +79,7 @@ async def shell(process: ScriptedProcess) -> int:
     async def show_sizes() -> None:
         while True:
             size = await process.wait_resized()
-            await process.stdout.send_all(f"<{size.columns}x{size.rows}>".encode())
+            await process.stdout.send_all(f"<{size.columns}x{size.lines}>".encode())
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(show_sizes)

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, assert_type
 
-import httpx
 import trio
 
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
@@ -30,15 +29,11 @@ from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, Se
 from trioformer.models.policy_v1 import Eviction
 from trioformer.pods import (
     CompletedCommand,
-    CopyProgress,
-    CopyResult,
     FollowedLogs,
     LogLine,
     LogLines,
-    PodConnection,
     PodProcess,
     PortForward,
-    TerminalSize,
     attach_to_pod,
     connect_port,
     copy_from_pod,
@@ -48,7 +43,6 @@ from trioformer.pods import (
     follow_logs_of,
     forward_port,
     interact,
-    port_transport,
     read_logs,
     run_in_pod,
 )
@@ -209,7 +203,7 @@ async def logs(client: Client) -> None:
 
 async def processes(client: Client) -> None:
     pods = client.api(Pod, namespace="default")
-    async with exec_in_pod(pods, "web-0", ["cat"], stdin=True, terminal_size=TerminalSize(80, 24), tty=True) as process:
+    async with exec_in_pod(pods, "web-0", ["cat"], stdin=True, terminal_size=(80, 24), tty=True) as process:
         assert_type(process, PodProcess)
         assert_type(process.exit_code, int | None)
         assert_type(await process.wait(), int)
@@ -221,11 +215,9 @@ async def processes(client: Client) -> None:
     assert_type(done.stdout, bytes)
     assert_type(done.text, str)
 
-    def on_progress(progress: CopyProgress) -> None:
-        assert_type(progress.total_bytes, int | None)
-
-    assert_type(await copy_to_pod(pods, "web-0", Path("site"), "/srv", on_progress=on_progress), CopyResult)
-    assert_type(await copy_from_pod(pods, "web-0", "/srv", "site", container="main"), CopyResult)
+    assert_type((await copy_to_pod(pods, "web-0", Path("site"), "/srv")).files, int)
+    result = await copy_from_pod(pods, "web-0", "/srv", "site", container="main")
+    assert_type(result.skipped, Mapping[str, str])
     exec_in_pod(client.api(Node), "node-1", ["ls"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have processes
 
 
@@ -235,11 +227,9 @@ async def ports(client: Client) -> None:
         assert_type(forward, PortForward)
         assert_type(forward.port, int)
         assert_type(forward.url, str)
-        assert_type(forward.statistics().accepted, int)
     async with connect_port(client.api(Pod), "web-0", 80, namespace="default") as stream:
-        assert_type(stream, PodConnection)
-        assert_type(await stream.receive_some(), bytes)
-    assert_type(port_transport(services, "web", 80), httpx.AsyncBaseTransport)
+        assert_type(stream, trio.abc.HalfCloseableStream)
+        assert_type(await stream.receive_some(), bytes | bytearray)
 
 
 async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:

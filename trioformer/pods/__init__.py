@@ -1,17 +1,14 @@
-"""Work in pods: read logs, execute commands, forward ports and copy files.
+"""Work with pods: read logs, execute commands, forward ports and copy files.
 
-Every function takes an :class:`~trioformer.client.Api`, usually that of pods.  Nothing else of trioformer imports this
-package, so that programs without it do not pay for it.
+Every function takes an :class:`~trioformer.client.Api`, usually the one of pods.
 
 - ``_read_logs.py``: :func:`read_logs` and :func:`follow_logs`, the log of one container; ``_logs.py``:
   :class:`LogLines`, ``_log_lines.py``: :class:`LogLine`, ``_log_requests.py``: their requests
-- ``_follow_logs_of.py``: :func:`follow_logs_of`, the logs of the pods of a selector; ``_log_buffer.py``: the lines that
-  wait for the reader
+- ``_follow_logs_of.py``: :func:`follow_logs_of`, the logs of the pods of a selector
 - ``_exec.py``: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`; ``_processes.py``:
   :class:`PodProcess`; ``_terminal.py``: :func:`interact`; ``_websocket.py``: the connection
-- ``_ports.py``: :func:`forward_port`, :func:`connect_port` and :func:`port_transport`; ``_port_forward.py``:
-  :class:`PortForward`; ``_port_streams.py``: :class:`PodConnection`; ``_port_targets.py``: the choice of the pod;
-  ``_port_transport.py``: the transport for httpx
+- ``_ports.py``: :func:`forward_port` and :func:`connect_port`; ``_port_forward.py``: :class:`PortForward`;
+  ``_port_streams.py``: one connection; ``_port_targets.py``: the choice of the pod
 - ``_copy/``: :func:`copy_to_pod` and :func:`copy_from_pod`
 """
 
@@ -22,9 +19,6 @@ from typing import TYPE_CHECKING, Final
 from .._util import names_on_demand as _names_on_demand
 
 if TYPE_CHECKING:
-    from ._copy import CopyProgress as CopyProgress
-    from ._copy import CopyResult as CopyResult
-    from ._copy import SkippedFile as SkippedFile
     from ._copy import copy_from_pod as copy_from_pod
     from ._copy import copy_to_pod as copy_to_pod
     from ._exec import CompletedCommand as CompletedCommand
@@ -32,40 +26,24 @@ if TYPE_CHECKING:
     from ._exec import exec_in_pod as exec_in_pod
     from ._exec import run_in_pod as run_in_pod
     from ._follow_logs_of import FollowedLogs as FollowedLogs
-    from ._follow_logs_of import FollowedLogsStatistics as FollowedLogsStatistics
     from ._follow_logs_of import follow_logs_of as follow_logs_of
     from ._log_lines import LogLine as LogLine
     from ._logs import LogLines as LogLines
     from ._port_forward import PortForward as PortForward
-    from ._port_forward import PortForwardStatistics as PortForwardStatistics
-    from ._port_streams import PodConnection as PodConnection
     from ._ports import connect_port as connect_port
     from ._ports import forward_port as forward_port
-    from ._ports import port_transport as port_transport
     from ._processes import PodProcess as PodProcess
-    from ._processes import ProcessInput as ProcessInput
-    from ._processes import ProcessOutput as ProcessOutput
-    from ._processes import TerminalSize as TerminalSize
     from ._read_logs import follow_logs as follow_logs
     from ._read_logs import read_logs as read_logs
     from ._terminal import interact as interact
 
 _PLACES: Final = {
     "CompletedCommand": "_exec",
-    "CopyProgress": "_copy",
-    "CopyResult": "_copy",
     "FollowedLogs": "_follow_logs_of",
-    "FollowedLogsStatistics": "_follow_logs_of",
     "LogLine": "_log_lines",
     "LogLines": "_logs",
-    "PodConnection": "_port_streams",
     "PodProcess": "_processes",
     "PortForward": "_port_forward",
-    "PortForwardStatistics": "_port_forward",
-    "ProcessInput": "_processes",
-    "ProcessOutput": "_processes",
-    "SkippedFile": "_copy",
-    "TerminalSize": "_processes",
     "attach_to_pod": "_exec",
     "connect_port": "_ports",
     "copy_from_pod": "_copy",
@@ -75,27 +53,17 @@ _PLACES: Final = {
     "follow_logs_of": "_follow_logs_of",
     "forward_port": "_ports",
     "interact": "_terminal",
-    "port_transport": "_ports",
     "read_logs": "_read_logs",
     "run_in_pod": "_exec",
 }
 
 __all__ = [
     "CompletedCommand",
-    "CopyProgress",
-    "CopyResult",
     "FollowedLogs",
-    "FollowedLogsStatistics",
     "LogLine",
     "LogLines",
-    "PodConnection",
     "PodProcess",
     "PortForward",
-    "PortForwardStatistics",
-    "ProcessInput",
-    "ProcessOutput",
-    "SkippedFile",
-    "TerminalSize",
     "attach_to_pod",
     "connect_port",
     "copy_from_pod",
@@ -105,7 +73,6 @@ __all__ = [
     "follow_logs_of",
     "forward_port",
     "interact",
-    "port_transport",
     "read_logs",
     "run_in_pod",
 ]

@@ -15,7 +15,7 @@ from ..client import Api, ObjectRef
 from ..client._internal import check_api, located
 from ..errors import CommandFailedError, LimitExceededError, TrioformerError
 from ..models.core_v1 import Pod
-from ._processes import PodProcess, ProcessInput, ProcessOutput, TerminalSize, check_command, open_process
+from ._processes import PodProcess, ProcessOutput, check_command, open_process
 
 
 @opened_by("process", "async with exec_in_pod(pods, name, command) as process:")
@@ -30,7 +30,7 @@ async def exec_in_pod(
     stdout: bool = True,
     stderr: bool = True,
     tty: bool = False,
-    terminal_size: TerminalSize | None = None,
+    terminal_size: tuple[int, int] | None = None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Execute a command in a container that runs (``kubectl exec``).
 
@@ -57,7 +57,7 @@ async def exec_in_pod(
         stdout: Whether to receive its output.
         stderr: Whether to receive what it writes to its standard error; a terminal has none.
         tty: Whether the process has a terminal.
-        terminal_size: The size of the terminal at first.
+        terminal_size: The initial size of the terminal, its columns and rows, as ``os.get_terminal_size()`` returns it.
 
     Raises:
         NotFoundError: There is no pod of this name.
@@ -104,7 +104,7 @@ async def attach_to_pod(
     stdout: bool = True,
     stderr: bool = True,
     tty: bool = False,
-    terminal_size: TerminalSize | None = None,
+    terminal_size: tuple[int, int] | None = None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Connect to the process that a container runs (``kubectl attach``).
 
@@ -284,7 +284,7 @@ class _Outputs:
             raise LimitExceededError(f"{self._process._where}: {problem}", limit="max_output_bytes")
 
 
-async def _communicate(stdin: ProcessInput, data: bytes, outputs: _Outputs) -> None:
+async def _communicate(stdin: trio.abc.SendStream, data: bytes, outputs: _Outputs) -> None:
     """Send the input while the outputs are collected; a command need not read all of its input."""
     error: Exception | None = None
 

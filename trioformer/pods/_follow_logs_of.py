@@ -24,7 +24,6 @@ from ..cache import (
     Added,
     ApiListWatch,
     Deleted,
-    Overflow,
     ReflectorOptions,
     SharedInformer,
     SharedInformerFactory,
@@ -35,11 +34,10 @@ from ..client._internal import check_api
 from ..errors import BadRequestError, DecodeError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod
-from ._log_buffer import LogBuffer
 from ._log_lines import LogLine
 from ._log_requests import LogTime, check_max_line_bytes, log_params
 from ._logs import LogLines
-from ._read_logs import follow_logs
+from ._read_logs import follow_instance
 
 MAX_LINE_BYTES: Final = 64 * 1024
 """The default bound of a line: a buffer holds many of them."""
@@ -54,25 +52,6 @@ logger = logging.getLogger("trioformer.pods")
 
 InstanceKey: TypeAlias = tuple[str, str, int]
 """The uid of a pod, a container, and its number of restarts."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class FollowedLogsStatistics:
-    """What is followed, and how far the reader is behind."""
-
-    followed: int
-    """Containers that are followed."""
-    waiting: int
-    """Containers that are not, because ``max_containers`` are followed."""
-    buffered: int
-    """Lines in the buffer."""
-    high_water: int
-    """The largest number of lines in the buffer so far."""
-    delivered: int
-    """Lines that the reader has taken."""
-    omitted: int
-    """Lines that were left out because the buffer was full; only with ``overflow="coalesce"``."""
 
 
 @final
@@ -122,13 +101,14 @@ class FollowedLogs(metaclass=NoPublicConstructor):
     _tail_lines: int | None
     _max_line_bytes: int
     _on_retry: WatchErrorHandler | None
-    _buffer: LogBuffer
+    _sender: trio.MemorySendChannel[LogLine]
+    _receiver: trio.MemoryReceiveChannel[LogLine]
     _limiter: trio.CapacityLimiter
     _followers: dict[InstanceKey, _Follower] = attrs.field(factory=dict, init=False)
     """Those of the instances that are known, also if their logs have ended, until the pod is gone."""
     _open: int = attrs.field(default=0, init=False)
-    _lines: list[LogLine] = attrs.field(factory=list, init=False)
-    """Taken from the buffer, in reverse order."""
+    _error: Exception | None = attrs.field(default=None, init=False)
+    """Raised to the reader."""
     _slices: Slices = attrs.field(factory=Slices, init=False)
 
     def __repr__(self) -> str:
@@ -138,13 +118,20 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         return self
 
     async def __anext__(self) -> LogLine:
-        if not self._lines:
-            self._lines = (await self.receive_batch())[::-1]
-        elif self._slices.is_over():
+        if self._slices.is_over():
             await self._slices.checkpoint()
-        else:
-            await trio.lowlevel.checkpoint_if_cancelled()
-        return self._lines.pop()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        try:
+            return self._receiver.receive_nowait()
+        except (trio.WouldBlock, trio.ClosedResourceError):
+            return await self._receive()
+
+    async def _receive(self) -> LogLine:
+        try:
+            return await self._receiver.receive()
+        except trio.ClosedResourceError:
+            assert self._error is not None
+            raise self._error from None
 
     async def receive_batch(self) -> list[LogLine]:
         """Wait for lines, and return those that have been received, at most 100.
@@ -153,27 +140,27 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             StatusError: Pods cannot be listed, or their logs cannot be read, because a permission is missing.
             ConnectionFailedError: The server's certificate does not verify.
             trio.ClosedResourceError: The block has ended.
-            trio.BusyResourceError: Another task is reading.
 
-        Cancellation: nothing is lost.
+        Cancellation:
+            Nothing is lost.
         """
-        await trio.lowlevel.checkpoint_if_cancelled()
-        if self._lines:
-            taken, self._lines = self._lines[::-1], []
-            return taken
-        return await self._buffer.take(100)
+        lines = [await self._receive()]
+        with contextlib.suppress(trio.WouldBlock):
+            while len(lines) < 100:
+                lines.append(self._receiver.receive_nowait())
+        return lines
 
-    def statistics(self) -> FollowedLogsStatistics:
-        """Return what is followed, and how far the reader is behind."""
-        buffer, limits = self._buffer, self._limiter.statistics()
-        return FollowedLogsStatistics(
-            followed=self._open,
-            waiting=limits.tasks_waiting,
-            buffered=len(buffer) + len(self._lines),
-            high_water=buffer.high_water,
-            delivered=buffer.delivered - len(self._lines),
-            omitted=buffer.omitted,
-        )
+    async def _deliver(self, lines: Iterable[LogLine]) -> None:
+        for line in lines:
+            try:
+                self._sender.send_nowait(line)
+            except trio.WouldBlock:
+                await self._sender.send(line)
+
+    def _fail(self, error: Exception) -> None:
+        """Raise an error to the reader, and drop the lines that wait."""
+        self._error = self._error or error
+        self._receiver.close()
 
     # --- the pods ---
 
@@ -184,7 +171,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             leaf = first_leaf(error)
             if not isinstance(leaf, TrioformerError):
                 raise
-            self._buffer.fail(leaf)
+            self._fail(leaf)
 
     async def _run(self, informer: SharedInformer[Pod], nursery: trio.Nursery) -> None:
         """Follow what the informer reports."""
@@ -198,7 +185,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                     case Deleted(pod):
                         self._end_all(pod)
         error = informer.state.error
-        self._buffer.fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
+        self._fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
 
     async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
         """Warn once of the containers that were asked for, and that none of the pods at the beginning has."""
@@ -246,7 +233,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                     if error is None or (isinstance(error, NotFoundError) and not follower.has_delivered):
                         return
                     if is_permanent(error) and not is_refused:
-                        self._buffer.fail(error)
+                        self._fail(error)
                         return
                     if follower.has_delivered or (is_refused and attempts >= ATTEMPTS):
                         logger.warning("%s: its log is not followed further: %s", name, error)
@@ -261,7 +248,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
     ) -> TrioformerError | None:
         """Follow one instance; returns the error of the request, or None when the log has ended."""
         try:
-            async with follow_logs(
+            async with follow_instance(
                 self._pods,
                 pod,
                 container=status.name,
@@ -272,10 +259,12 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                 on_retry=self._report,
             ) as lines:
                 while batch := await follower.receive(lines):
-                    await self._buffer.put_all(batch)
+                    await self._deliver(batch)
                     follower.record_delivery()
         except REQUEST_ERRORS as error:
             return error
+        except trio.BrokenResourceError:
+            pass  # the reader receives an error
         return None
 
     def _report(self, error: Exception) -> None:
@@ -304,7 +293,6 @@ async def follow_logs_of(
     max_line_bytes: int = MAX_LINE_BYTES,
     max_containers: int = MAX_CONTAINERS,
     buffer_size: int = 1_024,
-    overflow: Overflow = "block",
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[FollowedLogs, None]:
     """Follow the logs of all pods of a selector, also of those that come later (``stern``).
@@ -330,15 +318,13 @@ async def follow_logs_of(
         tail_lines: Of each container that is there already, only so many lines from the end; 0 for new ones.
         max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
         max_containers: How many containers are followed at a time, each on a connection; others wait, which is logged.
-        buffer_size: How many lines may wait for the reader.
-        overflow: What happens when more wait: ``"block"`` reads no more from the servers until there is room;
-            ``"coalesce"`` leaves lines out, and :attr:`LogLine.omitted` of the next line of the container counts them,
-            :attr:`FollowedLogsStatistics.omitted` also those that no line follows.
+        buffer_size: The number of lines that wait for the reader.  While the buffer is full, nothing more is read from
+            the servers.
         on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
 
     Raises:
         SelectorError: A selector does not parse.
-        ValueError: A number or a time is out of range, or ``overflow`` is not one of the two.
+        ValueError: A number or a time is out of range.
         TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
 
     Ownership:
@@ -358,7 +344,8 @@ async def follow_logs_of(
     if type(max_containers) is not int or max_containers < 1:
         raise ValueError(f"max_containers must be an int of at least 1, not {max_containers!r}")
     labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
-    buffer = LogBuffer(buffer_size, overflow)
+    if type(buffer_size) is not int or buffer_size < 1:
+        raise ValueError(f"buffer_size must be an int of at least 1, not {buffer_size!r}")
     async with contextlib.AsyncExitStack() as stack:
         if factory is not None:
             informer = await stack.enter_async_context(
@@ -375,7 +362,7 @@ async def follow_logs_of(
             tail_lines,
             max_line_bytes,
             on_retry,
-            buffer,
+            *trio.open_memory_channel[LogLine](buffer_size),
             trio.CapacityLimiter(max_containers),
         )
         nursery.start_soon(logs._run, informer, nursery)
@@ -386,4 +373,4 @@ async def follow_logs_of(
         try:
             yield logs
         finally:
-            buffer.fail(trio.ClosedResourceError("these lines are closed: their `async with` block has ended"))
+            logs._fail(trio.ClosedResourceError("these lines are closed: their `async with` block has ended"))

@@ -46,11 +46,9 @@ class LogLine:
     namespace: str = ""
     """The namespace of the pod."""
     container: str = ""
-    """The name of the container; empty if the server has chosen the only one, and ``reconnect`` is off."""
+    """The name of the container."""
     is_cut: bool = False
     """Whether it is only a piece of a line that is longer than ``max_line_bytes``, and the next one continues it."""
-    omitted: int = 0
-    """How many lines of this container were left out before this one; only by ``overflow="coalesce"``."""
 
     @property
     def text(self) -> str:

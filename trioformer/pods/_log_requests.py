@@ -116,6 +116,13 @@ def wants_container(error: TrioformerError) -> bool:
     return isinstance(error, BadRequestError) and "a container name must be specified" in error.status_message
 
 
+def several_containers(where: str, pod: Pod) -> BadRequestError:
+    """Make the error of a pod with several containers if none is named, as kube-apiserver does for its log."""
+    names = " ".join(each.name for each in pod.spec.containers)
+    problem = f"a container name must be specified for pod {pod.name}, choose one of: [{names}]"
+    return BadRequestError(problem, code=400, reason="BadRequest", where=where)
+
+
 def not_scheduled(where: str) -> BadRequestError:
     """Make the error of a pod that no node has: the server's response is empty, and says nothing."""
     problem = "the pod is not assigned to a node yet, so it has no log"

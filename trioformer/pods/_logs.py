@@ -48,7 +48,7 @@ from ._log_requests import (
     default_container,
     lost,
     replaced,
-    wants_container,
+    several_containers,
 )
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class LogLines(metaclass=NoPublicConstructor):
     """The query of the first request, and of those after it until it is known which lines it has left out."""
     _name: str
     _namespace: str
-    _target: LogTarget | None
-    """What is followed across broken connections; None to end with the first one."""
+    _target: LogTarget
     _max_line_bytes: int
     _on_retry: WatchErrorHandler | None
     _random: random.Random = attrs.field(factory=random.Random, init=False)
@@ -166,9 +165,8 @@ class LogLines(metaclass=NoPublicConstructor):
                 yet, or the pod has no node yet.
             InternalServerError: At first: the API server cannot reach the node.
             StatusError: Another response for which waiting does not help, such as that of a missing permission.
-            ConnectionFailedError: The connection broke, and ``reconnect`` is off; or the lines have no times, from
-                which to go on.
-            trio.ClosedResourceError: The block has ended; or ``reconnect`` is off, and an earlier read was cancelled.
+            ConnectionFailedError: The connection broke, and the lines have no times from which to continue.
+            trio.ClosedResourceError: The block has ended.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
@@ -227,13 +225,8 @@ class LogLines(metaclass=NoPublicConstructor):
             # Most often Cancelled, after which the body cannot be read any more.
             await self._disconnect()
             self._pacing.limit_rate()
-            if self._phase is not _Phase.CLOSED:
-                if self._target is None:
-                    self._fail(
-                        trio.ClosedResourceError("an earlier read of this log was cancelled, which has ended it")
-                    )
-                elif self._phase in (_Phase.READING, _Phase.CHECKING):
-                    self._phase = _Phase.WAITING
+            if self._phase in (_Phase.READING, _Phase.CHECKING):
+                self._phase = _Phase.WAITING
             raise
         return []
 
@@ -255,17 +248,8 @@ class LogLines(metaclass=NoPublicConstructor):
             # Before there is a response: a kubelet sends its headers together with the first line.
             self._opened_at = trio.current_time()
         params = self._params if is_first else self._resumed_params()
-        flags = _FLAGS.get(self._found, {})
         connection = AsyncExitStack()
-        try:
-            body = await connection.enter_async_context(self._open({**params, **flags}))
-        except BadRequestError as error:
-            if self._target is not None or not wants_container(error):
-                raise
-            if (named := default_container(await self._get())) is None:
-                raise
-            self._params["container"] = named
-            body = await connection.enter_async_context(self._open({**params, **flags, "container": named}))
+        body = await connection.enter_async_context(self._open({**params, **_FLAGS.get(self._found, {})}))
         # no checkpoint between opening the connection and storing it
         self._body, self._connection = body, connection
         self._require_open()
@@ -314,16 +298,15 @@ class LogLines(metaclass=NoPublicConstructor):
                 self._stamp = instant, stamp
                 self._has_unstamped |= instant < 0
             instant, stamp = self._stamp
-            if self._target is not None and instant >= 0 and not self._received.is_new(instant, (data, piece.index)):
+            if instant >= 0 and not self._received.is_new(instant, (data, piece.index)):
                 continue
-            container = self._params.get("container", "")
             lines.append(
                 LogLine(
                     data=data,
                     timestamp=stamp,
                     pod=self._name,
                     namespace=self._namespace,
-                    container=container,
+                    container=self._target.container,
                     is_cut=not piece.is_last,
                 )
             )
@@ -339,7 +322,7 @@ class LogLines(metaclass=NoPublicConstructor):
         if body.is_cut_off:
             what = "the certificates of this client have changed, which ends what is streamed"
             return self._handle_failure(ConnectionFailedError(f"{self._where}: {body.server}: {what}"))
-        if self._target is None or self._found is not Instance.RUNNING:
+        if self._found is not Instance.RUNNING:
             return self._end(self._splitter.end())
         self._last = self._splitter.end()
         self._pacing.set_wait(Wait.PAUSE)
@@ -360,7 +343,6 @@ class LogLines(metaclass=NoPublicConstructor):
 
     async def _find(self) -> Instance:
         """Read the pod; returns what has become of the instance."""
-        assert self._target is not None
         try:
             found = self._target.find_in(await self._get())
         except NotFoundError as error:
@@ -408,7 +390,7 @@ class LogLines(metaclass=NoPublicConstructor):
         """Set the time of the next request, or end with an error for which another request does not help."""
         self._require_open()
         # What is wrong with the first request stays wrong, unless nobody has answered it.
-        if self._target is None or not (self._was_accepted or outcome_of(error) is Outcome.LOST):
+        if not (self._was_accepted or outcome_of(error) is Outcome.LOST):
             self._fail(error)
             raise error
         is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is _Phase.CONNECTING
@@ -452,28 +434,22 @@ async def open_log_lines(
     namespace: str,
     uid: str,
     restart_count: int | None,
-    reconnect: bool,
     max_line_bytes: int,
     on_retry: WatchErrorHandler | None,
 ) -> AsyncGenerator[LogLines, None]:
     """Read the pod, and yield the lines of a log; :func:`follow_logs` describes it."""
     check_max_line_bytes(max_line_bytes)
-    if restart_count is not None and not reconnect:
-        raise ValueError("restart_count is a part of the status of the pod, which is read only with reconnect=True")
-    params = params | {"timestamps": "true"}
-    target, found = None, Instance.RUNNING
-    if reconnect:
-        pod = await get()
-        container = params.get("container") or default_container(pod)
-        if container is not None:  # otherwise the server says which there are
-            params["container"] = container
-            target = LogTarget.of(pod, container)
-            target = attrs.evolve(target, uid=uid or target.uid)
-            if restart_count is not None:
-                target = attrs.evolve(target, restarts=restart_count)
-            found = target.find_in(pod)
-            if found is Instance.ANOTHER:
-                raise replaced(where, name)
+    pod = await get()
+    container = params.get("container") or default_container(pod)
+    if container is None:
+        raise several_containers(where, pod)
+    target = LogTarget.of(pod, container)
+    restarts = target.restarts if restart_count is None else restart_count
+    target = attrs.evolve(target, uid=uid or target.uid, restarts=restarts)
+    found = target.find_in(pod)
+    if found is Instance.ANOTHER:
+        raise replaced(where, name)
+    params = params | {"container": container, "timestamps": "true"}
     lines = LogLines._create(
         where, open_log, get_once, wait_to_retry, params, name, namespace, target, max_line_bytes, on_retry
     )

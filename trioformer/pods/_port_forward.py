@@ -43,23 +43,6 @@ logger = logging.getLogger("trioformer.pods")
 
 ConnectionErrorHandler: TypeAlias = Callable[[TrioformerError], None]
 """Called with why a connection was not forwarded, or was broken off."""
-AcceptHandler: TypeAlias = Callable[[str], None]
-"""Called with the address of the program that has connected, such as ``127.0.0.1``; empty if it has gone already."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class PortForwardStatistics:
-    """What has become of the connections."""
-
-    open: int
-    """Connections that are forwarded, or that wait for it."""
-    accepted: int
-    """All connections so far."""
-    failed: int
-    """Those that were not forwarded, or broken off."""
-    last_error: TrioformerError | None
-    """Why the last one of these has failed."""
 
 
 @final
@@ -72,11 +55,6 @@ class PortForward(metaclass=NoPublicConstructor):
     _source: PortSource
     _target: PortTarget
     _on_error: ConnectionErrorHandler | None
-    _on_accept: AcceptHandler | None
-    _open: int = attrs.field(default=0, init=False)
-    _accepted: int = attrs.field(default=0, init=False)
-    _failed: int = attrs.field(default=0, init=False)
-    _last_error: TrioformerError | None = attrs.field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.url} to port {self.pod_port} of {self.pod}>"
@@ -106,12 +84,6 @@ class PortForward(metaclass=NoPublicConstructor):
         """The port in the pod."""
         return self._target.port
 
-    def statistics(self) -> PortForwardStatistics:
-        """Return what has become of the connections so far."""
-        return PortForwardStatistics(
-            open=self._open, accepted=self._accepted, failed=self._failed, last_error=self._last_error
-        )
-
     # --- the tasks ---
 
     async def _serve(self, listener: trio.SocketListener, nursery: trio.Nursery, limiter: trio.CapacityLimiter) -> None:
@@ -128,23 +100,16 @@ class PortForward(metaclass=NoPublicConstructor):
             nursery.start_soon(self._forward, local, limiter)
 
     async def _forward(self, local: trio.SocketStream, limiter: trio.CapacityLimiter) -> None:
-        self._accepted += 1
-        self._open += 1
         try:
-            if self._on_accept is not None:
-                self._on_accept(_address_of(local))
             async with limiter:
                 await self._copy(local)
         except TrioformerError as exc:
             _reset(local)
             self._fail(exc)
         finally:
-            self._open -= 1
             await local.aclose()
 
     def _fail(self, error: TrioformerError) -> None:
-        self._failed += 1
-        self._last_error = error
         if self._on_error is not None:
             self._on_error(error)
         else:
@@ -220,14 +185,6 @@ async def _linger(local: trio.SocketStream) -> None:
             pass
 
 
-def _address_of(local: trio.SocketStream) -> str:
-    """Return the address of a program; empty if it has reset the connection already."""
-    try:
-        return str(local.socket.getpeername()[0])
-    except OSError:
-        return ""
-
-
 def _reset(local: trio.SocketStream) -> None:
     """Let the program see that the connection was not closed by the pod, but is broken."""
     with suppress(OSError):
@@ -296,7 +253,6 @@ async def open_port_forward(
     address: str | Sequence[str],
     max_connections: int,
     on_error: ConnectionErrorHandler | None,
-    on_accept: AcceptHandler | None,
 ) -> AsyncGenerator[PortForward, None]:
     """Open a local port; :func:`forward_port` describes it."""
     if local_port is not None and (isinstance(local_port, bool) or not isinstance(local_port, int)):
@@ -309,7 +265,7 @@ async def open_port_forward(
     listeners = await _listen(addresses, target.asked if local_port is None else local_port, source.where)
     try:
         names = tuple((str(host), int(port)) for host, port, *_ in (each.socket.getsockname() for each in listeners))
-        forward = PortForward._create(names, source, target, on_error, on_accept)
+        forward = PortForward._create(names, source, target, on_error)
         async with open_serving_nursery() as nursery:
             for listener in listeners:
                 nursery.start_soon(forward._serve, listener, nursery, limiter)

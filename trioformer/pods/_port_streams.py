@@ -181,11 +181,6 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         """Why the connection has ended, if that was an error; known when everything before it was received."""
         return None if self._pieces else self._error
 
-    @property
-    def is_readable(self) -> bool:
-        """Whether something has arrived that was not received, perhaps the end of the connection."""
-        return bool(self._pieces or self._error or not self._receiving or self._socket.is_readable)
-
     # --- sending ---
 
     def _check_sending(self) -> None:

@@ -1,21 +1,18 @@
-"""Ports of pods: :func:`forward_port`, :func:`connect_port` and :func:`port_transport`."""
+"""Ports of pods: :func:`forward_port` and :func:`connect_port`."""
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncGenerator, Sequence
 from typing import TypeVar
 
-import httpx
+import trio
 
 from .._util import opened_by
 from ..client import Api, ObjectRef
 from ..client._internal import located, pods_beside
 from ..models import KubernetesObject
-from ._port_forward import AcceptHandler, ConnectionErrorHandler, PortForward, open_port_forward
-from ._port_streams import PodConnection
+from ._port_forward import ConnectionErrorHandler, PortForward, open_port_forward
 from ._port_targets import PortSource, check_port, check_resource
-from ._port_transport import PortTransport
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -31,7 +28,6 @@ async def forward_port(
     address: str | Sequence[str] = "127.0.0.1",
     max_connections: int = 1_000,
     on_error: ConnectionErrorHandler | None = None,
-    on_accept: AcceptHandler | None = None,
 ) -> AsyncGenerator[PortForward, None]:
     """Forward a local port to a port of a pod (``kubectl port-forward``).
 
@@ -57,7 +53,6 @@ async def forward_port(
             Everybody who can connect to them can connect to the pod.
         max_connections: How many connections are forwarded at a time; others wait.
         on_error: Called with why a connection was not forwarded, or was broken off; None to log a warning.
-        on_accept: Called with the address of a program that connects.
 
     Raises:
         NotFoundError: There is no object of this name.
@@ -83,7 +78,6 @@ async def forward_port(
         address=address,
         max_connections=max_connections,
         on_error=on_error,
-        on_accept=on_accept,
     ) as forward:
         yield forward
 
@@ -91,10 +85,10 @@ async def forward_port(
 @opened_by("connection", "async with connect_port(api, name, port) as stream:")
 async def connect_port(
     api: Api[T], name: str | ObjectRef | T, port: int | str, *, namespace: str | None = None
-) -> AsyncGenerator[PodConnection, None]:
+) -> AsyncGenerator[trio.abc.HalfCloseableStream, None]:
     r"""Open one connection to a port of a pod, as a stream of trio; nothing listens on this machine.
 
-    Yields a :class:`PodConnection`::
+    Yields a ``trio.abc.HalfCloseableStream``::
 
         async with connect_port(pods, "redis-0", 6379) as stream:
             await stream.send_all(b"PING\r\n")
@@ -127,37 +121,6 @@ async def connect_port(
         yield stream
     finally:
         await stream.aclose()
-
-
-def port_transport(
-    api: Api[T],
-    name: str | ObjectRef | T,
-    port: int | str,
-    *,
-    namespace: str | None = None,
-    tls: ssl.SSLContext | None = None,
-) -> httpx.AsyncBaseTransport:
-    """Return a transport of httpx whose connections go to a port of a pod; sends no request.
-
-    ::
-
-        async with httpx.AsyncClient(transport=port_transport(pods, "web-0", 8080)) as http:
-            response = await http.get("http://web-0/healthz")
-
-    The host and port of a URL are not connected to: they are the ``Host`` of the request, and the name that the
-    certificate must have.
-    Connections are kept for other requests for five seconds; nothing listens on this machine.
-    Errors are those of httpx; the cause of an ``httpx.ConnectError`` is what :func:`connect_port` raises.
-    That nothing listens on the port is an ``httpx.ReadError``, as the node says it after the request was sent.
-
-    Args:
-        api: The API of a kind that has pods.
-        name: As for :func:`forward_port`.
-        port: As for :func:`forward_port`.
-        namespace: As for :func:`forward_port`.
-        tls: The settings for ``https``; None for those of httpcore, which trust the authorities of certifi.
-    """
-    return PortTransport(_port_source("port_transport", api, name, port, namespace), tls)
 
 
 def _port_source(

@@ -61,21 +61,6 @@ _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "st
 
 
 @final
-@attrs.frozen
-class TerminalSize:
-    """The size of a terminal."""
-
-    columns: int
-    """Its width in characters."""
-    rows: int
-    """Its height in lines."""
-
-    def encode(self) -> bytes:
-        """Return it as it is sent."""
-        return dumps({"Width": self.columns, "Height": self.rows})
-
-
-@final
 @attrs.define(eq=False, repr=False)
 class PodProcess(metaclass=NoPublicConstructor):
     """A process in a container; :func:`exec_in_pod` and :func:`attach_to_pod` make it, and disconnect it.
@@ -117,17 +102,17 @@ class PodProcess(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} of {self._where}: {'failed' if self._error else state}>"
 
     @property
-    def stdin(self) -> ProcessInput:
+    def stdin(self) -> trio.abc.SendStream:
         """What the process reads; its ``aclose`` is the end of the input."""
         return self._requested(self._stdin, "stdin")
 
     @property
-    def stdout(self) -> ProcessOutput:
+    def stdout(self) -> trio.abc.ReceiveStream:
         """What the process writes; with a terminal, all of it."""
         return self._requested(self._stdout, "stdout")
 
     @property
-    def stderr(self) -> ProcessOutput:
+    def stderr(self) -> trio.abc.ReceiveStream:
         """What the process writes to its standard error."""
         return self._requested(self._stderr, "stderr")
 
@@ -171,7 +156,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         """
         if not self.tty:
             raise RuntimeError("only a process with a terminal has a size; pass tty=True")
-        await self._send(RESIZE, TerminalSize(columns, rows).encode())
+        await self._send(RESIZE, dumps({"Width": columns, "Height": rows}))
 
     # --- for the streams ---
 
@@ -440,7 +425,7 @@ async def open_process(
     stdout: bool,
     stderr: bool,
     tty: bool,
-    terminal_size: TerminalSize | None,
+    terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Open a process; :func:`exec_in_pod` describes it."""
     if not (container is None or isinstance(container, str)):
@@ -475,7 +460,7 @@ async def _open(
     where: str,
     query: list[tuple[str, str]],
     flags: Mapping[str, bool],
-    terminal_size: TerminalSize | None,
+    terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
     # What the program was called with, and is no UTF-8, arrives byte for byte.
     path = f"{path}?{urlencode(query, errors='surrogateescape')}"
@@ -491,7 +476,7 @@ async def _open(
         try:
             if terminal_size is not None:
                 with suppress(trio.BrokenResourceError):  # it has ended already
-                    await process.resize(terminal_size.columns, terminal_size.rows)
+                    await process.resize(*terminal_size)
             yield process
         finally:
             await process._close()

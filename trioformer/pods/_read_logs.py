@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 
 from .._retry import WatchErrorHandler
@@ -80,8 +81,6 @@ async def follow_logs(
     container: str | None = None,
     since: LogTime | None = None,
     tail_lines: int | None = None,
-    restart_count: int | None = None,
-    reconnect: bool = True,
     max_line_bytes: int = 1024 * 1024,
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[LogLines, None]:
@@ -108,23 +107,47 @@ async def follow_logs(
         container: As for :func:`read_logs`.
         since: As for :func:`read_logs`.
         tail_lines: Begin with so many lines from the end; None for all, 0 for those after the first read has begun.
-        restart_count: The instance of the container, by the ``restartCount`` of its status; None for the current
-            one.  Of instances that have ended, the node keeps the last one.
-        reconnect: Whether to go on after a broken connection, for which the pod is read too.  Without, the end of
-            the response ends the lines, and a broken connection raises an error.
         max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
         on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the
             log is lost, because the container was started again more than once; None logs them.
 
     Raises:
-        NotFoundError: There is no pod of this name; or ``name`` is a pod that was deleted, and another one has its
-            name.  The errors of the log itself are raised by the first read.
+        NotFoundError: There is no pod of this name; or ``name`` is a deleted pod, and another one has its name.
+            The errors of the log itself are raised by the first read.
+        BadRequestError: The pod has several containers, and none is named.
         ValueError: An argument is out of range.
 
     Ownership:
         No task is started: everything happens in the task that reads, and exceptions of the block are not wrapped.
         The end of the block closes the connection.
     """
+    async with follow_instance(
+        pods,
+        name,
+        namespace=namespace,
+        container=container,
+        since=since,
+        tail_lines=tail_lines,
+        max_line_bytes=max_line_bytes,
+        on_retry=on_retry,
+    ) as lines:
+        yield lines
+
+
+@asynccontextmanager
+async def follow_instance(
+    pods: Api[Pod],
+    name: str | ObjectRef | Pod,
+    *,
+    namespace: str | None = None,
+    container: str | None,
+    since: LogTime | None,
+    tail_lines: int | None,
+    restart_count: int | None = None,
+    max_line_bytes: int,
+    on_retry: WatchErrorHandler | None,
+) -> AsyncGenerator[LogLines, None]:
+    """Follow the log of an instance of a container, by default the current one."""
     uid = name.uid if isinstance(name, KubernetesObject) else ""
     pod = located(pods, "follow_logs", name, namespace)
     where = pod.operation("follow", "log")
@@ -139,7 +162,6 @@ async def follow_logs(
         namespace=pod.namespace or "",
         uid=uid,
         restart_count=restart_count,
-        reconnect=reconnect,
         max_line_bytes=max_line_bytes,
         on_retry=on_retry,
     ) as lines:

@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from .._util import raise_ungrouped
-from ._processes import PodProcess, ProcessInput, ProcessOutput, TerminalSize
+from ._processes import PodProcess
 
 try:
     import termios
@@ -77,7 +77,7 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
             return await process.wait()
 
 
-def terminal_size(*fds: int) -> TerminalSize | None:
+def terminal_size(*fds: int) -> os.terminal_size | None:
     """Return the size of the first of these file descriptors that is a terminal; None without a terminal."""
     for fd in fds:
         try:
@@ -85,7 +85,7 @@ def terminal_size(*fds: int) -> TerminalSize | None:
         except OSError:
             continue
         if size.columns > 0 and size.lines > 0:
-            return TerminalSize(size.columns, size.lines)
+            return size
     return None
 
 
@@ -144,12 +144,12 @@ async def _follow_size(process: PodProcess, *fds: int) -> None:
                 await _resize(process, size)
 
 
-async def _resize(process: PodProcess, size: TerminalSize) -> None:
+async def _resize(process: PodProcess, size: os.terminal_size) -> None:
     with suppress(trio.BrokenResourceError):  # wait() shows why
-        await process.resize(size.columns, size.rows)
+        await process.resize(*size)
 
 
-async def _send(fd: int, stdin: ProcessInput) -> None:
+async def _send(fd: int, stdin: trio.abc.SendStream) -> None:
     while True:
         await _wait(trio.lowlevel.wait_readable, fd)
         try:
@@ -169,7 +169,7 @@ async def _send(fd: int, stdin: ProcessInput) -> None:
             return  # the process has ended
 
 
-async def _write(output: ProcessOutput | None, fd: int, turn: trio.Lock) -> None:
+async def _write(output: trio.abc.ReceiveStream | None, fd: int, turn: trio.Lock) -> None:
     if output is None:
         return
     try:

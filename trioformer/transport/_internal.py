@@ -11,13 +11,6 @@ from ._open import open_transport as open_transport
 from ._raw_requests import open_http_client as open_http_client
 from ._raw_requests import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog
-from .auth._tls import client_context as client_context
 from .http._body import ByteStream as ByteStream
-from .http._connection import Connection as Connection
-from .http._connection import NotAvailableError as NotAvailableError
-from .http._connection import State as State
-from .http._httpx_transport import request_of as request_of
-from .http._httpx_transport import response_of as response_of
 from .http._messages import Response as Response
 from .http._messages import request_id_in as request_id_in
-from .http._sockets import NetworkStream as NetworkStream

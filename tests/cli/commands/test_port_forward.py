@@ -78,16 +78,13 @@ async def send(line: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["web-0", "pod/web-0", "service/web", "svc/web"])
-async def test_ports_are_forwarded_and_connections_are_printed(
-    name: str, web: ScriptedPod, api_server: APIServer
-) -> None:
+async def test_ports_are_forwarded(name: str, web: ScriptedPod, api_server: APIServer) -> None:
     remote = "7000" if "web-0" in name else "80"
     async with running(api_server, name, f":{remote}", "--address", "127.0.0.1") as (out, err, codes):
         [line] = await out.wait_for(1)
-        port = line.split()[2].rpartition(":")[2]
-        assert line == f"Forwarding from 127.0.0.1:{port} -> 7000"
+        assert line.startswith("Forwarding from 127.0.0.1:")
+        assert line.endswith(" -> 7000")
         assert await send(line) == b"hello end"
-        assert await out.wait_for(2) == [line, f"Handling connection for {port}"]
         assert (err.getvalue(), codes) == ("", [])
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not OPEN_FILES.exists(), reason="counts the file
 
 
 async def copy_file_from(pods: Api[Pod], here: Path) -> None:
-    await copy_from_pod(pods, "web-0", "file", here / "copy", container="main", on_progress=str)
+    await copy_from_pod(pods, "web-0", "file", here / "copy", container="main")
 
 
 async def copy_directory_from(pods: Api[Pod], here: Path) -> None:
@@ -30,7 +30,7 @@ async def copy_directory_from(pods: Api[Pod], here: Path) -> None:
 
 
 async def copy_file_to(pods: Api[Pod], here: Path) -> None:
-    await copy_to_pod(pods, "web-0", here / "given" / "file", "copy", container="main", on_progress=str)
+    await copy_to_pod(pods, "web-0", here / "given" / "file", "copy", container="main")
 
 
 async def copy_directory_to(pods: Api[Pod], here: Path) -> None:

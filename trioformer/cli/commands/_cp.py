@@ -14,6 +14,7 @@ from ..._text import one_line
 from ...errors import StatusError
 from ...models import to_dict
 from ...models.core_v1 import Pod
+from ...pods import run_in_pod
 from .._arguments import Parser
 from .._failures import CommandError
 from .._session import Session
@@ -21,7 +22,6 @@ from ._pods import choose_container, has_ended
 
 if TYPE_CHECKING:
     from ...client import Api, Client
-    from ...pods import CopyResult
 
 __all__ = ["add_flags", "run"]
 
@@ -57,6 +57,8 @@ def _without_slash(path: str) -> str:
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``cp``."""
+    from ...pods import copy_from_pod, copy_to_pod  # noqa: PLC0415  # not for `trioformer cp --help` on Windows
+
     if len(flags.arguments) != 2:
         raise CommandError("source and destination are required")
     source, target = (_Place.parse(each) for each in flags.arguments)
@@ -71,11 +73,13 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     async with session.open_client() as client:
         container, pods = await _find(client, session, source if source.pod else target, flags.container)
         if source.pod:
-            result = await _copy_from(pods, source, target, container)
+            await _make_directory(trio.Path(target.path).parent)
+            result = await copy_from_pod(pods, source.pod, source.path, target.path, container=container)
         else:
-            result = await _copy_to(pods, source, target, container)
-    for each in result.skipped:
-        session.note(f"warning: skipping {one_line(each.path)}: {each.reason}")
+            path = await _path_for(pods, target, container)
+            result = await copy_to_pod(pods, target.pod, source.path, path, container=container)
+    for path, reason in result.skipped.items():
+        session.note(f"warning: skipping {one_line(path)}: {reason}")
     if more := result.skipped_count - len(result.skipped):
         session.note(f"warning: skipping {more} more")
     return None
@@ -90,32 +94,17 @@ async def _find(client: Client, session: Session, place: _Place, container: str)
     return choose_container(pod, container, session.note)["name"], pods
 
 
-async def _copy_from(pods: Api[Pod], source: _Place, target: _Place, container: str) -> CopyResult:
-    from ...pods import copy_from_pod  # noqa: PLC0415  # beside the client
-
-    directory = trio.Path(target.path).parent
+async def _make_directory(directory: trio.Path) -> None:
     try:
         await directory.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise CommandError(f"mkdir {directory}: {(exc.strerror or str(exc)).lower()}") from exc
-    return await copy_from_pod(pods, source.pod, source.path, target.path, container=container)
 
 
-async def _copy_to(pods: Api[Pod], source: _Place, target: _Place, container: str) -> CopyResult:
-    from ...pods import copy_to_pod, run_in_pod  # noqa: PLC0415  # beside the client
-
-    path = target.path
+async def _path_for(pods: Api[Pod], target: _Place, container: str) -> str:
+    """Return the path to copy to: as for kubectl, a directory that exists is the one to copy into."""
     try:
-        checked = await run_in_pod(pods, target.pod, ["test", "-d", path], container=container, check=False)
-        is_directory = checked.exit_code == 0
+        checked = await run_in_pod(pods, target.pod, ["test", "-d", target.path], container=container, check=False)
     except StatusError:
-        is_directory = False  # copying shows why
-    if is_directory:
-        path = posixpath.join(path, "")
-    return await copy_to_pod(
-        pods,
-        target.pod,
-        source.path,
-        path,
-        container=container,
-    )
+        return target.path  # copy_to_pod() raises the error
+    return target.path if checked.exit_code else posixpath.join(target.path, "")

@@ -72,7 +72,6 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
                         port.remote,
                         local_port=port.local,
                         address=addresses,
-                        on_accept=opened.report_connection,
                         on_error=opened.report_error,
                     )
                 )
@@ -104,12 +103,6 @@ class _Forwarding:
     _lost: trio.Event
     """Set when the pod is gone."""
     forward: PortForward | None = None
-
-    def report_connection(self, _: str) -> None:
-        """Report that a program has connected."""
-        if self.forward is not None:
-            self._session.print(f"Handling connection for {self.forward.port}")
-            self._session.out.flush()
 
     def report_error(self, error: TrioformerError) -> None:
         """Report that a connection was not forwarded."""

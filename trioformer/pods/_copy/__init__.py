@@ -14,7 +14,7 @@ event loop, no more than a batch is in memory, and cancelling ends the thread at
 - ``_tree.py``: writes files below a directory, and never outside of it
 - ``_pack.py``: makes an archive of local files
 - ``_process.py``: what tar reports, and its end
-- ``_results.py``: :class:`CopyProgress` and :class:`CopyResult`
+- ``_results.py``: the result of a copy
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ if not hasattr(os, "O_DIRECTORY"):  # without it a link could lead out of a dire
     raise ImportError("copies from and to containers are not supported on Windows")
 
 from ._from_pod import copy_from_pod as copy_from_pod
-from ._results import CopyProgress as CopyProgress
-from ._results import CopyResult as CopyResult
-from ._results import SkippedFile as SkippedFile
 from ._to_pod import copy_to_pod as copy_to_pod
 
-__all__ = ["CopyProgress", "CopyResult", "SkippedFile", "copy_from_pod", "copy_to_pod"]
+__all__ = ["copy_from_pod", "copy_to_pod"]

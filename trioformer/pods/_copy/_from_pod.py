@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
 from typing import Final
 
 import trio
@@ -14,10 +13,10 @@ from ...client._internal import check_api, located
 from ...errors import CopyFailedError
 from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
-from .._processes import PodProcess, ProcessOutput
+from .._processes import PodProcess
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
-from ._results import CopyProblem, CopyProgress, CopyResult, Counter, check_progress
+from ._results import CopyProblem, CopyResult, Counter
 from ._unpack import DamagedArchive, RemoteLink, Unpacker
 
 _MAX_LINKS: Final = 40
@@ -32,7 +31,6 @@ async def copy_from_pod(
     *,
     namespace: str | None = None,
     container: str | None = None,
-    on_progress: Callable[[CopyProgress], object] | None = None,
 ) -> CopyResult:
     """Copy a file or a directory from a container to this machine.
 
@@ -57,15 +55,13 @@ async def copy_from_pod(
             directory, and a file that exists is replaced.  Text that ends with ``/`` is the directory to copy it into.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
-        on_progress: Is called with a :class:`CopyProgress` when some bytes have arrived, in the task of the caller;
-            what it raises ends the copy.
 
     Raises:
         CopyFailedError: There is no such file, or tar has failed, or is missing; or the archive is damaged, or has
             paths that were not requested; or a file cannot be written, for which the directory of the target must
             exist.  If tar has left out some files, the others are there.
         StatusError: As for :func:`exec_in_pod`.
-        TypeError: An argument is of another type, or ``on_progress`` is async.
+        TypeError: An argument is of another type.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the archive did.
 
@@ -76,7 +72,6 @@ async def copy_from_pod(
         A few MiB, whatever the size of the files.
     """
     check_api(api, "api")
-    check_progress(on_progress)
     path = check_path("source", source)
     local = os.fspath(target)
     if local.endswith("/"):
@@ -91,26 +86,18 @@ async def copy_from_pod(
         command = ["tar", "-cf", "-", "-C", directory, safe_argument(root)]
         counter = Counter()
         async with exec_in_pod(api, pod.name, command, namespace=pod.namespace, container=container) as process:
-            link = await _receive(process, root, local, where, counter, on_progress)
+            link = await _receive(process, root, local, where, counter)
         if link is None:
             return counter.result()
         path = posixpath.join(posixpath.dirname(path.rstrip("/")), link)
     raise CopyFailedError(f"{where}: more than {_MAX_LINKS} symbolic links in a row")
 
 
-async def _receive(
-    process: PodProcess,
-    root: str,
-    local: str,
-    where: str,
-    counter: Counter,
-    on_progress: Callable[[CopyProgress], object] | None,
-) -> str | None:
-    """Write what the process sends; returns where the source leads to if it is a link."""
-    stdout = process.stdout
+async def _receive(process: PodProcess, root: str, local: str, where: str, counter: Counter) -> str | None:
+    """Write the files of the archive; returns the target if the source is a symbolic link."""
 
     def unpack() -> None:
-        unpacker = Unpacker(lambda: call(_next, stdout, counter, on_progress), root, local, counter)
+        unpacker = Unpacker(lambda: bytes(call(process.stdout.receive_some)), root, local, counter)
         try:
             unpacker.run()
         finally:
@@ -135,9 +122,3 @@ async def _receive(
         return None
 
     return await run_beside(process, run)
-
-
-async def _next(stream: ProcessOutput, counter: Counter, on_progress: Callable[[CopyProgress], object] | None) -> bytes:
-    if on_progress is not None:
-        on_progress(counter.progress())
-    return await stream.receive_some()

@@ -39,11 +39,10 @@ class Packer:
         CopyProblem: It cannot be read, or is neither a file nor a directory.
     """
 
-    def __init__(self, path: str, counter: Counter, *, has_owner: bool) -> None:
+    def __init__(self, path: str, counter: Counter) -> None:
         self._path = path
         self.name = os.path.basename(os.path.abspath(path))
         self._counter = counter
-        self._has_owner = has_owner
         self._buffer = bytearray(_BATCH)
         self._view = memoryview(self._buffer)
         self._used = 0
@@ -59,8 +58,6 @@ class Packer:
         self._stat = os.fstat(self._fd)
         self.is_file = stat.S_ISREG(self._stat.st_mode)
         self.mode = self._stat.st_mode & 0o777
-        if self.is_file:
-            counter.total_bytes = self._stat.st_size
 
     def close(self) -> None:
         """Close it."""
@@ -184,8 +181,6 @@ class Packer:
         header.mode = found.st_mode & 0o777
         header.mtime = int(found.st_mtime)
         header.linkname = linkname
-        if self._has_owner:
-            header.uid, header.gid = found.st_uid, found.st_gid
         self._put(header.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"), send)
 
     def _put(self, data: bytes, send: Callable[[memoryview], None]) -> None:

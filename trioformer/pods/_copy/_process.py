@@ -11,7 +11,7 @@ import trio
 from ..._text import one_line
 from ..._util import raise_ungrouped
 from ...errors import CopyFailedError, StatusError
-from .._processes import PodProcess, ProcessOutput
+from .._processes import PodProcess
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class StandardError:
             function()
         self._on_end = function
 
-    async def collect(self, stream: ProcessOutput) -> None:
+    async def collect(self, stream: trio.abc.ReceiveStream) -> None:
         """Collect until the process has ended, or the connection to it."""
         try:
             async for data in stream:

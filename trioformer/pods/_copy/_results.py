@@ -1,13 +1,12 @@
-"""What has been copied, during a copy and after it."""
+"""The result of a copy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from collections.abc import Mapping
+from typing import Final, final
 
 import attrs
 
-from ..._suggestions import check_sync
 from ..._text import quoted
 
 MAX_SKIPPED: Final = 1_000
@@ -16,47 +15,21 @@ MAX_SKIPPED: Final = 1_000
 
 @final
 @attrs.frozen
-class CopyProgress:
-    """How far a copy is."""
-
-    path: str
-    """The file that is being copied, relative to the directory that is; the name of the file, if it is only one."""
-    files: int
-    """How many files are complete."""
-    bytes: int
-    """How many bytes of files are copied."""
-    total_bytes: int | None
-    """How many bytes there are; None if that is not known, as for a directory."""
-
-
-@final
-@attrs.frozen
-class SkippedFile:
-    """A file that was not copied although the archive is right."""
-
-    path: str
-    """Its path, as in :class:`CopyProgress`."""
-    reason: str
-    """Why, such as "a FIFO"."""
-
-
-@final
-@attrs.frozen
 class CopyResult:
-    """What a copy has done."""
+    """The result of a copy."""
 
     files: int
-    """How many files were copied."""
+    """The number of files that were copied."""
     directories: int
-    """How many directories were copied, also those that existed; without the one that was asked for."""
+    """The number of directories that were copied, without the requested one."""
     links: int
-    """How many symbolic links were copied."""
+    """The number of symbolic links that were copied."""
     bytes: int
-    """How many bytes the files have."""
-    skipped: tuple[SkippedFile, ...]
-    """What was not copied, the first 1,000: devices, FIFOs, sockets, and links that lead out of the directory."""
+    """The size of the files together."""
+    skipped: Mapping[str, str]
+    """The first 1,000 files that were not copied, each with the reason, such as "a FIFO"."""
     skipped_count: int
-    """How many were not copied."""
+    """The number of all files that were not copied."""
 
 
 class CopyProblem(Exception):  # noqa: N818  # a CopyFailedError is made of it
@@ -68,42 +41,29 @@ def local_problem(error: OSError, path: str | None = None) -> CopyProblem:
     return CopyProblem(f"{quoted(path or str(error.filename))}: {error.strerror}")
 
 
-OnProgress: TypeAlias = Callable[[CopyProgress], object]
-
-
-def check_progress(given: object) -> None:
-    """Check the function for the progress; it is called at once, also from what must not wait."""
-    if given is not None:
-        check_sync(given, "on_progress", "def on_progress(progress)")
-
-
 @final
 @attrs.define(eq=False)
 class Counter:
-    """Counts what is copied, in the thread that copies; it is read in trio's while that one waits."""
+    """Counts copied files."""
 
-    total_bytes: int | None = None
     path: str = ""
+    """The current file."""
     files: int = 0
     directories: int = 0
     links: int = 0
     bytes: int = 0
-    skipped: list[SkippedFile] = attrs.field(factory=list)
+    skipped: dict[str, str] = attrs.field(factory=dict)
     skipped_count: int = 0
 
     def skip(self, path: str, reason: str) -> None:
         """Count a file that is not copied."""
         self.skipped_count += 1
         if len(self.skipped) < MAX_SKIPPED:
-            self.skipped.append(SkippedFile(path, reason))
-
-    def progress(self) -> CopyProgress:
-        """Return how far the copy is."""
-        return CopyProgress(self.path, self.files, self.bytes, self.total_bytes)
+            self.skipped[path] = reason
 
     def result(self) -> CopyResult:
-        """Return what the copy has done."""
-        return CopyResult(self.files, self.directories, self.links, self.bytes, tuple(self.skipped), self.skipped_count)
+        """Return the result."""
+        return CopyResult(self.files, self.directories, self.links, self.bytes, self.skipped, self.skipped_count)
 
 
 def is_inside(parts: tuple[str, ...], target: str) -> bool:

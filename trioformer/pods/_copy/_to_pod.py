@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 from typing import Final
 
 import trio
@@ -14,26 +13,24 @@ from ...client._internal import check_api, located
 from ...errors import CopyFailedError, TrioformerError
 from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
-from .._processes import PodProcess, ProcessInput
+from .._processes import PodProcess
 from ._pack import Packer
 from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
-from ._results import CopyProblem, CopyProgress, CopyResult, Counter, check_progress
+from ._results import CopyProblem, CopyResult, Counter
 
+# tar -m sets the times of the copy, because the clock of the container may differ.
 # A broken connection ends the input of tar inside of the archive, which is an error.
 _FILE_SCRIPT: Final = """\
 if [ -e "$1/$3" ] && [ ! -f "$1/$3" ]; then echo "$1/$3 exists and is not a file" >&2; exit 1; fi
-tar {flags} - -C "$1" && mv -f "$1/$2" "$1/$3" || {{ code=$?; rm -f "$1/$2"; exit $code; }}
+tar -xpmf - -C "$1" && mv -f "$1/$2" "$1/$3" || { code=$?; rm -f "$1/$2"; exit $code; }
 """
 _DIRECTORY_SCRIPT: Final = """\
 is_new=
 if [ ! -d "$1" ]; then mkdir "$1" || exit 1; is_new=1; fi
-tar {flags} - -C "$1" || exit $?
+tar -xpmf - -C "$1" || exit $?
 if [ -n "$is_new" ]; then chmod "$2" "$1"; fi
 """
-# "m": the times are those of the copy; the clock of the container may be another one.
-_SAME_MODES: Final = "-xpmf"
-_OWN_MODES: Final = "--no-same-permissions --no-same-owner -xmf"
 
 
 async def copy_to_pod(
@@ -44,9 +41,6 @@ async def copy_to_pod(
     *,
     namespace: str | None = None,
     container: str | None = None,
-    preserve_owner: bool = False,
-    preserve_mode: bool = True,
-    on_progress: Callable[[CopyProgress], object] | None = None,
 ) -> CopyResult:
     """Copy a file or a directory of this machine to a container.
 
@@ -70,18 +64,13 @@ async def copy_to_pod(
             file that exists is replaced.  A path that ends with ``/`` is the directory to copy it into.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
-        preserve_owner: Whether files belong to the numbers of their user and group here, if tar is executed as root;
-            otherwise to who executes it.
-        preserve_mode: Whether to copy permissions; otherwise the umask of the container limits them.
-        on_progress: Is called with a :class:`CopyProgress` when some bytes were sent, in the task of the caller; what
-            it raises ends the copy.
 
     Raises:
         CopyFailedError: tar has failed, or a program is missing; or the source is neither a file nor a directory, or
             has become shorter meanwhile, or cannot be read.
         TrioformerError: The server cannot end the input of tar; that needs Kubernetes 1.30.
         StatusError: As for :func:`exec_in_pod`.
-        TypeError: An argument is of another type, or ``on_progress`` is async.
+        TypeError: An argument is of another type.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before tar did.
 
@@ -93,24 +82,21 @@ async def copy_to_pod(
         A few MiB, whatever the size of the files; and the names in the directories that are being copied.
     """
     check_api(api, "api")
-    check_progress(on_progress)
     check_path("target", target)
     local = os.fspath(source)
     pod = located(api, "copy_to_pod", name, namespace)
     where = f"{pod.operation('copy to')}: {local} to {target}"
     counter = Counter()
     try:
-        packer = await run_in_thread(lambda: Packer(local, counter, has_owner=preserve_owner))
+        packer = await run_in_thread(lambda: Packer(local, counter))
         try:
-            part, command, needs = _command(packer, target, preserve_mode=preserve_mode)
+            part, command, needs = _command(packer, target)
             async with exec_in_pod(
                 api, pod.name, command, namespace=pod.namespace, container=container, stdin=True, stdout=False
             ) as process:
                 if not process.can_close_stdin:
-                    raise TrioformerError(
-                        f"{where}: the server cannot end the input of tar; that needs Kubernetes 1.30"
-                    )
-                await _send(process, packer, part, where, needs, counter, on_progress)
+                    raise TrioformerError(f"{where}: the server cannot end the input of tar; it needs Kubernetes 1.30")
+                await _send(process, packer, part, where, needs)
         finally:
             packer.close()
     except CopyProblem as exc:
@@ -118,9 +104,8 @@ async def copy_to_pod(
     return counter.result()
 
 
-def _command(packer: Packer, target: str, *, preserve_mode: bool) -> tuple[str, list[str], str]:
+def _command(packer: Packer, target: str) -> tuple[str, list[str], str]:
     """Return the name of a file in the archive, the command that reads the archive, and what that needs."""
-    flags = _SAME_MODES if preserve_mode else _OWN_MODES
     if target.endswith("/"):
         target += packer.name
     if packer.is_file:
@@ -128,21 +113,15 @@ def _command(packer: Packer, target: str, *, preserve_mode: bool) -> tuple[str, 
         if name == ".":
             raise CopyProblem(f"{target!r} is no name for a file")
         part = f".trioformer-{secrets.token_hex(8)}.part"
-        script = _FILE_SCRIPT.format(flags=flags)
-        return part, ["sh", "-c", script, "sh", directory, part, name], "sh, tar, mv and rm"
-    script = _DIRECTORY_SCRIPT.format(flags=flags)
-    return "", ["sh", "-c", script, "sh", safe_argument(target), f"{packer.mode:o}"], "sh, tar, mkdir and chmod"
+        return part, ["sh", "-c", _FILE_SCRIPT, "sh", directory, part, name], "sh, tar, mv and rm"
+    return (
+        "",
+        ["sh", "-c", _DIRECTORY_SCRIPT, "sh", safe_argument(target), f"{packer.mode:o}"],
+        "sh, tar, mkdir and chmod",
+    )
 
 
-async def _send(
-    process: PodProcess,
-    packer: Packer,
-    part: str,
-    where: str,
-    needs: str,
-    counter: Counter,
-    on_progress: Callable[[CopyProgress], object] | None,
-) -> None:
+async def _send(process: PodProcess, packer: Packer, part: str, where: str, needs: str) -> None:
     stdin = process.stdin
 
     async def run(errors: StandardError) -> None:
@@ -150,9 +129,7 @@ async def _send(
         with trio.CancelScope() as scope:
             errors.call_at_end(scope.cancel)
             try:
-                await run_in_thread(
-                    lambda: packer.run(part, lambda data: call(_next, stdin, data, counter, on_progress))
-                )
+                await run_in_thread(lambda: packer.run(part, lambda data: call(stdin.send_all, data)))
                 is_complete = True
                 await stdin.aclose()
             except CallFailed as failed:
@@ -163,14 +140,3 @@ async def _send(
             raise CopyFailedError(f"{where}: tar has ended before the end of the archive")
 
     await run_beside(process, run)
-
-
-async def _next(
-    stream: ProcessInput,
-    data: memoryview,
-    counter: Counter,
-    on_progress: Callable[[CopyProgress], object] | None,
-) -> None:
-    await stream.send_all(data)
-    if on_progress is not None:
-        on_progress(counter.progress())

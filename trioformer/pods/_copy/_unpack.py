@@ -253,7 +253,6 @@ class Unpacker:
             inside = quoted(os.path.join(self._target, self._root))
             raise CopyProblem(f"{quoted(self._target)} is a directory; to copy the file into it, name {inside}")
         self._is_file = True
-        self._counter.total_bytes = member.size
         self._tree = LocalTree(os.path.dirname(self._target))
         return False
 

@@ -6,6 +6,7 @@ Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (ExecLocation, AttachLo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol, TypeAlias, final
@@ -16,7 +17,6 @@ import trio
 
 from ..._channels import CLOSE, V4, V5, ChannelSocket, accept_token
 from ...models._internal import decode, dumps
-from ...pods import TerminalSize
 from .._storage._status import APIStatusError, bad_request
 from .._storage._storage import JSONObject
 from ._logs import _only_container
@@ -141,7 +141,7 @@ async def _receive(
                 channel, data = received
                 if channel == _RESIZE and data:
                     size: Any = decode(data)
-                    process.sizes.append(TerminalSize(size["Width"], size["Height"]))
+                    process.sizes.append(os.terminal_size((size["Width"], size["Height"])))
                     process._resized.unpark_all()
                 elif channel == CLOSE and data == bytes((_STDIN,)):
                     stdin.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, final
 
@@ -10,7 +11,6 @@ import trio
 
 from ..._channels import ChannelSocket
 from ..._util import NoPublicConstructor
-from ...pods import TerminalSize
 
 
 @final
@@ -83,11 +83,11 @@ class ScriptedProcess(metaclass=NoPublicConstructor):
     """What the process writes."""
     stderr: ScriptedOutput
     """What it writes to its standard error."""
-    sizes: list[TerminalSize] = attrs.field(factory=list)
-    """The sizes that the terminal has had, the present one last."""
+    sizes: list[os.terminal_size] = attrs.field(factory=list)
+    """The sizes of the terminal so far; the current one is the last."""
     _resized: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, repr=False)
 
-    async def wait_resized(self) -> TerminalSize:
+    async def wait_resized(self) -> os.terminal_size:
         """Wait until the client changes the size of the terminal, and return it."""
         await self._resized.park()
         return self.sizes[-1]
