@@ -87,6 +87,7 @@ async def test_a_missing_name_never_means_all_objects() -> None:
 
 
 async def test_an_invalid_namespace_raises() -> None:
+    """client-go: TestRequestPreflightCheck"""
     async with client_of() as (client, transport):
         with pytest.raises(ValueError, match="pass None for all namespaces"):
             client.api(Pod, "")
@@ -108,16 +109,6 @@ async def test_an_invalid_namespace_raises() -> None:
 
 
 # --- writing ---
-
-
-async def test_create_sends_the_object_and_returns_it_as_stored() -> None:
-    async with client_of(response(201, POD)) as (client, transport):
-        new = Pod(metadata=ObjectMeta(name="web-0"))
-        made = await client.api(Pod, "shop").create(new)
-    assert made is not new
-    assert made.resource_version == "7"
-    expected = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"}}
-    assert sent(transport) == ("POST /api/v1/namespaces/shop/pods", "application/json", expected)
 
 
 async def test_an_api_of_all_namespaces_uses_the_namespace_of_the_object() -> None:
@@ -147,17 +138,6 @@ async def test_replace_sends_the_object_and_replace_status_uses_the_subresource(
     body["metadata"]["labels"] = {"seen": "yes"}
     assert sent(transport, 1) == ("PUT /api/v1/namespaces/shop/pods/web-0", "application/json", body)
     assert sent(transport, 2) == ("PUT /api/v1/namespaces/shop/pods/web-0/status", "application/json", body)
-
-
-async def test_a_patch_is_a_merge_patch_by_default() -> None:
-    async with client_of(POD, POD) as (client, transport):
-        pods = client.api(Pod, "shop")
-        patch = {"metadata": {"labels": {"seen": "yes", "old": None}}}
-        patched = await pods.patch("web-0", patch)
-        await pods.patch("web-0", {}, subresource="status")
-    assert patched.resource_version == "7"
-    assert sent(transport) == ("PATCH /api/v1/namespaces/shop/pods/web-0", "application/merge-patch+json", patch)
-    assert sent(transport, 1) == ("PATCH /api/v1/namespaces/shop/pods/web-0/status", "application/merge-patch+json", {})
 
 
 async def test_delete_returns_the_object_or_none() -> None:

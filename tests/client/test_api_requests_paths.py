@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, open_client
-from trioformer.errors import NotFoundError, UnexpectedResponseError
+from trioformer.errors import UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, resource_of
 from trioformer.models.core_v1 import ConfigMap
@@ -97,13 +97,6 @@ async def test_no_path_is_made_of_an_invalid_name_in_discovery() -> None:
                 await client.discover("e.io/v1", "Widget")
             assert len(str(caught.value)) < 700
             assert resource_of(await client.discover("e.io/v1", "Widget")).plural == "widgets"
-
-
-async def test_a_name_with_a_slash_in_discovery_is_a_subresource() -> None:
-    listed = json.dumps({"resources": [{"name": "../../../api/v1/secrets", **ENTRY}]})
-    async with client_of(response(200, listed)) as (client, _):
-        with pytest.raises(NotFoundError, match="has no kind Widget"):
-            await client.discover("e.io/v1", "Widget")
 
 
 async def test_other_invalid_texts_in_discovery_are_ignored() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trioformer.client import ApiResources
-from trioformer.client._api_resources import ResourceName, find_builtin, suggest_names
+from trioformer.client._api_resources import ResourceName, find_builtin
 from trioformer.models import ResourceInfo, builtin_resources
 
 
@@ -110,8 +110,3 @@ def test_no_two_groups_of_built_in_kinds_but_events_share_a_name() -> None:
         for name in (info.plural, info.singular, info.kind.lower(), *info.short_names):
             groups.setdefault(name, set()).add(info.group)
     assert {name for name, found in groups.items() if len(found) > 1} == {"ev", "event", "events"}
-
-
-def test_similar_names_are_suggested() -> None:
-    assert suggest_names("leasse", SERVED.resources) == "leases"
-    assert suggest_names("zzz", SERVED.resources) == ""

@@ -95,13 +95,6 @@ async def test_the_manager_of_the_client_is_that_of_every_write() -> None:
         assert query == {"fieldManager": ["other"]}
 
 
-async def test_an_impersonating_client_writes_with_the_same_manager() -> None:
-    transport = InMemory([response(200, POD)])
-    async with open_client(CONFIG, http_transport=transport, field_manager="deployer") as client:
-        await client.impersonating("jane").api(Pod, "shop").patch("web-0", {})
-    assert transport.targets[0].endswith("?fieldManager=deployer")
-
-
 async def test_a_field_manager_that_no_server_accepts_is_a_value_error() -> None:
     for manager in [
         "",
@@ -198,16 +191,6 @@ async def test_explicit_empties_and_zeros_reach_the_server() -> None:
         assert sent["metadata"] == {"name": "web", "labels": {}, "finalizers": []}
         containers = [{"name": "a", "args": [], "tty": False}]
         assert sent["spec"] == {"replicas": 0, "template": {"spec": {"containers": containers, "nodeSelector": {}}}}
-
-
-async def test_an_empty_part_of_a_built_in_class_in_a_custom_kind_is_sent() -> None:
-    for write in ["create", "replace", "apply"]:
-        site = Site(
-            metadata=ObjectMeta(name="a"),
-            spec=SiteSpec(template=PodTemplateSpec(spec=PodSpec(containers=())), hosts=()),
-        )
-        sent = await body_of(site, write, field_manager="me")
-        assert sent["spec"] == {"hosts": [], "template": {"spec": {"containers": []}}}
 
 
 async def test_a_default_that_a_factory_makes_is_created_but_not_applied() -> None:

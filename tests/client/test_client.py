@@ -20,7 +20,7 @@ from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
-from trioformer.transport import ServerWarning, TokenBucketRateLimiter
+from trioformer.transport import ServerWarning
 
 MEMORY = ClusterConfig(server="http://memory")
 VERSION = '{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}'
@@ -78,34 +78,10 @@ async def test_a_client_that_impersonates_is_closed_with_the_first() -> None:
         await jane.version()
 
 
-async def test_a_separate_client_is_for_the_same_user() -> None:
-    http = replies(1)
-    async with (
-        open_client(MEMORY, http_transport=http) as client,
-        open_separate_client(client.impersonating("jane"), purpose="x") as separate,
-    ):
-        await separate.version()
-    assert http.requests[0].headers["impersonate-user"] == "jane"
-
-
 async def test_a_string_in_place_of_several_is_a_type_error(client: Client) -> None:
     for given in [{"groups": "dev"}, {"extra": {"k": "dev"}}]:
         with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not a single string"):
             client.impersonating("jane", **given)
-
-
-async def test_an_empty_namespace_is_refused_before_anything_is_sent(client: Client) -> None:
-    """None means all namespaces.
-
-    client-go: TestRequestPreflightCheck
-    """
-    with pytest.raises(ValueError, match="namespace"):
-        client.api(Pod, namespace="")
-    pods = client.api(Pod)
-    with pytest.raises(ValueError, match="namespace"):
-        await pods.get("web")
-    with pytest.raises(ValueError, match="namespace"):
-        await pods.create(Pod(metadata=ObjectMeta(name="web")))
 
 
 # --- limiters ---
@@ -128,6 +104,7 @@ class Gate:
 async def test_a_limiter_is_asked_before_requests_and_pages_and_not_before_watches(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
+    """client-go: TestRESTClientLimiter"""
     gate = Gate()
     async with open_client(api_server.config, http_transport=api_server.http_transport(), rate_limiter=gate) as client:
         maps = client.api(ConfigMap, namespace="default")
@@ -139,17 +116,6 @@ async def test_a_limiter_is_asked_before_requests_and_pages_and_not_before_watch
             pass
         assert gate.waits == 5
         assert trio.current_time() == 10
-
-
-async def test_what_a_limiter_raises_the_request_raises_and_is_not_sent(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    http, error = replies(1), RuntimeError("closed for today")
-    async with open_client(MEMORY, http_transport=http, rate_limiter=Gate(error=error)) as client:
-        with pytest.raises(RuntimeError) as caught:
-            await client.version()
-    assert caught.value is error
-    assert http.requests == []
 
 
 async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
@@ -167,21 +133,6 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
         assert (len(http.requests), trio.current_time()) == (1, 5)
         await client.version()
         assert trio.current_time() == 10
-
-
-async def test_several_clients_can_share_a_limiter(autojump_clock: trio.testing.MockClock) -> None:
-    """It is used as it is.
-
-    client-go: TestRESTClientLimiter
-    """
-    limiter = TokenBucketRateLimiter(qps=1, burst=1)
-    async with (
-        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as one,
-        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as other,
-    ):
-        for each in (one, other, one, other):
-            await each.version()
-        assert trio.current_time() == 3
 
 
 # --- warnings ---

@@ -141,21 +141,6 @@ async def test_a_watch_a_stream_or_an_informer_without_its_block_says_what_to_wr
                 pytest.fail("it is open")
 
 
-async def test_a_subscription_without_its_block_says_what_to_write() -> None:
-    async with APIServer().open_client() as client:
-        informer: Any = SharedInformerFactory(client).informer(Pod)
-        block = re.escape("write `with informer.subscribe() as notifications:`")
-        with pytest.raises(TypeError, match=f"^a subscription is opened before it is iterated over; {block}$"):
-            aiter(informer.subscribe())
-        with pytest.raises(TypeError, match=block):
-            iter(informer.subscribe())
-        with pytest.raises(TypeError, match=block):
-            next(informer.subscribe())
-        with pytest.raises(TypeError, match=f"^a subscription is opened by a synchronous context manager; {block}$"):
-            async with informer.subscribe():
-                pytest.fail("it is open")
-
-
 def test_a_client_in_asyncio_says_that_it_needs_trio() -> None:
     async def main() -> None:
         async with open_client(ClusterConfig(server="https://api.test")):

@@ -19,7 +19,7 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ObjectMeta, ResourceInfo, Unstructured, resource_of, unstructured_kind
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v2 import HorizontalPodAutoscaler
-from trioformer.models.core_v1 import ConfigMap, Event, Node
+from trioformer.models.core_v1 import Event, Node
 from trioformer.models.networking_v1beta1 import ServiceCIDR
 from trioformer.testing import APIServer
 
@@ -52,15 +52,6 @@ async def test_api_knows_the_names_of_built_in_kinds(api_server: APIServer, clie
         assert not api_server.requests
 
 
-async def test_the_api_of_a_name_has_a_namespace_and_typed_objects(api_server: APIServer, client: Client) -> None:
-    api_server.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"a": "1"}))
-    found = await client.api("cm", "default").get("a")
-    assert isinstance(found, ConfigMap)
-    assert found.data == {"a": "1"}
-    with pytest.raises(ValueError, match="nodes are not namespaced"):
-        client.api("no", namespace="default")
-
-
 async def test_api_of_an_unknown_name_says_how_to_discover_it(client: Client) -> None:
     with pytest.raises(LookupError) as caught:
         client.api("widgets.example.com")
@@ -74,15 +65,6 @@ async def test_api_of_an_unknown_name_says_how_to_discover_it(client: Client) ->
         client.api("deploymets")
     with pytest.raises(ValueError, match="a kind is named as for kubectl"):
         client.api("apps/v1")
-
-
-async def test_api_knows_what_was_discovered_by_either_form(api_server: APIServer, client: Client) -> None:
-    api_server.register(WIDGET)
-    by_version = await client.discover("example.com/v1", "Widget")
-    assert client.api("w").kind is by_version
-    assert discoveries(api_server) == 0
-    assert await client.discover("Widget.example.com") is by_version
-    assert client.api("widgets").kind is by_version
 
 
 async def test_a_discovered_kind_never_takes_the_name_of_a_built_in_one(api_server: APIServer, client: Client) -> None:
@@ -109,14 +91,6 @@ async def test_the_version_that_the_server_serves_comes_before_the_newest() -> N
 
 
 # --- discover() -------------------------------------------------------------------------------------------------------
-
-
-async def test_discover_returns_the_class_of_a_built_in_kind(api_server: APIServer, client: Client) -> None:
-    assert await client.discover("deploy") is Deployment
-    assert await client.discover("apps/v1", "Deployment") is not Deployment
-    found = await client.discover("cm")
-    assert found is ConfigMap
-    assert discoveries(api_server) == 1
 
 
 async def test_a_kind_that_a_server_serves_otherwise_has_no_class() -> None:

@@ -11,7 +11,7 @@ from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.client._patch import patch_content
-from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
+from trioformer.errors import ConflictError, InvalidError, UnsupportedMediaTypeError
 from trioformer.models import Quantity, from_dict
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus
 from trioformer.models.core_v1 import Container, EnvVar, Pod, ResourceRequirements
@@ -46,19 +46,6 @@ async def test_each_type_has_its_media_type() -> None:
         assert transport.targets == ["PATCH /api/v1/namespaces/shop/pods/web-0"]
         assert request.headers["content-type"] == media_type
         assert json.loads(request.content) == (list(patch) if patch_type == "json" else patch)
-
-
-async def test_models_in_a_patch_are_sent_as_their_json() -> None:
-    transport = InMemory([response(200, POD), response(200, POD)])
-    added = Container(name="side", image_pull_policy="Always")
-    async with open_client(CONFIG, http_transport=transport) as client:
-        pods = client.api(Pod, "shop")
-        await pods.patch("web-0", {"spec": {"containers": [added]}})
-        await pods.patch("web-0", [{"op": "add", "path": "/spec/containers/-", "value": added}], patch_type="json")
-    expected = {"name": "side", "imagePullPolicy": "Always"}
-    merged, operations = [json.loads(request.content) for request in transport.requests]
-    assert merged == {"spec": {"containers": [expected]}}
-    assert operations == [{"op": "add", "path": "/spec/containers/-", "value": expected}]
 
 
 # --- the effect on the server ---
@@ -100,14 +87,6 @@ async def test_a_resource_version_in_a_patch_is_a_precondition(api_server: APISe
     with pytest.raises(ConflictError):
         await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
     assert api_server.get(Deployment, "web").spec.replicas == 3
-
-
-async def test_a_patch_of_a_missing_object_raises_not_found(api_server: APIServer, client: Client) -> None:
-    deployments = client.api(Deployment, "default")
-    with pytest.raises(NotFoundError, match="web"):
-        await deployments.patch("web", {}, patch_type="strategic")
-    with pytest.raises(NotFoundError, match="web"):
-        await deployments.patch("web", [], patch_type="json")
 
 
 async def test_strategic_merge_of_a_custom_kind_raises_with_the_alternatives(

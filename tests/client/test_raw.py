@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.support.scripted_http import Body, InMemory, response
-from trioformer.client import Client, Health, HealthCheck, RawResponse, open_client
+from trioformer.client import Client, Health, HealthCheck, open_client
 from trioformer.errors import (
     InternalServerError,
     LimitExceededError,
@@ -24,7 +24,6 @@ from trioformer.errors import (
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
-from trioformer.testing import APIServer
 from trioformer.transport import Limits
 
 CONFIG_MAP = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}'
@@ -255,14 +254,3 @@ async def test_what_is_no_health_endpoint_is_a_mistake() -> None:
                 await client.health(endpoint)
             with pytest.raises(TypeError, match=r"write exclude=\['etcd'\]"):
                 await client.health(exclude="etcd")
-
-
-async def test_the_embedded_server_reports_its_health(api_server: APIServer, client: Client) -> None:
-    health = await client.health(exclude=["etcd"])
-    assert [check.name for check in health.checks if check.is_excluded] == ["etcd"]
-    answer = await client.request("GET", "/readyz", params={"verbose": "", "exclude": "nope"})
-    assert isinstance(answer, RawResponse)
-    assert answer.text.splitlines()[-2:] == [
-        'warn: some health checks cannot be excluded: no matches for "nope"',
-        "readyz check passed",
-    ]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import attrs
 import pytest
 import trio
 import trio.testing
 
-from trioformer.client import Client, retry_on_conflict
+from trioformer.client import retry_on_conflict
 from trioformer.errors import ApplyConflictError, ConflictError, NotFoundError, StatusError
-from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import ConfigMap
-from trioformer.testing import APIServer
 
 
 def conflict(number: int) -> ConflictError:
@@ -77,27 +73,6 @@ async def test_cancellation_of_the_change_propagates(autojump_clock: trio.testin
     with trio.move_on_after(1) as scope:
         await retry_on_conflict(trio.sleep_forever)
     assert scope.cancelled_caught
-
-
-async def test_concurrent_writers_all_succeed(api_server: APIServer, client: Client) -> None:
-    api_server.create(ConfigMap(metadata=ObjectMeta(name="shared", namespace="default")))
-    config_maps = client.api(ConfigMap, namespace="default")
-    tries: list[str] = []
-
-    async def add(key: str) -> None:
-        async def change() -> ConfigMap:
-            tries.append(key)
-            current = await config_maps.get("shared")
-            return await config_maps.replace(attrs.evolve(current, data={**current.data, key: "yes"}))
-
-        written = await retry_on_conflict(change)
-        assert written.data[key] == "yes"
-
-    async with trio.open_nursery() as nursery:
-        for key in "abcd":
-            nursery.start_soon(add, key)
-    assert dict(api_server.get(ConfigMap, "shared").data) == dict.fromkeys("abcd", "yes")
-    assert len(tries) > 4
 
 
 async def test_an_apply_that_conflicts_with_another_manager_is_not_retried() -> None:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from examples.custom_resource import CronTab
-from tests.client.test_api import CONFIG, SUCCESS, client_of, sent
-from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, open_client
+from tests.client.test_api import client_of
+from tests.support.scripted_http import response
+from trioformer.client import Client
 from trioformer.errors import (
     BadRequestError,
     ConflictError,
     NotFoundError,
-    StatusError,
     UnexpectedResponseError,
 )
 from trioformer.models import ObjectMeta, Unstructured, from_dict, metadata_kind
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.authentication_v1 import TokenRequest, TokenRequestSpec
 from trioformer.models.autoscaling_v1 import Scale
-from trioformer.models.core_v1 import Binding, ConfigMap, ObjectReference, Pod, ServiceAccount
+from trioformer.models.core_v1 import Binding, ConfigMap, ObjectReference, Pod
 from trioformer.models.policy_v1 import Eviction
 from trioformer.testing import APIServer
 
@@ -115,39 +111,6 @@ async def test_a_pod_is_bound_and_evicted_through_its_subresources(api_server: A
         await pods.create_subresource("web-0", "eviction", Eviction())
     with pytest.raises(BadRequestError, match="does not match"):
         await pods.create_subresource("web-1", "eviction", Eviction(metadata=ObjectMeta(name="web-0")))
-
-
-async def test_a_token_request_returns_the_token() -> None:
-    answer = {
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {},
-        "status": {"token": "t"},
-    }
-    transport = InMemory([response(201, json.dumps(answer))])
-    async with open_client(CONFIG, http_transport=transport) as client:
-        request = TokenRequest(spec=TokenRequestSpec(audiences=("a",)))
-        granted = await client.api(ServiceAccount, "shop").create_subresource("default", "token", request)
-    assert granted.status.token == "t"
-    target, content_type, body = sent(transport)
-    assert target == "POST /api/v1/namespaces/shop/serviceaccounts/default/token"
-    assert content_type == "application/json"
-    assert body == {
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"name": "default"},
-        "spec": {"audiences": ["a"]},
-    }
-
-
-async def test_a_status_of_a_failure_is_an_error_whatever_its_code() -> None:
-    failure = '{"kind":"Status","status":"Failure","reason":"Conflict","code":409,"message":"no"}'
-    async with client_of(response(201, failure), response(201, failure), SUCCESS) as (client, _):
-        with pytest.raises(ConflictError):
-            await client.api(Binding, "shop").create(BOUND)
-        with pytest.raises(StatusError):
-            await client.api(Pod, "shop").create_subresource("web-0", "eviction", Eviction())
-        assert await client.api(Binding, "shop").create(BOUND) is BOUND
 
 
 async def test_a_response_to_a_subresource_that_is_of_another_kind_is_unexpected() -> None:

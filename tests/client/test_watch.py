@@ -13,7 +13,6 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.support.scripted_http import (
     CHUNKED,
-    END,
     InMemory,
     Loopback,
     Reply,
@@ -25,7 +24,6 @@ from tests.support.scripted_http import (
 from trioformer.client import Client, WatchEvent, WatchStream, open_client
 from trioformer.errors import (
     ConnectionFailedError,
-    DecodeError,
     ExpiredError,
     TooManyRequestsError,
     UnexpectedResponseError,
@@ -135,16 +133,6 @@ async def test_an_error_event_keeps_its_details() -> None:
         assert caught.value.details.retry_after_seconds == 4
 
 
-async def test_an_invalid_event_raises_decode_error_after_earlier_events() -> None:
-    for line in [b"<html>\n", b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":{}}\n']:
-        async with watching(event("ADDED", "a") + line + event("ADDED", "b"), None) as events:
-            assert words(await events.receive_batch()) == ["ADDED a@1"]
-            for _ in range(2):
-                with pytest.raises(DecodeError, match=r"^watch pods in namespace shop: ") as caught:
-                    await events.receive_batch()
-                assert isinstance(caught.value.__cause__, DecodeError)
-
-
 async def test_half_an_event_at_the_end_is_a_failed_connection() -> None:
     async with watching(event("ADDED", "a") + b'{"type":"ADD') as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
@@ -185,11 +173,6 @@ async def test_a_watch_without_a_response_fails_after_its_timeout(autojump_clock
             async with client.api(Pod, "shop").watch(timeout_seconds=300):
                 pass
         assert trio.current_time() == pytest.approx(330.0)
-
-
-async def test_a_watch_without_a_timeout_waits_for_its_response(autojump_clock) -> None:
-    async with client_of(86_400.0, response(200)) as (client, _), client.api(Pod, "shop").watch():
-        assert trio.current_time() == pytest.approx(86_400.0)
 
 
 async def test_a_closed_watch_raises_after_its_received_events() -> None:
@@ -268,16 +251,3 @@ async def test_each_end_of_a_watch_block_closes_the_connection() -> None:
             assert suspended_generators() == []
         nursery.cancel_scope.cancel()
     assert server.connections == 3
-
-
-async def test_the_connection_of_a_finished_watch_is_used_again() -> None:
-    server = Loopback(lambda _: [CHUNKED, chunk(event("ADDED", "a")), chunk(event("ADDED", "b")), END], keep_alive=True)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        async with open_client(ClusterConfig(server=server.url)) as client:
-            for _ in range(2):
-                async with client.api(Pod, "shop").watch() as events:
-                    assert [found.object.name async for found in events] == ["a", "b"]
-        nursery.cancel_scope.cancel()
-    assert server.connections == 1
-    assert server.heads[0].startswith(b"GET /api/v1/namespaces/shop/pods?watch=true HTTP/1.1\r\n")

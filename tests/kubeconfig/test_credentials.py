@@ -125,10 +125,8 @@ def test_all_problems_of_a_plugin_are_listed(write: Write) -> None:
         ({"apiVersion": None}, ".apiVersion", f"must be {V1} or {V1BETA1}"),
         ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, ".apiVersion", "update the plugin"),
         ({"apiVersion": V1}, ".interactiveMode", "Never, IfAvailable, Always"),
-        ({"args": "a"}, ".args", "must be a list"),
         ({"args": [["a"]]}, ".args[0]", "must be a string"),
         ({"env": ["A=B"]}, ".env[0]", "must be a mapping"),
-        ({"env": {"A": "B"}}, ".env", "must be a list"),
     ],
 )
 def test_an_invalid_plugin_is_an_error_with_its_key(
@@ -184,7 +182,6 @@ def test_impersonation_needs_a_user(write: Write, field: str, value: object) -> 
     ("fields", "key"),
     [
         ({"as-uid": 7}, ".as-uid"),
-        ({"as-groups": "a"}, ".as-groups"),
         ({"as-user-extra": ["a"]}, ".as-user-extra"),
         ({"as-user-extra": {"a": "b"}}, ".as-user-extra.a"),
     ],
@@ -224,11 +221,8 @@ def test_a_proxy_url_is_loaded_as_it_is(write: Write, url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "proxy:3128",
         "ftp://u:hidden@proxy",
         "http://u:hidden@",
-        "http://u:hidden@proxy:0",
-        "http://[::1",
         "http://h\n",
         5,
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import os
 import re
@@ -123,7 +122,6 @@ def test_entries_without_fields_are_empty(write: Write) -> None:
     [
         ("https://h", "https://h"),
         ("https://h:6443/", "https://h:6443"),
-        ("https://h:/", "https://h"),
         ("HTTPS://h/k8s/c//", "https://h/k8s/c"),
         ("https://h/k8s?a=b#c", "https://h/k8s"),
         ("https://[::1]:6443/", "https://[::1]:6443"),
@@ -135,7 +133,7 @@ def test_servers_are_normalised(write: Write, given: str, expected: str) -> None
     assert ClusterConfig(server=given).server == expected
 
 
-@pytest.mark.parametrize("server", ["localhost:8080", "127.0.0.1:8080/", "[::1]:8080", "k8s.example", "my-host:1"])
+@pytest.mark.parametrize("server", ["localhost:8080", "[::1]:8080/", "k8s.example"])
 def test_a_server_without_a_scheme_is_http_unless_there_are_tls_settings(
     write: Write, pems: Certificates, server: str
 ) -> None:
@@ -166,10 +164,6 @@ def test_a_token_beside_a_token_file_is_used_until_the_file_exists(write: Write,
     """client-go: TestPrecedenceTokenFile"""
     config = load_kubeconfig(write(with_user(token="fallback", tokenFile="later")))
     assert (config.token, config.token_file) == ("fallback", str(tmp_path / "later"))
-
-
-def test_white_space_around_a_token_is_removed(write: Write) -> None:
-    assert load_kubeconfig(write(with_user(token="secret\n"))).token == "secret"
 
 
 def test_credentials_are_omitted_for_a_plain_http_server(
@@ -218,14 +212,6 @@ def test_a_file_together_with_data_is_an_error(write: Write, pems: Certificates)
         "users[dev].user.client-certificate",
         "users[dev].user.client-key",
     }
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_base64_may_be_broken_into_lines(write: Write, pems: Certificates, newline: str) -> None:
-    lines = base64.encodebytes(pems.ca).decode().replace("\n", newline)
-    assert newline in lines.strip()
-    config = load_kubeconfig(write(with_cluster(**{"certificate-authority-data": lines})))
-    assert config.ca_data == pems.ca
 
 
 def test_paths_are_relative_to_their_kubeconfig(
@@ -337,19 +323,13 @@ def check_error(write: Write, document: object, key: str, words: str) -> None:
     ("user", "field", "words"),
     [
         ({"token": "hidden", "username": "u"}, "", "both"),
-        ({"tokenFile": "token", "username": "u", "password": "hidden"}, "", "both"),
         ({"password": "hidden"}, ".username", "missing"),
         ({"token": 123456}, ".token", "an int: put it in quotes"),
-        ({"username": "u", "password": True}, ".password", "a bool: put it in quotes"),
         ({"username": ["u"]}, ".username", "a list"),
-        ({"tokenFile": {"a": "b"}}, ".tokenFile", "a Mapping"),
         ({"tokenFile": "/a\0b"}, ".tokenFile", r"'/a\x00b' cannot be read"),
         ({"client-certificate-data": "aGlkZGVu"}, ".client-key", "missing, but client-certificate is set"),
         ({"client-key": "token"}, ".client-certificate", "missing, but client-key is set"),
-        *(
-            ({"client-certificate-data": data, "client-key": "token"}, ".client-certificate-data", "base64")
-            for data in ("YWI", "YW-_", "YW Jj", "é")
-        ),
+        ({"client-certificate-data": "YW-_", "client-key": "token"}, ".client-certificate-data", "base64"),
     ],
 )
 def test_an_invalid_user_is_an_error_with_its_key(
@@ -370,22 +350,16 @@ def test_an_invalid_user_is_an_error_with_its_key(
             "insecure-skip-tls-verify",
             "excludes",
         ),
-        ({"insecure-skip-tls-verify": True, "certificate-authority": "token"}, "insecure-skip-tls-verify", "excludes"),
-        ({"disable-compression": 1}, "disable-compression", "must be true or false"),
         *(
             ({"server": server}, "server", words)
             for server, words in (
                 ("", "missing"),
                 ("k8s.example/path?x", "not 'k8s.example/path'"),
-                ("https:/h/p#hidden", "not 'https:/h/p'"),
                 ("ftp://k8s.example", "not 'ftp://k8s.example'"),
                 ("u:hidden@h", "not a URL with '@'"),
-                ("https:///path", "URL"),
                 ("https://h:port?hidden", "not 'https://h:port'"),
-                ("https://h:0", "URL"),
                 ("https://[::1", "URL"),
                 ("https://h\n.example", r"not 'https://h\n.example'"),
-                ("https://u:hidden@h:port", "URL"),
                 ("https://u:hidden@h", "user name or password"),
                 ("https://b\u00fccher.example/x", "ASCII"),
             )
@@ -412,22 +386,17 @@ def test_an_invalid_cluster_is_an_error_with_its_key(
                 ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
                 ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
                 ({"cluster": None}, "cluster", "missing"),
-                ({"cluster": 7}, "cluster", "an int"),
-                *(({"namespace": name}, "namespace", "DNS label") for name in ("No_Label", "-a", "a\n", "n" * 64)),
+                ({"namespace": "No_Label"}, "namespace", "DNS label"),
             )
         ),
         ({"current-context": "gone"}, "current-context", "'gone', which does not exist; known contexts: dev"),
         ({"current-context": None}, "current-context", "is not set, and no context was given; known contexts: dev"),
-        ({"current-context": ["dev"]}, "current-context", "a list"),
         ({"users": []}, "contexts[dev].context.user", "known users: none"),
         ({"clusters": {"dev": {}}}, "clusters", "must be a list"),
         ({"contexts": ["dev"]}, "contexts[0]", "must be a mapping"),
-        ({"clusters": [{"name": 7}]}, "clusters[0].name", "an int"),
-        ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping"),
         ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "twice"),
         ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "twice"),
         ({"kind": "Pod"}, "kind", "'Config'"),
-        ({"apiVersion": "v2"}, "apiVersion", "'v1'"),
     ],
 )
 def test_an_invalid_structure_is_an_error_with_its_key(
@@ -498,12 +467,6 @@ def test_the_error_of_an_unknown_context_lists_the_known_ones_and_names_the_file
     error = fails(lambda: load_kubeconfig(first, second, context="prod"))
     assert error.file == f"{first}{os.pathsep}{second}"
     assert str(error).endswith(": contexts: there is no context 'prod'; known contexts: dev")
-
-
-def test_a_missing_cluster_does_not_hide_the_problems_of_the_user(write: Write) -> None:
-    path = write(kubeconfig(clusters=[], user={"token": 1}))
-    keys = [problem.key for problem in fails(lambda: load_kubeconfig(path)).problems]
-    assert keys == ["contexts[dev].context.cluster", "users[dev].user.token"]
 
 
 def test_one_error_lists_the_problems_of_all_files(write: Write, pod: Pod) -> None:
@@ -587,13 +550,6 @@ def test_in_a_pod_the_service_account_is_used(pod: Pod) -> None:
     )
     assert pod.load_in_cluster() == expected
     assert pod.load() == expected
-
-
-def test_the_files_of_a_service_account_have_absolute_paths(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(pod.directory.parent)
-    config = load_in_cluster(environ=pod.environ, service_account_directory=pod.directory.name)
-    assert config.token_file == str(pod.directory / "token")
-    assert config.ca_file == str(pod.directory / "ca.crt")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,6 @@ def test_what_a_traceback_shows_is_found() -> None:
     assert f"context = '{SECRET}'" in shown_by(error)
 
 
-EXTENSION = "client.authentication.k8s.io/exec"
 EXEC = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login"}
 
 USERS: list[object] = [
@@ -103,15 +102,10 @@ USERS: list[object] = [
     {"as": "jane", "as-user-extra": {"a": SECRET}},
     {"exec": {**EXEC, "args": [SECRET, {SECRET: SECRET}], "env": [{"name": "A", "value": SECRET}, {"value": SECRET}]}},
     {"exec": {**EXEC, "apiVersion": SECRET, "interactiveMode": SECRET}},
-    {"exec": SECRET, "token": SECRET},
-    {"password": SECRET},
     {"token": SECRET, "auth-provider": {"name": SECRET, "config": {"access-token": SECRET}}},
-    {"client-key-data": SECRET},
     {"client-key-data": ENCODED},
     {"client-certificate-data": encode(PEM.format("CERTIFICATE")), "client-key-data": f"{SECRET}!"},
-    {"token": SECRET, "client-certificate": "/gone"},
     SECRET,
-    [SECRET],
 ]
 
 
@@ -140,29 +134,25 @@ DOCUMENTS: list[str] = [
     document(user={"token": SECRET}, context={"cluster": "gone", "user": "a"}),
     document(user={"token": SECRET}, **{"current-context": "gone"}),
     document(users=[{"name": "a", "user": {"token": SECRET}}] * 2),
-    document(users=[{"name": 5, "user": {"token": SECRET}}, SECRET]),
     document(kind=SECRET, apiVersion=[SECRET]),
     SECRET,
-    f"token: {SECRET}: x",
     f"password: !{SECRET}",
-    f"password: *{SECRET}",
     f'password: "{SECRET}',
     f"password: {SECRET}\npassword: {SECRET}",
-    f"password: {SECRET}\0",
     f"password: {SECRET}\n---\npassword: {SECRET}",
     f"%TAG !{SECRET} {SECRET}\n---\n",
 ]
 
 
 @pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
-@pytest.mark.parametrize("text", DOCUMENTS)
 def test_no_traceback_shows_what_is_in_a_kubeconfig(
-    text: str, loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, loader))
     path = tmp_path / "config"
-    path.write_text(text)
-    check_hidden(error_of(lambda: load_kubeconfig(path)))
+    for text in DOCUMENTS:
+        path.write_text(text)
+        check_hidden(error_of(lambda: load_kubeconfig(path)))
 
 
 def test_no_traceback_shows_bytes_that_are_not_text(tmp_path: Path) -> None:

@@ -120,11 +120,6 @@ def test_a_token_replaces_token_and_token_file(write: Write) -> None:
     assert with_token.changes(**both) == both
 
 
-def test_impersonation_is_replaced_as_a_whole(with_data: Loaded) -> None:
-    bob = Impersonation(user="bob", uid="7", extra={"a": ("b", "c")})
-    assert with_data.changes(impersonate=bob) == {"impersonate": bob}
-
-
 def test_the_other_values_are_replaced_one_by_one(with_data: Loaded) -> None:
     """client-go: TestMergeSemantics, TestAuthConfigMerge, TestNamespaceOverride"""
     assert with_data.changes(namespace="team") == {"namespace": "team"}
@@ -172,22 +167,6 @@ def test_with_a_server_no_kubeconfig_is_needed(tmp_path: Path, pod: Pod) -> None
     expected = ClusterConfig(server=SERVER, token="t", namespace="n", source="overrides")
     assert load_config(overrides=overrides, environ={"HOME": str(tmp_path)}) == expected
     assert pod.load(overrides=overrides) == expected
-
-
-def test_a_server_is_used_with_the_rest_of_the_context(write: Write) -> None:
-    path = write(kubeconfig(cluster={"tls-server-name": "x", "disable-compression": True}, user={"token": "t"}))
-    config = Loaded(path)(server=OTHER)
-    expected = ClusterConfig(server=OTHER, token="t", disable_compression=True, context="dev", source=path)
-    assert config == expected
-    gone = Loaded(write(kubeconfig(**{"current-context": "gone"}), "gone"))
-    assert fails(lambda: gone(server=OTHER)).key == "current-context"
-
-
-def test_a_context_is_replaced_together_with_its_values(write: Write) -> None:
-    contexts = [{"name": name, "context": {"cluster": "dev", "namespace": name}} for name in ("dev", "prod")]
-    loaded = Loaded(write(kubeconfig(contexts=contexts)))
-    assert loaded("prod").namespace == "prod"
-    assert loaded("prod", namespace="other").namespace == "other"
 
 
 def test_in_a_pod_values_replace_those_of_the_service_account(pod: Pod, write: Write, pems: Certificates) -> None:

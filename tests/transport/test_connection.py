@@ -71,17 +71,6 @@ async def test_the_slash_at_the_end_of_a_path_is_kept_and_that_of_the_server_dro
         assert http_transport.targets == ["GET /prefix/foo/bar/"]
 
 
-async def test_requests_share_connections_until_the_transport_is_closed() -> None:
-    async with serving(keep_alive=True) as server:
-        async with open_transport(ClusterConfig(server=server.url)) as transport:
-            for _ in range(3):
-                assert (await transport.request("GET", "/x")).body == b"hello"
-            assert server.connections == 1
-            connections = transport._generations.present.requests.connections  # type: ignore[attr-defined]  # of a Pool
-            assert [connection.is_closed for connection in connections] == [False]
-        assert [connection.is_closed for connection in connections] == [True]
-
-
 async def test_the_kernel_keeps_connections_alive() -> None:
     async with (
         serving(ONE_CHUNK, None) as server,
@@ -143,18 +132,6 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
         assert transport._limiter.borrowed_tokens == 0
         assert transport._generations.present.requests.connections == []  # type: ignore[attr-defined]  # of a Pool
     assert suspended_generators() == []
-
-
-async def test_a_closed_transport_raises() -> None:
-    http_transport = InMemory([])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
-        pass
-    assert repr(transport) == "<Transport to http://api.test, closed>"
-    with pytest.raises(trio.ClosedResourceError, match="block has ended"):
-        await transport.request("GET", "/x")
-    with pytest.raises(trio.ClosedResourceError, match="block has ended"):
-        async with transport.stream("/x", for_watch=True):
-            pass
 
 
 @attrs.define(eq=False)

@@ -36,7 +36,6 @@ from trioformer.transport._internal import ByteStream, Transport, open_http_clie
 from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._network import Network
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
-from trioformer.transport.policy._retries import Retries
 
 Clock = trio.testing.MockClock
 
@@ -134,14 +133,6 @@ async def test_the_response_to_the_eleventh_attempt_is_returned(autojump_clock: 
     assert 10.0 <= trio.current_time() <= 11.0
 
 
-async def test_a_rejection_without_a_number_of_seconds_is_returned_at_once(autojump_clock: Clock) -> None:
-    for reply in (response(503), response(429, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), response(500)):
-        async with opened(reply) as (transport, carrier):
-            assert (await transport.request("GET", "/x")).code == reply.status_code
-            assert len(carrier.requests) == 1
-    assert trio.current_time() == 0
-
-
 async def test_streams_are_sent_again_until_their_response_begins(autojump_clock: Clock) -> None:
     """client-go: TestRequestStreamWithRetry, TestRequestWatch."""
     for for_watch in [False, True]:
@@ -161,13 +152,6 @@ async def test_an_exception_in_the_block_of_a_stream_is_not_retried(autojump_clo
             async with transport.stream("/x", for_watch=False):
                 raise ConnectionFailedError("of the block")
         assert len(carrier.requests) == 1
-
-
-async def test_a_stream_that_breaks_after_its_beginning_is_an_error(autojump_clock: Clock) -> None:
-    async with opened(response(200, "one", lost())) as (transport, _), transport.stream("/x", for_watch=False) as body:
-        assert await body.receive_some() == b"one"
-        with pytest.raises(ConnectionFailedError, match="the connection was lost"):
-            await body.receive_some()
 
 
 # --- connection failures ----------------------------------------------------------------------------------------------
@@ -223,16 +207,6 @@ async def test_a_server_that_was_never_reached_is_an_error_at_once(autojump_cloc
         assert (await transport.request("POST", "/x")).code == 201
 
 
-async def test_a_server_that_stays_away_is_an_error_within_half_a_minute(autojump_clock: Clock) -> None:
-    async with opened(response(200), *[refused() for _ in range(20)]) as (transport, carrier):
-        await transport.request("GET", "/x")
-        with pytest.raises(ConnectionFailedError, match=r"connection refused; .*; after \d+ attempts$") as caught:
-            await transport.request("GET", "/x")
-        assert caught.value.refused
-        assert len(carrier.requests) <= 12
-    assert 10 < trio.current_time() <= 30
-
-
 async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(autojump_clock: Clock) -> None:
     """client-go: TestRequestWatchWithWrapPreviousError, TestWrapPreviousError."""
     async with opened(lost(), not_sent(), httpx.ReadTimeout("x")) as (transport, _):
@@ -244,19 +218,6 @@ async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(au
     shown = "".join(traceback.format_exception(caught.value))
     first, second, third = (shown.index(each) for each in ("connection was lost", "cannot connect", "timeout while"))
     assert first < second < third
-
-
-async def test_an_earlier_error_names_operation_server_and_file_once(autojump_clock: Clock) -> None:
-    attempts = Retries("GET", "list pods", "http://api.test", limit=1, may_authenticate=True)
-    first, last = (
-        ConnectionFailedError(f"list pods: http://api.test (/etc/kubeconfig): {text}") for text in ("lost", "refused")
-    )
-    first.__cause__, last.__cause__ = lost(), refused()
-    assert attempts.after_error(first, has_responded=True) is not None
-    assert attempts.after_error(last, has_responded=True) is None
-    assert str(last) == (
-        "list pods: http://api.test (/etc/kubeconfig): refused; after 2 attempts; the attempt before failed: lost"
-    )
 
 
 async def test_a_response_has_the_history_of_the_attempts_before_it(autojump_clock: Clock) -> None:
@@ -485,21 +446,5 @@ async def test_a_connection_that_a_cancelled_request_has_used_is_not_used_again(
             with trio.CancelScope(shield=True):
                 await server.wait_until_open(0)
                 assert (await transport.request("GET", "/x")).body == b"ok"
-        assert server.connections == 2
-        nursery.cancel_scope.cancel()
-
-
-async def test_a_request_gets_its_own_connection_while_another_one_waits() -> None:
-    """client-go: TestReconnectBrokenTCPInFlight_HTTP1."""
-    server = Loopback(lambda head: [None] if b"/hang" in head else [complete(b"ok")], keep_alive=True)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        async with open_transport(ClusterConfig(server=server.url)) as transport, trio.open_nursery() as requests:
-            await transport.request("GET", "/x")
-            requests.start_soon(transport.request, "GET", "/hang")
-            while len(server.heads) < 2:
-                await trio.testing.wait_all_tasks_blocked()
-            assert (await transport.request("GET", "/x")).body == b"ok"
-            requests.cancel_scope.cancel()
         assert server.connections == 2
         nursery.cancel_scope.cancel()

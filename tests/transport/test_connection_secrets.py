@@ -16,7 +16,7 @@ import pytest
 import trio
 import trustme
 
-from tests.support.scripted_http import CHUNKED, InMemory, chunk, complete, response, serving
+from tests.support.scripted_http import CHUNKED, chunk, complete, serving
 from trioformer.client import open_client
 from trioformer.errors import ConfigError, UnauthorizedError
 from trioformer.kubeconfig import ClusterConfig
@@ -116,19 +116,6 @@ async def test_a_bad_response_shows_no_credential(send: Send, user: dict[str, An
     ]:
         async with serving(*steps, tls=server_tls()) as server:
             check(await raised_by(send, config_of(server.url, user)))
-
-
-async def test_a_connection_that_is_refused_shows_no_credential() -> None:
-    for send in [request, watch]:
-        async with serving(tls=server_tls()) as server:
-            pass
-        check(await raised_by(send, config_of(server.url, USERS[0])))
-
-
-async def test_a_certificate_of_an_unknown_ca_shows_no_credential() -> None:
-    for send in [request, watch, probe]:
-        async with serving(tls=server_tls(OTHER_CA)) as server:
-            check(await raised_by(send, config_of(server.url, USERS[0])))
 
 
 async def test_a_failed_probe_shows_no_credential() -> None:
@@ -234,12 +221,3 @@ async def test_the_debug_log_of_a_request_shows_no_credential(caplog: pytest.Log
             await transport.health.prepare()
             assert any(TOKEN.encode() in head for head in server.heads)
     assert [secret for secret in SECRETS if secret in caplog.text] == []
-
-
-async def test_a_request_over_another_transport_has_its_credentials() -> None:
-    http_transport = InMemory([response(200)])
-    config = ClusterConfig(server="https://x", token=TOKEN)
-    async with open_transport(config, http_transport=http_transport) as transport:
-        await transport.request("GET", "/x")
-    assert http_transport.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
-    assert TOKEN not in repr(http_transport.requests[0].headers)

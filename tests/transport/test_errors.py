@@ -15,10 +15,8 @@ from tests.support.scripted_http import (
     InMemory,
     response,
 )
-from trioformer.client import open_client
-from trioformer.errors import ConnectionFailedError, UnexpectedResponseError
+from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models.core_v1 import Pod
 from trioformer.transport._errors import (
     CONNECTION_ERRORS,
     SilentConnectionError,
@@ -134,21 +132,6 @@ def test_the_text_names_the_operation_the_server_and_its_configuration() -> None
             assert str(connection_failed(error, server_text(config))).startswith(f"{server}: {problem}")
 
 
-async def test_errors_of_requests_of_a_client_name_the_kubeconfig() -> None:
-    config = ClusterConfig(server="https://api.test", source="/home/me/.kube/config", context="dev")
-    server = "https://api.test (context dev of /home/me/.kube/config)"
-    replies = [httpx.ReadTimeout("slow"), response(200, "<html><title>Log in</title>"), response(200, "[1")]
-    async with open_client(config, http_transport=InMemory(replies)) as client:
-        pods = client.api(Pod, namespace="shop")
-        with pytest.raises(ConnectionFailedError) as failed:
-            await pods.get("web-0")
-        assert str(failed.value).startswith(f"get pods/web-0 in namespace shop: {server}: timeout while waiting for")
-        for call in (pods.get("web-0"), pods.list()):
-            with pytest.raises(UnexpectedResponseError) as unexpected:
-                await call
-            assert str(unexpected.value).endswith(f"; check that {server} is an API server")
-
-
 async def test_a_refused_connection_has_refused_set() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -158,14 +141,6 @@ async def test_a_refused_connection_has_refused_set() -> None:
         assert error.refused
         assert not error.permanent
         assert "connection refused" in str(error)
-
-
-def test_a_refused_connection_is_found_in_groups_and_causes() -> None:
-    group = ExceptionGroup("all attempts", [ConnectionRefusedError("no"), OSError(1, "other")])
-    outer = httpx.ConnectError("failed")
-    outer.__cause__ = group
-    group.__cause__ = outer  # a cycle
-    assert connection_failed(outer, "http://x").refused
 
 
 def test_the_context_of_an_error_is_not_its_cause() -> None:
@@ -183,16 +158,6 @@ def test_a_connection_that_is_given_up_says_why() -> None:
         assert not error.permanent
         assert shows_failing_server(outer) == server_failed
         assert shows_failing_server(httpx.ReadError("lost"))
-
-
-async def test_the_error_of_an_unknown_host_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def getaddrinfo(*_: object, **__: object) -> list[object]:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
-    error = await failure(ClusterConfig(server="http://no-such-name.invalid"))
-    assert "cannot be resolved" in str(error)
-    assert not error.refused
 
 
 async def test_the_error_of_a_server_without_tls_suggests_http() -> None:

@@ -21,7 +21,6 @@ from tests.support.scripted_http import (
     Step,
     cancelled_at_step,
     chunk,
-    complete,
     response,
     suspended_generators,
 )
@@ -93,14 +92,6 @@ async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened) -> None:
             assert await body.receive_some() == b"two"
             assert await body.receive_some() == b""
             assert await body.receive_some() == b""
-        assert suspended_generators() == []
-
-
-async def test_an_unread_body_is_closed(opened) -> None:
-    async with opened(b"one", None) as it:
-        async with it.stream():
-            pass
-        it.check_closed()
         assert suspended_generators() == []
 
 
@@ -228,19 +219,6 @@ async def test_a_watch_has_no_read_timeout_and_a_list_has() -> None:
     watch, listing, request = (made.extensions["timeout"] for made in http_transport.requests)
     assert watch == {"connect": 30.0, "read": None, "write": 60.0, "pool": None}
     assert listing == request == {"connect": 30.0, "read": 90.0, "write": 60.0, "pool": None}
-
-
-async def test_a_connection_is_used_again_after_the_end_of_a_body() -> None:
-    server = Loopback(lambda _: [complete(b"body")], keep_alive=True)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        async with open_transport(ClusterConfig(server=server.url)) as transport:
-            for _ in range(3):
-                async with transport.stream("/x", for_watch=True) as body:
-                    while await body.receive_some():
-                        pass
-            assert server.connections == 1
-        nursery.cancel_scope.cancel()
 
 
 async def test_many_cancelled_watches_leave_an_empty_pool() -> None:

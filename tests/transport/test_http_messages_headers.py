@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
-import httpx
 import pytest
 
 from tests.support.scripted_http import InMemory, response, serving
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.transport._internal import open_transport
-from trioformer.transport.http._messages import RequestHeaders, impersonation_headers
+from trioformer.transport.http._messages import impersonation_headers
 
 SERVER = "http://memory"
 
@@ -81,14 +80,6 @@ async def test_what_cannot_be_in_a_header_is_refused() -> None:
         assert caught.value.key == "impersonate"
 
 
-async def test_text_that_is_not_ascii_is_sent_as_utf_8() -> None:
-    in_memory = InMemory([response(200, "{}")])
-    config = ClusterConfig(server=SERVER, impersonate=Impersonation(user="Zoë"))
-    async with open_transport(config, http_transport=in_memory) as transport:
-        await transport.request("GET", "/x")
-    assert (b"Impersonate-User", "Zoë".encode()) in in_memory.requests[0].headers.raw
-
-
 async def test_requests_lists_watches_and_probes_are_for_the_user_of_the_configuration() -> None:
     async with serving(keep_alive=True) as server:
         server.scripts_probes = True
@@ -119,10 +110,3 @@ async def test_another_user_shares_everything_but_the_headers() -> None:
     assert users == [None, "jane", "joe"]
     assert "impersonate-group" not in in_memory.requests[2].headers
     assert {request.headers["user-agent"] for request in in_memory.requests} == {"me/1"}
-
-
-def test_a_body_has_a_type_and_no_header_is_there_twice() -> None:
-    headers = RequestHeaders("me/1").of(accept="a/b", content_type="c/d", accepts_gzip=True)
-    assert httpx.Headers(list(headers.items)) == httpx.Headers(
-        {"Accept": "a/b", "Accept-Encoding": "gzip", "User-Agent": "me/1", "Content-Type": "c/d"}
-    )

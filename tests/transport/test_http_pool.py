@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
 
 import httpx
 import pytest
@@ -41,9 +39,6 @@ async def read_list(transport: Transport) -> None:
 async def watch(transport: Transport) -> None:
     async with transport.stream("/x", for_watch=True):
         pass
-
-
-Send: TypeAlias = Callable[[Transport], Awaitable[None]]
 
 
 async def test_nothing_is_sent_to_a_server_whose_certificate_is_of_an_unknown_ca() -> None:

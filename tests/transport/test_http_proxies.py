@@ -13,12 +13,9 @@ import trustme
 
 from tests.support.proxies import SCHEMES, Proxy, Scheme, proxy
 from tests.support.scripted_http import CHUNKED, Loopback, Step, chunk, complete, serving, suspended_generators
-from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError, ProxyError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
-from trioformer.transport._proxy._environment import find_route
-from trioformer.transport.http._network import Network
 
 CA = trustme.CA()
 USER = ("anna", "p@ss:w/rd")
@@ -31,7 +28,6 @@ def server_context(*names: str) -> ssl.SSLContext:
 
 
 TLS = server_context("127.0.0.1", "api.test", "::1")
-LARGE = bytes(range(256)) * 4_000
 
 
 def respond(head: bytes) -> list[Step]:
@@ -89,34 +85,6 @@ async def test_requests_watches_and_probes_go_through_the_proxy(scheme: Scheme, 
         assert b"proxy" not in b"".join(server.heads).lower()
 
 
-@every_scheme
-async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
-    async def echo(stream: trio.abc.Stream) -> None:
-        secured = trio.SSLStream(stream, TLS, server_side=True, https_compatible=True)
-        async for data in secured:
-            await secured.send_all(data)
-
-    async def send() -> None:
-        for _ in range(20):
-            await stream.send_all(LARGE)
-
-    context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
-    async with proxy(scheme, tls=TLS, user=USER) as p, trio.open_nursery() as nursery:
-        listeners = await nursery.start(trio.serve_tcp, echo, 0)
-        route = find_route("https://127.0.0.1", Secret(p.url), source="test")
-        port = listeners[0].socket.getsockname()[1]
-        tunnel = await Network(route=route, context=context).connect("127.0.0.1", port, None)
-        stream = await tunnel.start_tls(context, "127.0.0.1")
-        nursery.start_soon(send)
-        received = b""
-        while len(received) < len(LARGE) * 20:
-            received += await stream.receive_some(65_536)
-        assert received == LARGE * 20
-        assert not stream.is_readable
-        stream.close()
-        nursery.cancel_scope.cancel()
-
-
 async def test_requests_without_tls_have_the_whole_url_as_their_target(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -134,23 +102,6 @@ async def test_requests_without_tls_have_the_whole_url_as_their_target(
             assert all(f"Host: api.test:{server.port}".encode() in head for head in p.heads)
 
 
-async def test_socks_carries_requests_without_tls_in_a_tunnel() -> None:
-    async with opened("socks5", tls=False) as (server, p, transport):
-        assert (await transport.request("GET", "/x")).body == b"hello"
-        assert p.targets == [f"api.test:{server.port}"]
-        assert server.heads[0].startswith(b"GET /x HTTP/1.1\r\n")
-
-
-@every_scheme
-async def test_an_ipv6_address_is_written_as_the_protocol_has_it(scheme: Scheme) -> None:
-    async with proxy(scheme, tls=TLS) as p:
-        config = ClusterConfig(server="https://[::1]:9", ca_data=CA.cert_pem.bytes(), proxy_url=p.url)
-        async with open_transport(config) as transport:
-            with pytest.raises(ProxyError, match=r"cannot connect to \[::1\]:9 "):
-                await transport.request("GET", "/x")
-        assert p.targets == ["::1:9" if scheme == "socks5" else "[::1]:9"]
-
-
 @every_scheme
 async def test_broken_tunnels_end_watches_and_the_next_request_connects_again(scheme: Scheme) -> None:
     async with opened(scheme) as (server, p, transport):
@@ -164,18 +115,6 @@ async def test_broken_tunnels_end_watches_and_the_next_request_connects_again(sc
         with trio.fail_after(5):
             await server.wait_until_open(0)
         assert (await transport.request("GET", "/x")).body == b"hello"
-
-
-@every_scheme
-@pytest.mark.parametrize("url", ["{scheme}://127.0.0.1:{{port}}", "{scheme}://anna:wrong@127.0.0.1:{{port}}"])
-async def test_a_proxy_that_requires_other_credentials_is_an_error(scheme: Scheme, url: str) -> None:
-    async with opened(scheme, user=USER, url=url.format(scheme=scheme)) as (_, p, transport):
-        with pytest.raises(ProxyError, match=r"the user and password|requires a user") as caught:
-            await transport.request("GET", "/x")
-        assert caught.value.permanent
-        assert f"the proxy {scheme}://127.0.0.1:{p.port} (proxy-url)" in str(caught.value)
-        assert "wrong" not in str(caught.value)
-        assert p.refused == 1
 
 
 async def test_the_connection_of_a_forwarded_request_that_is_rejected_is_not_kept() -> None:

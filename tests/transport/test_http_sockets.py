@@ -22,7 +22,6 @@ from tests.support.scripted_http import (
     Step,
     chunk,
     complete,
-    serving,
     suspended_generators,
 )
 from trioformer.errors import ConnectionFailedError
@@ -140,13 +139,6 @@ async def test_a_watch_cancelled_during_a_probe_closes_its_connection() -> None:
     assert suspended_generators() == []
 
 
-async def test_a_list_is_not_probed() -> None:
-    script = Script([CHUNKED, SILENCE * 4, chunk(b"one"), b"0\r\n\r\n"])
-    async with opened(script, None) as (_, transport), transport.stream("/x", for_watch=False) as body:
-        assert await body.receive_some() == b"one"
-        assert script.sent == 0
-
-
 async def test_the_probe_connection_has_the_tls_server_name() -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     CA.issue_cert("api.test").configure_cert(context)
@@ -158,18 +150,6 @@ async def test_the_probe_connection_has_the_tls_server_name() -> None:
             await transport.health.prepare()
             assert server.heads[0].startswith(b"GET /livez?exclude=etcd HTTP/1.1\r\nHost: 127.0.0.1:")
         nursery.cancel_scope.cancel()
-
-
-async def test_a_probe_is_not_observed() -> None:
-    class Observer:
-        def ended(self, **_: object) -> None:
-            raise AssertionError
-
-    async with serving(keep_alive=True) as server:
-        server.scripts_probes = True
-        async with open_transport(ClusterConfig(server=server.url), observer=Observer()) as transport:
-            await transport.health.prepare()
-        assert server.heads[0].startswith(b"GET /livez?exclude=etcd HTTP/1.1\r\n")
 
 
 async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.MockClock) -> None:
@@ -429,14 +409,6 @@ async def test_close_notify_inside_a_response_is_an_error_at_once() -> None:
                 with pytest.raises(ConnectionFailedError, match=r"closed.*try again"):
                     await transport.request("POST", "/x", content=b"{}")
                 assert pool_of(transport) == []
-
-
-async def test_close_notify_ends_a_watch() -> None:
-    server = _ClosingServer([ONE_CHUNK])
-    async with closing(server) as transport, transport.stream("/x", for_watch=True) as body:
-        assert await body.receive_some() == b"one"
-        with pytest.raises(ConnectionFailedError):
-            await body.receive_some()
 
 
 async def test_a_probe_is_not_sent_on_a_connection_with_close_notify() -> None:

@@ -65,39 +65,9 @@ async def failure(url: str, stream: Scripted, host: str = "api.test") -> ProxyFa
     return caught.value
 
 
-BASIC = b"Proxy-Authorization: Basic YW5uYTpwbGFudGVk\r\n"
 CLOSED = "closed the connection without a response"
 NO_HTTP = "did not respond with HTTP/1.1"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-
-
-@pytest.mark.parametrize("piece", [1, 1_000])
-@pytest.mark.parametrize(
-    "response",
-    [
-        ESTABLISHED,
-        b"HTTP/1.0 200 OK\r\nProxy-Agent: x\r\n\r\n",
-        b"HTTP/1.1 200\r\n\r\n",
-        b"HTTP/1.1 299 X\r\nContent-Length: 5\r\n\r\n",  # RFC 9110: ignored in a response to CONNECT
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\n\r\n" + ESTABLISHED,
-    ],
-)
-async def test_http_connect_succeeds_with_every_code_of_success(response: bytes, piece: int) -> None:
-    stream = Scripted(response, piece=piece)
-    await open_tunnel(stream, parsed(HTTP), "api.test", 6443)
-    assert stream.received.startswith(
-        b"CONNECT api.test:6443 HTTP/1.1\r\nHost: api.test:6443\r\nUser-Agent: trioformer/"
-    )
-    assert bytes(stream.received).endswith(BASIC + b"\r\n")
-    assert stream.read == len(response)
-
-
-async def test_http_connect_without_a_user_has_no_credentials() -> None:
-    stream = Scripted(ESTABLISHED)
-    await open_tunnel(stream, parsed("http://proxy"), "fd00::1", 6443)
-    assert stream.received.startswith(b"CONNECT [fd00::1]:6443 HTTP/1.1\r\nHost: [fd00::1]:6443\r\n")
-    assert b"authorization" not in stream.received.lower()
 
 
 @pytest.mark.parametrize(
@@ -105,15 +75,11 @@ async def test_http_connect_without_a_user_has_no_credentials() -> None:
     [
         (b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password", True),
         (b"HTTP/1.1 403 Forbidden\r\n\r\n", "does not permit connections to api.test:6443 (HTTP 403)", True),
-        (b"HTTP/1.1 405 planted\r\nX: planted\r\n\r\nplanted", "api.test:6443 (HTTP 405)", True),
-        (b"HTTP/1.1 302 Found\r\nLocation: /planted\r\n\r\n", "api.test:6443 (HTTP 302)", True),
         (b"HTTP/1.1 502 X\r\n\r\n", "cannot connect to api.test:6443 (HTTP 502)", False),
-        (b"SSH-2.0-planted\r\n", NO_HTTP, True),
         (b"\x15\x03\x01\x00\x02\x02\x46", NO_HTTP, True),
         (b"HTTP/1.1 200 X\r\nplanted\r\n\r\n", NO_HTTP, True),
         (b"HTTP/1.1 101 X\r\nUpgrade: planted\r\n\r\n", "api.test:6443 (HTTP 101)", True),
         (b"", CLOSED, False),
-        (b"HTTP/1.1 200 OK\r\nX: ", CLOSED, False),
         (ESTABLISHED + b"planted", "sent something after its response", True),
     ],
 )

@@ -13,8 +13,8 @@ import trio
 from tests.support.scripted_http import CHUNKED, Body, InMemory, Step, chunk, response, serving
 from trioformer.errors import ConnectionFailedError, LimitExceededError, TrioformerError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._internal import Response, Transport, open_transport
-from trioformer.transport._limits import DEFAULT_LIMITS, Limits, limit_error
+from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._limits import DEFAULT_LIMITS, Limits
 
 SECRET = b"Zm9vYmFyLXNlY3JldA"
 MEMORY = ClusterConfig(server="http://memory")
@@ -28,15 +28,6 @@ def test_a_limit_must_be_positive() -> None:
         for value in [0, -1]:
             with pytest.raises(ValueError, match=name):
                 Limits(**{name: value})
-
-
-def test_an_error_names_the_limit_and_how_to_raise_it() -> None:
-    error = limit_error("get pods/web", "object_bytes", 1000, "the body is too long")
-    assert error.limit == "object_bytes"
-    assert str(error) == (
-        "get pods/web: the body is too long, more than Limits.object_bytes (1000); "
-        "if the server is right, raise it: open_client(..., limits=Limits(object_bytes=…))"
-    )
 
 
 # --- bodies ---
@@ -67,13 +58,6 @@ async def test_a_body_that_is_too_long_is_not_read_further() -> None:
         assert caught.value.limit == "object_bytes"
 
 
-async def test_the_body_of_an_error_has_no_limit_but_is_cut_off() -> None:
-    http_transport = InMemory([response(503, b"x" * 3_000_000)])
-    async with open_transport(MEMORY, http_transport=http_transport, limits=Limits(object_bytes=10)) as transport:
-        answer = await transport.request("GET", "/x")
-    assert (answer.code, len(answer.body)) == (503, 256 * 1024)
-
-
 async def test_other_tasks_run_while_tiny_chunks_are_received() -> None:
     http_transport = InMemory([response(200, *[b"x"] * 1_000)])
     ran = 0
@@ -92,14 +76,6 @@ async def test_other_tasks_run_while_tiny_chunks_are_received() -> None:
 
 
 # --- compression ---
-
-
-async def test_identity_and_what_is_no_coding_are_no_compression() -> None:
-    for encoding in ["Identity", "", "UTF-8, identity"]:
-        replies = [response(200, b"plain", content_encoding=encoding) for _ in range(2)]
-        async with open_transport(MEMORY, http_transport=InMemory([*replies])) as transport:
-            assert await request(transport) == b"plain"
-            assert await read_list(transport) == b"plain"
 
 
 async def test_a_transport_in_the_same_process_may_make_complete_responses() -> None:
@@ -188,15 +164,3 @@ async def test_an_error_quotes_no_byte_of_an_invalid_response() -> None:
                 r"|the connection closed before the end of the body; try again)(; after 2 attempts)?$",
                 str(error),
             )
-
-
-async def answer_to(data: bytes) -> Response:
-    async with (
-        serving(data) as server,
-        open_transport(ClusterConfig(server=server.url)) as transport,
-    ):
-        return await transport.request("GET", "/x")
-
-
-async def test_headers_of_other_bytes_than_ascii_are_read() -> None:
-    assert (await answer_to(HEAD + b"Content-Length: 2\r\nX: \xe9\xff\r\n\r\nok")).headers["x"] == "éÿ"

@@ -209,16 +209,6 @@ async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only() -> None
         assert len(server.heads) == 1
 
 
-async def test_a_connection_closed_during_the_switch_is_an_error_of_its_use() -> None:
-    async with serving(echo, tls=False) as server, open_transport(connected(server)) as transport:
-        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
-            stream = response.upgraded
-            assert isinstance(stream, UpgradedStream)
-        late = UpgradedStream(stream._stream, b"")
-        with pytest.raises(trio.ClosedResourceError):
-            await late.receive_some()
-
-
 async def test_a_refusal_has_its_body_and_its_connection_is_used_again() -> None:
     async def refuse(stream: trio.abc.Stream) -> None:
         await stream.send_all(REFUSAL)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from trioformer.transport._warnings import (
@@ -24,7 +22,6 @@ def test_the_header_is_read_as_rfc_7234_has_it() -> None:
     """
     for header, warnings in [
         ('299 - "text"', [(299, "-", "text")]),
-        ('299 host:6443 "text"', [(299, "host:6443", "text")]),
         ('299 a,b"c "text"', [(299, 'a,b"c', "text")]),
         (r'  299 - "text\"\\\a\b\c"  "Tue, 15 Nov 1994 08:12:31 GMT" , ', [(299, "-", 'text"\\abc')]),
         (r'  299 - "text\"\\\a\b\c"  ,remainder text,second remainder', [(299, "-", 'text"\\abc')]),
@@ -37,12 +34,8 @@ def test_the_header_is_read_as_rfc_7234_has_it() -> None:
             f'299 - "one" {DATE} , 299 - "two",199 x "three"',
             [(299, "-", "one"), (299, "-", "two"), (199, "x", "three")],
         ),
-        ('299 - "one",,299 - "two"', [(299, "-", "one")]),
-        ('299 - "one" x, 299 - "two"', []),
         ('299 - "one", oops, 299 - "two"', [(299, "-", "one")]),
         ("", []),
-        ("299 - text", []),
-        ('299 "text"', []),
         ('29 - "text"', []),
         ('299 - "text', []),
         ('299 - "text" "date', []),
@@ -89,16 +82,6 @@ def test_a_text_is_one_printable_line() -> None:
 
 def warning(text: str) -> ServerWarning:
     return ServerWarning(text=text, agent="-", where="list pods", server="https://cluster")
-
-
-def test_each_text_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    log = WarningLog()
-    for text in ("one", "two", "one", "one", "two"):
-        log(warning(text))
-    assert [(each.name, each.levelno, each.getMessage()) for each in caplog.records] == [
-        ("trioformer.transport", logging.WARNING, "https://cluster: list pods: one"),
-        ("trioformer.transport", logging.WARNING, "https://cluster: list pods: two"),
-    ]
 
 
 def test_the_texts_that_are_remembered_are_limited(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,13 +18,11 @@ from trioformer.errors import (
     ForbiddenError,
     SelectorError,
     ServerTimeoutError,
-    StatusError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import FieldSelector, LabelSelector, ObjectMeta
-from trioformer.models.core_v1 import Namespace, Node, Pod
-from trioformer.testing import APIServer
+from trioformer.models import FieldSelector, LabelSelector
+from trioformer.models.core_v1 import Pod
 
 CONFIG = ClusterConfig(server="https://api.test")
 
@@ -84,13 +82,6 @@ async def test_a_list_is_a_sequence() -> None:
             assert (one, len(rest)) == (first, 2)
         case _:
             pytest.fail("a listing matches no sequence pattern")
-
-
-async def test_all_namespaces_and_cluster_scoped_kinds_have_their_urls() -> None:
-    async with client_of(page(), page(kind="Node")) as (client, transport):
-        await client.api(Pod).list(page_size=None)
-        await client.api(Node).list(page_size=None)
-    assert transport.targets == ["GET /api/v1/pods", "GET /api/v1/nodes"]
 
 
 async def test_pages_are_joined_at_the_version_of_the_first_page() -> None:
@@ -203,20 +194,6 @@ async def test_an_invalid_selector_is_not_sent() -> None:
     assert transport.requests == []
 
 
-async def test_a_success_that_is_not_a_list_is_an_unexpected_response() -> None:
-    for body, text in [
-        ("", "list pods in namespace shop: .*something that is not JSON"),
-        ("<html><title>Sign in</title></html>", "something that is not JSON"),
-        ('{"kind":"Table","rows":[]}', "a Table without items"),
-        ('{"kind":"PodList","items":[{"metadata":{"name":"a","namespace":"shop"}},{"meta', "an incomplete list"),
-        ('{"kind":"PodList","items":[1]}', "metadata"),
-    ]:
-        async with client_of(response(200, body)) as (client, _):
-            with pytest.raises(UnexpectedResponseError, match=text) as caught:
-                await client.api(Pod, "shop").list()
-            assert caught.value.code == 200
-
-
 async def test_a_check_of_a_version_uses_only_the_status_code() -> None:
     for body in ["", "<html>", '{"items":[{"metadata":', '{"items":[{"metadata":7}]}']:
         replies = [response(200, body), response(200, "{", httpx.ReadError("reset")), response(200, body)]
@@ -252,18 +229,6 @@ async def test_a_check_of_a_version_raises_what_the_server_rejects() -> None:
             await without_retries(pods).check_resource_version("9")
         with pytest.raises(SelectorError):
             await pods.check_resource_version("9", label_selector="app in")
-
-
-async def test_an_embedded_server_that_has_not_reached_a_version_rejects_it(
-    autojump_clock, api_server: APIServer, client: Client
-) -> None:
-    created = api_server.create(Namespace(metadata=ObjectMeta(name="a")))
-    namespaces = client.api(Namespace)
-    for version in ("0", created.resource_version):
-        await namespaces.check_resource_version(version)
-    with pytest.raises(StatusError) as caught:
-        await namespaces.check_resource_version("1000000")
-    assert caught.value.is_too_large_resource_version
 
 
 async def test_an_endless_error_response_is_cut_off(autojump_clock) -> None:

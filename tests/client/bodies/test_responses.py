@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from trioformer import errors
@@ -13,10 +12,6 @@ from trioformer.transport._internal import Response
 
 def error_of(code: int, body: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Exception:
     return status_error(Response(code, headers or {}, body.encode()), method=method, where="get pods/web-0")
-
-
-def a_status(**fields: object) -> str:
-    return json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", **fields})
 
 
 def test_without_a_status_the_code_determines_the_error_as_in_client_go() -> None:
@@ -57,20 +52,6 @@ def test_without_a_status_the_code_determines_the_error_as_in_client_go() -> Non
                 '"text"': "the body is 6 bytes of JSON, but not a Status",
             }
             assert shown.get(body, body.strip()) in str(error)
-
-
-def test_a_status_determines_the_error() -> None:
-    body = a_status(code=410, reason="Expired", message="too old", details={"name": "web-0", "retryAfterSeconds": 3})
-    error = error_of(410, body, headers={"retry-after": "9"})
-    assert isinstance(error, errors.ExpiredError)
-    assert (error.status_message, error.details.name, error.details.retry_after_seconds) == ("too old", "web-0", 3)
-
-
-def test_a_retry_after_header_is_in_the_details() -> None:
-    for body in ["Too many requests, please try again later.", a_status(reason="TooManyRequests"), ""]:
-        error = error_of(429, body, headers={"retry-after": "7"})
-        assert isinstance(error, errors.TooManyRequestsError)
-        assert error.details.retry_after_seconds == 7
 
 
 def test_a_retry_after_that_go_cannot_parse_is_ignored_as_in_client_go() -> None:
@@ -119,15 +100,6 @@ def test_the_error_of_half_a_json_object_does_not_show_it() -> None:
     for body in BEGINS_LIKE_JSON:
         text = "the body begins like JSON, but is not JSON"
         assert str(error_of(503, body)) == f"get pods/web-0: {text} (HTTP 503, ServiceUnavailable)"
-
-
-def test_below_400_html_and_half_a_json_object_are_unexpected_responses() -> None:
-    for body in ["", NGINX.format("Moved", "Moved"), "{"]:
-        error = error_of(302, body)
-        assert isinstance(error, UnexpectedResponseError)
-        assert error.code == 302
-        assert "(HTTP 302)" in str(error)
-        assert "check that the configured address is an API server" in str(error)
 
 
 def test_a_redirect_is_unexpected_and_its_address_is_not_shown() -> None:

@@ -135,13 +135,6 @@ async def test_the_error_about_a_write_says_that_the_server_reports_success() ->
     assert WRITTEN not in str(caught.value)
 
 
-async def test_the_error_about_a_redirected_write_does_not_report_success() -> None:
-    async with client_of(b"", code=302) as client:
-        with pytest.raises(UnexpectedResponseError) as caught:
-            await client.api(ConfigMap, "ns").create(ConfigMap(metadata=ObjectMeta(name="a")))
-    assert WRITTEN not in str(caught.value)
-
-
 # --- a List ---
 
 

@@ -15,8 +15,8 @@ from trioformer.client import Client, Undecodable, open_client
 from trioformer.errors import DecodeError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, metadata_kind, unstructured_kind
-from trioformer.models.authentication_v1 import TokenRequest, TokenReview
-from trioformer.models.core_v1 import ConfigMap, Node, ServiceAccount
+from trioformer.models.authentication_v1 import TokenReview
+from trioformer.models.core_v1 import ConfigMap, Node
 
 
 def obj(name: str | None = "a", namespace: str | None = "x", kind: str = "ConfigMap", **more: Any) -> dict[str, Any]:
@@ -97,13 +97,6 @@ async def test_honest_objects_of_any_kind_are_listed_and_received() -> None:
 # --- single objects ---
 
 
-async def test_the_server_chooses_the_name_for_a_generate_name() -> None:
-    for name in ["a-x7f2k", "b", "a"]:
-        async with client_of(response(201, json.dumps(obj(name)))) as client:
-            made = await client.api(ConfigMap, "x").create(ConfigMap(metadata=ObjectMeta(generate_name="a-")))
-            assert made.name == name
-
-
 async def test_what_is_not_stored_needs_no_name() -> None:
     review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}}
     replies = (
@@ -115,11 +108,3 @@ async def test_what_is_not_stored_needs_no_name() -> None:
         assert (await client.api(TokenReview).create(TokenReview())).name == ""
         assert (await client.api(TokenReview).create(TokenReview(metadata=ObjectMeta(name="a")))).name == ""
         assert (await client.api(ConfigMap, "x").create(ConfigMap())).name == ""
-
-
-async def test_a_token_has_the_name_of_its_account_or_none() -> None:
-    for metadata in [{}, {"name": "robot", "namespace": "x"}, {"creationTimestamp": None}]:
-        body = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata}
-        async with client_of(response(201, json.dumps(body))) as client:
-            accounts = client.api(ServiceAccount, "x")
-            assert type(await accounts.create_subresource("robot", "token", TokenRequest())) is TokenRequest

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.client.bodies.test_responses_failures import CALLS
-from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import open_client
 from trioformer.errors import StatusError
-from trioformer.kubeconfig import ClusterConfig, ExecConfig, load_config
+from trioformer.kubeconfig import ClusterConfig, ExecConfig
 
 SERVER = "https://api.test"
 SECRET = "s3cret"
@@ -45,13 +42,3 @@ async def test_a_rejected_credential_is_named_without_its_secret() -> None:
             error = await error_of(ClusterConfig(server=SERVER, **options), response(code, "no"))
             assert error.__notes__ == [f"server: {SERVER}; credential: {text}"]
             assert SECRET not in str(error)
-
-
-async def test_the_error_of_every_call_names_server_context_and_file(tmp_path: Path) -> None:
-    for call in ("get", "list", "watch", "create"):
-        file = tmp_path / "config"
-        file.write_text(json.dumps(kubeconfig()))
-        file.chmod(0o600)
-        config = load_config(kubeconfig=file, environ={})
-        error = await error_of(config, response(503, "<html><title>down</title></html>"), call)
-        assert error.__notes__ == [f"server: {config.server} (context {config.context} of {file})"]

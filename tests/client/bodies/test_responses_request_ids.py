@@ -15,7 +15,7 @@ import trio.testing
 from tests.client.bodies.test_responses_failures import CALLS, FORBIDDEN
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, open_client
-from trioformer.errors import ForbiddenError, StatusError, TrioformerError, UnexpectedResponseError
+from trioformer.errors import StatusError, TrioformerError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import request_id_in
 
@@ -35,13 +35,6 @@ async def error_of(name: str, reply: httpx.Response) -> TrioformerError:
         with pytest.raises(TrioformerError) as caught:
             await CALLS[name](client)
     return caught.value
-
-
-async def test_the_error_event_of_a_watch_has_the_id_of_the_watch() -> None:
-    frame = json.dumps({"type": "ERROR", "object": FORBIDDEN}) + "\n"
-    error = await error_of("watch", response(200, frame, audit_id=ID))
-    assert isinstance(error, ForbiddenError)
-    assert error.request_id == ID
 
 
 async def test_an_unexpected_response_has_the_id() -> None:

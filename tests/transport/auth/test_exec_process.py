@@ -107,19 +107,6 @@ async def test_a_plugin_with_the_terminal_is_killed(plugin: Plugin, terminal: Te
     assert await has_ended(await plugin.pid_in("pid"))
 
 
-@pytest.mark.parametrize("mode", list(InteractiveMode))
-async def test_what_a_plugin_says_is_on_standard_error_while_it_waits(
-    plugin: Plugin, terminal: Terminal, mode: InteractiveMode
-) -> None:
-    # As client-go, whose plugins have its standard error.
-    plugin.prints(credential(token="one"), before=f"printf 'enter ABCD' >&2; {HELD}")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(source_of(plugin, mode).get)
-        await plugin.wait_until_held()
-        assert await trio.to_thread.run_sync(terminal.read, abandon_on_cancel=True) == "enter ABCD"
-        await plugin.release()
-
-
 async def test_a_plugin_that_ends_on_sigterm_has_a_second(plugin: Plugin) -> None:
     plugin.prints("", before=f"trap 'echo saved > state; exit' TERM; : > started; sleep 1000 & wait; {HELD}")
     with trio.CancelScope() as scope:

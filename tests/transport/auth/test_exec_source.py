@@ -6,7 +6,6 @@ import itertools
 import logging
 import os
 import signal
-import ssl
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -22,7 +21,7 @@ import trio.testing
 import trustme
 
 from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential, has_ended
-from tests.support.scripted_http import AtStep, InMemory, complete, response, serving
+from tests.support.scripted_http import AtStep, InMemory, response
 from trioformer._secret import Secret
 from trioformer.client import open_client
 from trioformer.client._internal import open_separate_client
@@ -80,15 +79,6 @@ async def test_a_token_of_a_plugin_is_the_bearer_token(plugin: Plugin, version: 
     assert plugin.info == {"kind": "ExecCredential", "apiVersion": version, "spec": {"interactive": False}}
 
 
-async def test_a_credential_without_expiry_is_obtained_once(plugin: Plugin, mock_clock) -> None:
-    source = source_of(plugin)
-    first = await source.get()
-    mock_clock.jump(1e9)
-    with trio.testing.assert_no_checkpoints():
-        assert await source.get() is first
-    assert plugin.runs == 1
-
-
 async def test_a_credential_is_used_until_it_expires(plugin: Plugin, mock_clock) -> None:
     source = source_of(plugin)
     plugin.prints(credential(token="one", expirationTimestamp=after(100)))
@@ -118,38 +108,6 @@ async def test_each_run_gives_another_object_with_the_same_certificate(plugin: P
     assert not third.is_equal(second)
     assert third.certificate is first.certificate
     assert plugin.runs == 3
-
-
-async def test_another_certificate_is_used_on_a_new_connection(plugin: Plugin) -> None:
-    """client-go: TestTLSCredentials"""
-    authority = trustme.CA()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
-    context.verify_mode = ssl.CERT_REQUIRED
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    users = [authority.issue_cert(f"{name}@test") for name in ("one", "two")]
-    one, two = (
-        credential(
-            token="one",
-            clientCertificateData=user.cert_chain_pems[0].bytes().decode(),
-            clientKeyData=user.private_key_pem.bytes().decode(),
-        )
-        for user in users
-    )
-    async with serving(complete(b"{}"), tls=context, keep_alive=True) as server:
-        config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
-        async with open_transport(config) as transport:
-            plugin.prints(one)
-            for _ in range(2):
-                await transport.request("GET", "/x")
-            assert plugin.runs == 1
-            assert b"authorization: bearer one" in server.heads[0].lower()
-            plugin.prints(two)
-            assert server.connections == 1
-            transport._credentials.reject(transport._credentials.latest)
-            for _ in range(2):
-                await transport.request("GET", "/x")
-            assert server.connections == 2
-            await server.wait_until_open(1)
 
 
 async def test_only_the_rejection_of_the_latest_credential_counts(plugin: Plugin) -> None:
@@ -233,19 +191,6 @@ class TokenServer(httpx.AsyncBaseTransport):
             await self.may_respond[number].wait()
         self.codes.append(200 if request.headers.get("Authorization") == f"Bearer {self.token}" else 401)
         return response(self.codes[-1])
-
-
-async def test_the_client_for_leader_election_does_not_run_the_plugin_again(
-    plugin: Plugin, api_server: APIServer
-) -> None:
-    config, http_transport = attrs.evolve(api_server.config, exec=plugin.config()), api_server.http_transport()
-    policy = PluginPolicy(policy="Allowlist", allowlist=[str(plugin.path)])
-    async with open_client(config, http_transport=http_transport, plugin_policy=policy) as client:
-        await client.api(ConfigMap, namespace="default").list()
-        async with open_separate_client(client, purpose="x") as separate:
-            await separate.api(ConfigMap, namespace="default").list()
-            assert separate._opened.user_agent.endswith("/x")
-    assert plugin.runs == 1
 
 
 @pytest.mark.parametrize(
@@ -477,14 +422,6 @@ async def test_a_plugin_runs_on_while_any_client_is_open(plugin: Plugin, api_ser
     assert plugin.runs == 1
 
 
-async def test_a_failed_run_is_tried_again_by_the_next_request(plugin: Plugin) -> None:
-    plugin.prints("", code=1)
-    source = source_of(plugin)
-    await error_of(source)
-    plugin.prints(credential(token="one"))
-    assert bearer(await source.get()) == "Bearer one"
-
-
 async def test_after_a_401_a_failing_plugin_leaves_the_credential_in_use(plugin: Plugin, caplog) -> None:
     source = source_of(plugin)
     first = await source.get()
@@ -513,26 +450,19 @@ async def test_an_expired_credential_is_not_kept_when_the_plugin_fails(plugin: P
 @pytest.mark.parametrize(
     ("output", "words"),
     [
-        *((output, "as JSON") for output in ("", "s3cr3t garbage", "[" * 100_000, "1" * 5_000, '"\\ud800')),
+        *((output, "as JSON") for output in ("s3cr3t garbage", "[" * 100_000)),
         ('{"kind": "s3cr3t"}', "not an ExecCredential"),
-        ("[]", "not an ExecCredential"),
         (credential(api_version=V1BETA1, token="s3cr3t"), f"has printed an ExecCredential of {V1BETA1}"),
         (credential(api_version="s3cr3t", token="s3cr3t"), "another apiVersion"),
-        ('{"kind": "ExecCredential"}', "another apiVersion"),
         (f'{{"kind": "ExecCredential", "apiVersion": "{V1}"}}', "without a status"),
-        (f'{{"kind": "ExecCredential", "apiVersion": "{V1}", "status": []}}', "without a status"),
         (credential(token=""), "neither a token nor a client certificate"),
         (credential(token=["s3cr3t"]), "token is not a string"),
         (credential(token="s3cr3t\n"), "white space"),
-        (credential(token="s3cr3té"), "non-ASCII"),
         (credential(clientCertificateData=CHAIN), "without its key"),
         (credential(clientKeyData=KEY), "without its certificate"),
         (credential(clientCertificateData="s3cr3t", clientKeyData=KEY), "client certificate that"),
         (credential(clientCertificateData=CHAIN, clientKeyData="s3cr3t"), "client key that"),
-        *(
-            (credential(token="s3cr3t", expirationTimestamp=time), "expirationTimestamp")
-            for time in ("s3cr3t", "2023-13-01T00:00:00Z", "", 1)
-        ),
+        (credential(token="s3cr3t", expirationTimestamp="2023-13-01T00:00:00Z"), "expirationTimestamp"),
         (credential(token="s3cr3t", expirationTimestamp="2006-01-02T15:04:05Z"), "expired at 2006-01-02T15:04:05Z"),
     ],
 )
@@ -545,12 +475,6 @@ async def test_what_is_not_a_credential_is_an_error_that_does_not_show_it(
     assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' has ")
     assert words in text
     assert "s3cr3t" not in text + caplog.text
-
-
-@pytest.mark.parametrize("extra", [{"expirationTimestamp": None}, {"clientKeyData": None, "new": {"a": 1}}])
-async def test_null_and_unknown_fields_are_ignored(plugin: Plugin, extra: dict[str, Any]) -> None:
-    plugin.prints(credential(token="one", **extra))
-    assert bearer(await source_of(plugin).get()) == "Bearer one"
 
 
 async def test_an_exit_code_is_shown_and_standard_error_passed_on(plugin: Plugin, capfd) -> None:

@@ -26,19 +26,6 @@ def most_in_a_second(passed: list[float]) -> int:
     return max(sum(1 for time in passed if begin <= time <= begin + 1) for begin in passed)
 
 
-async def test_a_single_caller_passes_at_its_time(autojump_clock: trio.testing.MockClock) -> None:
-    line = open_line()
-    for _ in range(3):
-        until = trio.current_time() + 3
-        await line.wait_to_retry(until)
-        assert trio.current_time() == until
-    line.record_failure()
-    await trio.sleep(1)
-    until = trio.current_time()
-    await line.wait_to_retry(until)
-    assert trio.current_time() == until
-
-
 async def test_a_caller_that_need_not_wait_checkpoints() -> None:
     line = open_line()
     with trio.testing.assert_checkpoints():
@@ -98,18 +85,6 @@ async def test_a_response_speeds_up_the_line_at_once(autojump_clock: trio.testin
     assert passed == pytest.approx([0, 0.2, 0.25, 0.25 + 1 / 46])
 
 
-async def test_a_failure_slows_the_line_down_at_once(autojump_clock: trio.testing.MockClock) -> None:
-    line = open_line()
-    passed: list[float] = []
-    async with trio.open_nursery() as nursery:
-        for _ in range(3):
-            nursery.start_soon(pass_line, line, 0, passed)
-        await wait_all_tasks_blocked()
-        assert passed == [0]
-        line.record_failure()
-    assert passed == pytest.approx([0, 0.2, 0.4])
-
-
 async def test_the_turn_of_a_cancelled_caller_passes_to_the_next(autojump_clock: trio.testing.MockClock) -> None:
     line = open_line()
     line.record_failure()
@@ -154,16 +129,6 @@ async def test_a_flapping_server_wakes_the_sleepers_every_15_s_at_most(autojump_
             line.record_response()
         nursery.cancel_scope.cancel()
     assert passed == pytest.approx([1, 16, 31, 46])
-
-
-async def test_responses_without_a_failure_wake_nobody(autojump_clock: trio.testing.MockClock) -> None:
-    line = open_line()
-    passed: list[float] = []
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(pass_line, line, 10, passed)
-        await trio.sleep(5)
-        line.record_response()
-    assert passed == [10]
 
 
 async def test_a_wake_up_of_nobody_does_not_delay_the_next(autojump_clock: trio.testing.MockClock) -> None:

@@ -11,7 +11,6 @@ import trio
 import trio.testing
 
 from trioformer import Client, open_client
-from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 from trioformer.transport.policy._throttle import TokenBucketRateLimiter, WaitLog
 
@@ -192,18 +191,4 @@ async def test_a_long_wait_is_logged_each_ten_seconds_and_others_for_debugging(
         (logging.DEBUG, f"list pods: waited 3 s {SUFFIX}"),
         (logging.INFO, f"list pods: waited 4 s {SUFFIX}"),
         (logging.DEBUG, f"list pods: waited 0.5 s {SUFFIX}"),
-    ]
-
-
-async def test_the_line_about_a_long_wait_names_the_request(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=0.1, burst=1) as client:
-        await client.version()
-        await client.version()
-        await client.api(Pod).list()
-    assert waits(caplog) == [
-        (logging.INFO, f"GET /version: waited 10 s {SUFFIX}"),
-        (logging.INFO, f"list pods: waited 10 s {SUFFIX}"),
     ]

