@@ -58,45 +58,27 @@ async def complete_line(server: APIServer, line: str) -> list[str]:
         ("trioformer nonsense ", [""]),
         ("A=1 B=2 trioformer ev", ["", "events"]),
         ("trioformer help ev", ["", "events"]),
-        ("trioformer get --all-n", ["", "--all-namespaces"]),
         ("trioformer get --field", ["", "--field-selector"]),
-        ("trioformer get deployments.", [""]),
         ("trioformer get deploy", ["", "deployments"]),
         ("trioformer get pods,deploy", ["", "pods,deployments"]),
         ("trioformer get pods ", ["", "db-0", "web-1", "web-2"]),
-        ("trioformer get po w", ["", "web-1", "web-2"]),
-        ("trioformer get 'po' 'w", ["", "web-1", "web-2"]),
         ('trioformer get "po" w', ["", "web-1", "web-2"]),
-        ("trioformer get pods web-1 w", ["", "web-2"]),
         ("trioformer get pods -o yaml w", ["", "web-1", "web-2"]),
         ("trioformer get pod/w", ["", "pod/web-1", "pod/web-2"]),
-        ("trioformer get pod/web-1 pod/w", ["", "pod/web-2"]),
         ("trioformer get pod/web-1 deploy", ["nospace", "deployments/"]),
-        ("trioformer -n shop get cm ", ["", "settings"]),
         ("trioformer -nshop get cm ", ["", "settings"]),
-        ("trioformer get cm --namespace=shop ", ["", "settings"]),
-        ("trioformer get cm ", [""]),
-        ("trioformer get -n sh", ["", "shop"]),
         ("trioformer get -An sh", ["", "shop"]),
-        ("trioformer --namespace sh", ["", "shop"]),
         ("trioformer get --namespace=sh", ["", "shop"]),
-        ("trioformer get pods -o js", ["", "json"]),
         ("trioformer get pods --output=w", ["", "wide"]),
-        ("trioformer get none ", [""]),
         ("trioformer get pods --no-such-flag w", [""]),
         ("trioformer get --kubeconfig /et", ["files"]),
         ("trioformer logs w", ["", "web-1", "web-2"]),
         ("trioformer logs d", ["nospace", "db-0", "daemonsets/", "deployments/"]),
         ("trioformer logs deploy/", ["", "deploy/web"]),
-        ("trioformer logs web-1 ", [""]),
         ("trioformer logs -f web-1 -c s", ["", "side", "setup"]),
-        ("trioformer logs web-1 main ", [""]),
-        ("trioformer exec pod/web-1 -c m", ["", "main"]),
         ("trioformer exec -c m", [""]),
-        ("trioformer exec web-1 ", [""]),
         ("trioformer exec web-1 -- ca", ["files"]),
         ("trioformer completion ", ["", "bash", "zsh"]),
-        ("trioformer version ", [""]),
     ],
 )
 async def test_words_are_completed(server: APIServer, line: str, found: list[str]) -> None:
@@ -106,8 +88,6 @@ async def test_words_are_completed(server: APIServer, line: str, found: list[str
 @pytest.mark.parametrize(
     ("last", "found"),
     [
-        ("aaa", [r"aaa\$\(touch\$\{IFS\}x\)"]),
-        (r"aaa\$\(", [r"aaa\$\(touch\$\{IFS\}x\)"]),
         ("'aaa$(", [r"aaa\$\(touch\$\{IFS\}x\)"]),
         ("bbb:", [r"\;\ \`c\`\&\|\<\>\#\~\*\?\!\'\"\\d"]),
         ("role/b", [r"role/bbb:\;\ \`c\`\&\|\<\>\#\~\*\?\!\'\"\\d"]),
@@ -122,21 +102,12 @@ async def test_names_are_quoted_for_bash_as_by_kubectl_and_none_has_control_char
         "aaa$(touch${IFS}x)",
         "bbb:; `c`&|<>#~*?!'\"\\d",
         "\u00e9.A-_@+=,",
-        "c\nd",
-        "c\td",
         "c\x1b[2J",
-        "c\x7f",
-        "c\x9b",
         "c\u202e",
     ):
         server.create(Role(metadata=ObjectMeta(name=name, namespace="default")))
     words = "" if last.startswith("role/") else "roles "
     assert (await complete_line(server, f"trioformer get {words}{last}"))[1:] == found
-
-
-async def test_every_command_is_offered(server: APIServer) -> None:
-    found = await complete_line(server, "trioformer ")
-    assert found[1:] == list(dict.fromkeys(each.name.split()[0] for each in COMMANDS))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -15,16 +15,14 @@ from trioformer.errors import (
 )
 
 
-def status(code: int, reason: str, message: str = "", *causes: tuple[str, str], name: str = "web") -> StatusError:
-    details = {"kind": "Pod" if name else "", "name": name, "causes": [{"field": f, "message": m} for f, m in causes]}
-    members = {"status": "Failure", "reason": reason, "message": message, "details": details}
+def status(code: int, reason: str, message: str) -> StatusError:
+    members = {"status": "Failure", "reason": reason, "message": message}
     return StatusError.from_status(members, code=code, where="get pods/web")
 
 
 def failures() -> Iterator[tuple[TrioformerError | CommandError, str]]:
     yield CommandError("as it is", is_bare=True), "as it is"
     yield CommandError("with a word before"), "error: with a word before"
-    yield ConfigError("no cluster"), "error: no cluster"
     yield TrioformerError("too much"), "error: too much"
     yield ConnectionFailedError("broken"), "Unable to connect to the server: broken"
     yield (
@@ -33,7 +31,6 @@ def failures() -> Iterator[tuple[TrioformerError | CommandError, str]]:
     )
     yield status(401, "Unauthorized", "no"), "error: You must be logged in to the server (no)"
     yield status(403, "Forbidden", "not you"), "Error from server (Forbidden): not you"
-    yield status(404, "NotFound", 'pods "web" not found'), 'Error from server (NotFound): pods "web" not found'
 
 
 @pytest.mark.parametrize(("error", "text"), [pytest.param(*each, id=str(i)) for i, each in enumerate(failures())])

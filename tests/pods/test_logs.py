@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.pods.conftest import pod
 from tests.support.scripted_http import Body, InMemory, response
 from trioformer.client import Api, Client, open_client
 from trioformer.errors import (
@@ -24,29 +25,12 @@ from trioformer.errors import (
     NotFoundError,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.pods import LogLine, follow_logs, read_logs
 from trioformer.testing import APIServer, ScriptedPod
 from trioformer.transport import Limits
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-
-
-def pod(name: str = "web-0", *containers: str, node: str = "node-1", **metadata: object) -> Pod:
-    spec = {"nodeName": node or None, "containers": [{"name": each} for each in containers or ("main",)]}
-    return from_dict(Pod, {"metadata": {"name": name, **metadata}, "spec": spec})
-
-
-@pytest.fixture
-def web(api_server: APIServer) -> ScriptedPod:
-    api_server.create(pod())
-    return api_server.script_pod("web-0")
-
-
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
 
 
 def log_requests(server: APIServer) -> list[dict[str, str]]:
@@ -225,26 +209,6 @@ async def test_a_follower_goes_on_after_a_broken_connection_without_loss_or_repe
     assert api_server.statistics().followed_logs == 0
 
 
-async def test_a_follower_survives_a_server_that_cannot_be_reached(
-    web: ScriptedPod, pods: Api[Pod], api_server: APIServer, nursery: trio.Nursery, autojump_clock: MockClock
-) -> None:
-    async def play() -> None:
-        await trio.sleep(1)
-        web.write_log("one")
-        await wait_all_tasks_blocked()
-        with api_server.unreachable():
-            web.write_log("two")
-            await trio.sleep(60)
-        web.write_log("three")
-        web.end()
-
-    failures: list[Exception] = []
-    async with follow_logs(pods, "web-0", tail_lines=0, on_retry=failures.append) as lines:
-        nursery.start_soon(play)
-        assert [line.text async for line in lines] == ["one", "two", "three"]
-    assert {type(each) for each in failures} == {ConnectionFailedError}
-
-
 async def test_a_follower_of_a_silent_container_misses_no_line_after_a_broken_connection(
     web: ScriptedPod, pods: Api[Pod], api_server: APIServer, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
@@ -299,22 +263,6 @@ async def test_a_follower_takes_the_lines_of_a_new_file(
         assert [str(await anext(lines)) for _ in range(5)][-1] == "line 4"
         nursery.start_soon(play)
         assert [line.text async for line in lines] == ["line 5", "line 6"]
-
-
-async def test_lines_that_a_container_wrote_last_are_read_after_its_restart(
-    web: ScriptedPod, pods: Api[Pod], nursery: trio.Nursery, autojump_clock: MockClock
-) -> None:
-    async def play() -> None:
-        web.write_log("one")
-        await wait_all_tasks_blocked()
-        web.disconnect()
-        web.write_log("two")
-        web.restart()
-        web.write_log("of the next instance")
-
-    async with follow_logs(pods, "web-0") as lines:
-        nursery.start_soon(play)
-        assert [line.text async for line in lines] == ["one", "two"]
 
 
 async def test_a_deletion_ends_the_lines(

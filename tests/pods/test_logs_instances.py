@@ -9,24 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.pods.test_logs import STAMP, body, ended, in_state, lines_of, log_requests, pod, running
-from trioformer.client import Api, Client
+from tests.pods.test_logs import STAMP, body, ended, in_state, lines_of, log_requests, running
+from trioformer.client import Api
 from trioformer.errors import NotFoundError
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import follow_logs
+from trioformer.pods._read_logs import follow_instance
 from trioformer.testing import APIServer, ScriptedPod
-
-
-@pytest.fixture
-def web(api_server: APIServer) -> ScriptedPod:
-    api_server.create(pod())
-    return api_server.script_pod("web-0")
-
-
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
-
 
 # --- restarts ---
 
@@ -89,6 +78,19 @@ async def test_two_restarts_in_an_outage_end_the_lines_and_say_that_the_rest_is_
         assert [line.text async for line in lines] == []
     assert "the rest of the log is lost" in str(failures[-1])
     assert len(failures) == 2
+
+
+async def test_an_instance_is_chosen_by_its_number_of_restarts(web: ScriptedPod, pods: Api[Pod]) -> None:
+    failures: list[Exception] = []
+    for restarts in range(3):
+        web.write_log(f"of instance {restarts}")
+        if restarts < 2:
+            web.restart()
+    async with follow_instance(pods, "web-0", restart_count=0, on_retry=failures.append) as lines:
+        assert [line.text async for line in lines] == []
+    assert "the rest of the log is lost" in str(failures[-1])
+    async with follow_instance(pods, "web-0", restart_count=1) as lines:
+        assert [line.text async for line in lines] == ["of instance 1"]
 
 
 # --- the first request ---

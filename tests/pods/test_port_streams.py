@@ -9,9 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
+from tests.pods.conftest import either, pod
 from trioformer._channels import ChannelSocket
 from trioformer._spdy import TUNNEL, SpdyFrames
-from trioformer.client import Api, Client, open_client
+from trioformer.client import Api, Client
 from trioformer.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -19,39 +20,13 @@ from trioformer.errors import (
     PortForwardError,
     UnexpectedResponseError,
 )
-from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.pods import connect_port
 from trioformer.pods._port_streams import _END_PATIENCE, PodConnection
-from trioformer.testing import APIServer, ScriptedConnection, ScriptedPod, serve_http
+from trioformer.testing import APIServer, ScriptedConnection, ScriptedPod
 
-POD = {"metadata": {"name": "web-0"}, "spec": {"nodeName": "node-1", "containers": [{"name": "main"}]}}
 MIB = 1024 * 1024
 both = pytest.mark.parametrize("is_socket", [False, True], ids=["memory", "socket"])
-
-
-@pytest.fixture
-def web(api_server: APIServer) -> ScriptedPod:
-    api_server.create(from_dict(Pod, POD))
-    return api_server.script_pod("web-0")
-
-
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
-
-
-@asynccontextmanager
-async def either(is_socket: bool, server: APIServer, in_memory: Api[Pod]) -> AsyncIterator[Api[Pod]]:
-    if not is_socket:
-        yield in_memory
-        return
-    async with trio.open_nursery() as nursery:
-        url = await nursery.start(serve_http, server)
-        async with open_client(ClusterConfig(server=url)) as client:
-            yield client.api(Pod, namespace="default")
-        nursery.cancel_scope.cancel()
 
 
 async def echo(connection: ScriptedConnection) -> None:
@@ -183,7 +158,7 @@ async def test_what_cannot_be_connected_to_is_an_error(web: ScriptedPod, client:
     with pytest.raises(NotFoundError, match='pods "none" not found'):
         async with connect_port(pods, "none", 7):
             pass
-    api_server.create(from_dict(Pod, {**POD, "metadata": {"name": "new"}, "spec": {"containers": [{"name": "main"}]}}))
+    api_server.create(pod("new", node=""))
     with pytest.raises(BadRequestError, match="pod new does not have a host assigned"):
         async with connect_port(pods, "new", 7):
             pass

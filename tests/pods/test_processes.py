@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from trioformer.client import Api, Client, open_client
+from tests.pods.conftest import either, pod
+from trioformer.client import Api, Client
 from trioformer.errors import BadRequestError, ConnectionFailedError, InternalServerError, NotFoundError
-from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.pods import attach_to_pod, exec_in_pod
-from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess, serve_http
+from trioformer.testing import APIServer, ScriptedPod, ScriptedProcess
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 MIB = 1024 * 1024
-
-
-def pod(name: str = "web-0", *containers: str, node: str = "node-1", **metadata: object) -> Pod:
-    spec = {"nodeName": node or None, "containers": [{"name": each} for each in containers or ("main",)]}
-    return from_dict(Pod, {"metadata": {"name": name, **metadata}, "spec": spec})
-
-
-@pytest.fixture
-def web(api_server: APIServer) -> ScriptedPod:
-    api_server.create(pod())
-    return api_server.script_pod("web-0")
-
-
-@pytest.fixture
-def pods(client: Client) -> Api[Pod]:
-    return client.api(Pod, namespace="default")
-
-
-@asynccontextmanager
-async def on_socket(server: APIServer) -> AsyncIterator[Api[Pod]]:
-    async with trio.open_nursery() as nursery:
-        url = await nursery.start(serve_http, server)
-        async with open_client(ClusterConfig(server=url)) as client:
-            yield client.api(Pod, namespace="default")
-        nursery.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def either(is_socket: bool, server: APIServer, in_memory: Api[Pod]) -> AsyncIterator[Api[Pod]]:
-    if not is_socket:
-        yield in_memory
-        return
-    async with on_socket(server) as found:
-        yield found
 
 
 async def receive_all(stream: trio.abc.ReceiveStream | None) -> bytes:
@@ -281,13 +244,10 @@ async def test_wrong_arguments_are_refused_before_a_request(
 ) -> None:
     wrong: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
         (TypeError, r"write \['sh', '-c', 'ls /'\]", "ls /", {}),
-        (TypeError, "one of them is", ["ls", 1], {}),
         (ValueError, "must not be empty", [], {}),
         (ValueError, "must not contain a NUL", ["ls", "a\0b"], {}),
-        (TypeError, "container must be a name", ["ls"], {"container": 3}),
         (ValueError, "one of stdin, stdout and stderr", ["ls"], {"stdout": False, "stderr": False}),
         (ValueError, "pass tty=True", ["ls"], {"terminal_size": (1, 1)}),
-        (TypeError, "image", ["ls"], {"image": "x"}),
     ]
     for kind, text, command, given in wrong:
         with pytest.raises(kind, match=text):

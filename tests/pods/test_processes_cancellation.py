@@ -173,9 +173,6 @@ def name_of(value: object) -> str:
     return str(getattr(value, "__name__", value))
 
 
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
-
-
 @pytest.mark.parametrize(
     ("operation", "where"), [(execute, "memory"), *((each, "socket") for each in OPERATIONS)], ids=name_of
 )
@@ -194,7 +191,7 @@ async def test_a_cancelled_process_leaves_nothing_on_either_side(
         assert await cancel_at_each_step(once, after_each=check) > 15
 
 
-@each_operation
+@pytest.mark.parametrize("operation", [execute, follow_logs_of_pods, connect_to_a_port, forward_a_port], ids=name_of)
 async def test_a_client_is_as_good_as_before_after_each_cancellation(
     operation: Callable[[Api[Pod]], Awaitable[object]], played: Played, api_server: APIServer
 ) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 
 import attrs
 import httpx
+import trio
 
 from trioformer import Client, open_client
 from trioformer.cli._main import run_command
@@ -42,3 +43,23 @@ async def run_alone(*arguments: str, environ: Mapping[str, str] | None = None) -
     out, err = io.StringIO(), io.StringIO()
     code = await run_command(list(arguments), out, err, environ or {})
     return Result(code, out.getvalue(), err.getvalue())
+
+
+class Output(io.StringIO):
+    """An output of a command that runs in the background."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = trio.Event()
+
+    def write(self, text: str, /) -> int:
+        count = super().write(text)
+        self.changed.set()
+        self.changed = trio.Event()
+        return count
+
+    async def wait_for(self, count: int) -> list[str]:
+        """Wait until there are so many lines, and return all of them."""
+        while len(lines := self.getvalue().splitlines()) < count:
+            await self.changed.wait()
+        return lines

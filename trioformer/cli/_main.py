@@ -187,7 +187,5 @@ def _set_up_logging(level: int) -> None:
     if level > 0:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logger.setLevel(logging.DEBUG if level >= 4 else logging.INFO)
-        # kubectl does not log who may read a kubeconfig, and each command would repeat it.
-        logging.getLogger("trioformer.kubeconfig.permissions").setLevel(logging.CRITICAL)
     elif not logging.getLogger().handlers:
         logger.setLevel(logging.CRITICAL)

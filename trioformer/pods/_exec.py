@@ -9,7 +9,6 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._suggestions import describe
 from .._util import opened_by, raise_ungrouped
 from ..client import Api, ObjectRef
 from ..client._internal import check_api, located
@@ -218,7 +217,7 @@ async def run_in_pod(
     """
     check_api(api, "api")
     command = check_command(command)
-    data = _input(input)
+    data = input.encode() if isinstance(input, str) else input
     if max_output_bytes < 0:
         raise ValueError(f"max_output_bytes must be at least 0, not {max_output_bytes}")
     async with exec_in_pod(
@@ -241,17 +240,6 @@ async def run_in_pod(
             f"{text}: {end}" if end else text, exit_code=exit_code, stdout=done.stdout, stderr=done.stderr
         )
     return done
-
-
-def _input(given: object) -> bytes | None:
-    """Return the bytes of the input, before the command is started."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return given.encode()
-    if not isinstance(given, bytes | bytearray | memoryview):
-        raise TypeError(f"input must be bytes or text, not {describe(given)}")
-    return bytes(given)
 
 
 @final

@@ -28,7 +28,6 @@ import attrs
 import trio
 
 from .._channels import ChannelSocket
-from .._suggestions import describe
 from .._util import NoPublicConstructor
 from ..errors import BadRequestError, ConnectionFailedError, DecodeError, StatusError
 from ..errors._internal import details_in
@@ -401,15 +400,12 @@ def check_command(command: Sequence[str]) -> list[str]:
     """
     if isinstance(command, str):
         raise TypeError(f"a command is a list of texts; for a shell, write ['sh', '-c', {command!r}]")
-    found = list(command)
-    for each in found:
-        if not isinstance(each, str):
-            raise TypeError(f"a command is a list of texts, and one of them is {describe(each)}")
+    if not command:
+        raise ValueError("a command must not be empty")
+    for each in command:
         if "\0" in each:
             raise ValueError(f"a command must not contain a NUL: {each!r}")
-    if not found:
-        raise ValueError("a command must not be empty")
-    return found
+    return list(command)
 
 
 @asynccontextmanager
@@ -428,8 +424,6 @@ async def open_process(
     terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Open a process; :func:`exec_in_pod` describes it."""
-    if not (container is None or isinstance(container, str)):
-        raise TypeError(f"container must be a name, not {describe(container)}")
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
         raise ValueError("one of stdin, stdout and stderr must be requested")

@@ -140,12 +140,12 @@ async def follow_instance(
     name: str | ObjectRef | Pod,
     *,
     namespace: str | None = None,
-    container: str | None,
-    since: LogTime | None,
-    tail_lines: int | None,
+    container: str | None = None,
+    since: LogTime | None = None,
+    tail_lines: int | None = None,
     restart_count: int | None = None,
-    max_line_bytes: int,
-    on_retry: WatchErrorHandler | None,
+    max_line_bytes: int = 1024 * 1024,
+    on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[LogLines, None]:
     """Follow the log of an instance of a container, by default the current one."""
     uid = name.uid if isinstance(name, KubernetesObject) else ""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 
 import httpx
 import pytest
 import trio
-import trustme
 
 from tests.support.cli import Result, opener_of, run_alone
 from tests.support.fixed_answers import failure, run_with
@@ -44,7 +42,6 @@ async def test_arguments_are_not_expected() -> None:
             "authentication",
             "ok: as jane, in dev, ops",
         ),
-        (REVIEWS, (201, {"status": {"userInfo": {"username": "jane"}}}), "authentication", "ok: as jane"),
         (
             REVIEWS,
             failure(403, "Forbidden", "not you"),
@@ -67,15 +64,7 @@ async def test_arguments_are_not_expected() -> None:
             "list in pages",
             "ok: not supported: the server ignores limit",
         ),
-        (
-            f"{PODS}?limit=1",
-            (200, {"kind": "PodList", "items": []}),
-            "table",
-            "ok: not supported: columns are name and age",
-        ),
-        ("watch=true&resourceVersion=", (200, ""), "watch", "ok: works"),
         ("sendInitialEvents", failure(422, "Invalid", "no"), "watch-list", "ok: not supported by this server"),
-        ("sendInitialEvents", failure(403, "Forbidden", "no"), "watch-list", "warning: not allowed, so not known: no"),
         ("sendInitialEvents", (200, "not JSON\n"), "watch-list", "ok: not supported by this server"),
         (
             "sendInitialEvents",
@@ -127,21 +116,18 @@ async def test_a_server_that_does_not_respond_is_not_reachable(autojump_clock: o
     assert "list" not in lines
 
 
-@pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
-async def test_a_server_that_hides_its_version_is_reachable(status: int, reason: str) -> None:
-    _, answer = failure(status, reason, "no")
-    code, lines = await doctor(httpx.Response(status, json=answer))
+async def test_a_server_that_hides_its_version_is_reachable() -> None:
+    _, answer = failure(403, "Forbidden", "no")
+    code, lines = await doctor(httpx.Response(403, json=answer))
     assert lines["reachability"].startswith("ok: responds in ")
-    assert lines["reachability"].endswith(f" ms, but not with its version (HTTP {status})")
-    assert lines["list"].startswith("warning: not allowed" if status == 403 else "failed: ")
-    assert code == (0 if status == 403 else 1)
+    assert lines["list"].startswith("warning: not allowed")
+    assert code == 0
 
 
 async def test_a_server_without_version_is_not_reachable() -> None:
     code, lines = await doctor(httpx.Response(404, json={}))
-    assert code == 1
+    assert (code, "list" in lines) == (1, False)
     assert lines["reachability"].startswith("failed: ")
-    assert "list" not in lines
 
 
 @pytest.mark.parametrize(
@@ -156,13 +142,6 @@ async def test_how_the_connection_is_protected_is_a_line(url: str, flags: list[s
     _, lines = await doctor(httpx.Response(200, json={"gitVersion": "v1.99.0"}), *flags, url=url)
     assert lines["tls"] == line
     assert lines["version"] == "ok: v1.99.0"
-
-
-async def test_the_authorities_of_the_configuration_are_a_line(tmp_path: Path) -> None:
-    trustme.CA().cert_pem.write_to_path(str(tmp_path / "ca.crt"))
-    flag = f"--certificate-authority={tmp_path / 'ca.crt'}"
-    _, lines = await doctor(httpx.Response(200, json={}), flag, url="https://one.example")
-    assert lines["tls"] == "ok: verified by the authorities of the configuration"
 
 
 @pytest.mark.parametrize(
@@ -191,8 +170,6 @@ SERVER = "http://one.example"
 @pytest.mark.parametrize(
     ("config", "text"),
     [
-        (ClusterConfig(server=SERVER), "code"),
-        (ClusterConfig(server=SERVER, source="/x", context="c"), "/x, context c"),
         (
             ClusterConfig(server=SERVER, in_cluster=True),
             "the service account of this pod: no kubeconfig says what to connect to",
@@ -207,7 +184,6 @@ def test_the_source_of_the_configuration_is_named(config: ClusterConfig, text: s
     ("url", "environ", "text"),
     [
         (None, {}, "none"),
-        (None, {"https_proxy": "http://other"}, "none"),
         ("http://u:secret@p:1", {"http_proxy": "q"}, "http://p:1, of the configuration"),
         (None, {"http_proxy": "u:secret@p:1"}, "http://p:1, of $http_proxy"),
         (

@@ -76,12 +76,6 @@ async def test_a_series_says_how_often_it_happened(api_server: APIServer) -> Non
     assert "over" not in rows[0]
 
 
-async def test_pages_of_events_are_one_table(api_server: APIServer) -> None:
-    for number in range(501):
-        api_server.create(event(f"e{number}"))
-    assert (await run(api_server, "events", "-o", "name")).out.count("\n") == 501
-
-
 @pytest.mark.parametrize("subject", ["pod/a/b", "foo/a"])
 async def test_mistakes_are_errors(api_server: APIServer, subject: str) -> None:
     result = await run(api_server, "events", f"--for={subject}")

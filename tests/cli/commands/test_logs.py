@@ -6,9 +6,9 @@ import io
 
 import pytest
 import trio
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import MockClock
 
-from tests.support.cli import opener_of, run
+from tests.support.cli import Output, opener_of, run
 from trioformer.cli._main import run_command
 from trioformer.testing import APIServer, ScriptedPod
 
@@ -92,10 +92,9 @@ async def test_the_previous_instance_is_printed(api_server: APIServer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "name a pod or TYPE/NAME, or select pods with -l"),
-        (["a", "b"], "name a pod or TYPE/NAME, or select pods with -l"),
         (["one", "-l", "app=web"], "name a pod or TYPE/NAME, or select pods with -l"),
         (["one", "--all-containers", "-c", "a"], "--all-containers and --container exclude each other"),
+        ([""], "'' is not the name of an object"),
         (["none"], 'error from server (NotFound): pods "none" not found in namespace "default"'),
         (["one", "-c", "x"], "container x is not valid for pod one out of: main"),
         (["cm/c"], "cannot get the logs from *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
@@ -115,25 +114,6 @@ async def test_mistakes_are_one_line_in_the_words_of_kubectl(
     assert (result.code, result.err.splitlines()[0]) == (1, f"error: {problem}")
 
 
-class Output(io.StringIO):
-    """An output that says when it has as many lines as wanted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changed = trio.Event()
-
-    def write(self, text: str, /) -> int:
-        written = super().write(text)
-        self.changed.set()
-        self.changed = trio.Event()
-        return written
-
-    async def has(self, lines: int) -> list[str]:
-        while self.getvalue().count("\n") < lines:
-            await self.changed.wait()
-        return self.getvalue().splitlines()
-
-
 async def follow(server: APIServer, out: Output, err: io.StringIO, *arguments: str) -> int:
     given = ["--server", server.config.server, "logs", "-f", *arguments]
     return await run_command(given, out, err, {}, opener_of(server.http_transport()))
@@ -150,10 +130,10 @@ async def test_a_followed_log_goes_on_after_a_broken_connection(
     async with trio.open_nursery() as nursery:
         pod.write_log("first")
         nursery.start_soon(run_it)
-        await out.has(1)
+        await out.wait_for(1)
         pod.disconnect("reset")
         pod.write_log("second")
-        assert await out.has(2) == ["first", "second"]
+        assert await out.wait_for(2) == ["first", "second"]
         pod.end()
     assert codes == [0]
     assert out.getvalue() == "first\nsecond\n"
@@ -171,58 +151,11 @@ async def test_several_logs_are_followed_at_once_and_all_must_end(
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_it)
-        await out.has(4)
+        await out.wait_for(4)
         web[1].write_log("new", container="b")
-        assert (await out.has(5))[4] == "[pod/web-2/b] new"
+        assert (await out.wait_for(5))[4] == "[pod/web-2/b] new"
         for pod in web:
             assert codes == []
             for container in ("a", "b"):
                 pod.end(container=container)
     assert codes == [0]
-
-
-async def test_a_followed_container_may_not_have_started_yet(api_server: APIServer, autojump_clock: MockClock) -> None:
-    waiting = {"state": {"waiting": {"reason": "ContainerCreating"}}, "restartCount": 0, "ready": False}
-    statuses = [{"name": "main", "image": "x", "imageID": "", **waiting}]
-    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": "default"}}
-    spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
-    api_server.create({**head, "spec": spec, "status": {"phase": "Pending", "containerStatuses": statuses}})
-    pod, out, err = api_server.script_pod("one"), Output(), io.StringIO()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(follow, api_server, out, err, "one")
-        await wait_all_tasks_blocked()
-        assert err.getvalue() == 'container "main" in pod "one" is waiting to start: ContainerCreating\n'
-        pod.restart()
-        pod.write_log("started")
-        assert await out.has(1) == ["started"]
-        pod.end()
-
-
-async def test_a_container_that_does_not_start_is_not_waited_for_longer_than_asked(
-    api_server: APIServer, autojump_clock: MockClock
-) -> None:
-    waiting = {"state": {"waiting": {"reason": "ImagePullBackOff"}}, "restartCount": 0, "ready": False}
-    statuses = [{"name": "main", "image": "x", "imageID": "", **waiting}]
-    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": "default"}}
-    spec = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
-    api_server.create({**head, "spec": spec, "status": {"phase": "Pending", "containerStatuses": statuses}})
-    api_server.script_pod("one")
-    began = trio.current_time()
-    result = await run(api_server, "logs", "-f", "one")
-    assert result.err.splitlines() == [
-        'container "main" in pod "one" is waiting to start: ImagePullBackOff',
-        "error: timed out waiting for the condition",
-    ]
-    assert trio.current_time() == began + 20
-
-
-async def test_a_pod_that_never_comes_is_not_waited_for_longer_than_asked(
-    api_server: APIServer, autojump_clock: MockClock
-) -> None:
-    spec = {"ports": [{"port": 80}], "selector": {"app": "none"}}
-    metadata = {"name": "s", "namespace": "default"}
-    api_server.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-    began = trio.current_time()
-    result = await run(api_server, "logs", "svc/s", "--pod-running-timeout=1m")
-    assert result.err == "error: timed out waiting for the condition\n"
-    assert trio.current_time() == began + 60

@@ -60,12 +60,6 @@ async def test_a_first_pod_is_waited_for(api_server: APIServer, mock_clock: Mock
     assert results == [Result(0, "late", "")]
 
 
-async def test_the_wait_for_a_first_pod_ends(api_server: APIServer, autojump_clock: MockClock) -> None:
-    add_set(api_server)
-    result = await run(api_server, "exec", "rs/web", "--pod-running-timeout=5s", "--", "name")
-    assert (result.code, result.out, result.err) == (1, "", "error: timed out waiting for the condition\n")
-
-
 def test_a_pod_without_containers_has_none_to_choose() -> None:
     pod: dict[str, Any] = {"metadata": {"namespace": "default", "name": "one"}, "spec": {}}
     with pytest.raises(CommandError, match=r"^pod default/one does not have any containers$"):

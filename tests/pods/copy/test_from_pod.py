@@ -12,7 +12,7 @@ import trio
 from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree, make_tree
 from trioformer.client import Api
-from trioformer.errors import BadRequestError, ConnectionFailedError, CopyFailedError, NotFoundError
+from trioformer.errors import ConnectionFailedError, CopyFailedError
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import copy_from_pod
 from trioformer.testing import ScriptedPod, ScriptedProcess
@@ -65,8 +65,9 @@ async def test_a_target_with_a_slash_is_the_directory_to_copy_into(
     await copy_from_pod(pods, "web-0", "-file", f"{here}/")
     await copy_from_pod(pods, "web-0", "data/", f"{here}/")
     assert sorted(describe_tree(here)) == ["-file", "data"]
-    with pytest.raises(ValueError, match="'/' has no name that it could have in "):
-        await copy_from_pod(pods, "web-0", "/", f"{here}/")
+    for source in ("", "/"):
+        with pytest.raises(ValueError, match=r"has no name|an empty text"):
+            await copy_from_pod(pods, "web-0", source, f"{here}/")
 
 
 async def test_a_source_that_is_a_link_is_followed(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
@@ -168,13 +169,6 @@ async def test_a_container_without_tar_is_an_error(pods: Api[Pod], web: Scripted
         await copy_from_pod(pods, "web-0", "file", here / "copy")
 
 
-async def test_what_the_server_rejects_is_its_error(pods: Api[Pod], web: ScriptedPod, here: Path) -> None:
-    with pytest.raises(NotFoundError, match='pods "none" not found'):
-        await copy_from_pod(pods, "none", "file", here / "copy")
-    with pytest.raises(BadRequestError, match="container other is not valid for pod web-0"):
-        await copy_from_pod(pods, "web-0", "file", here / "copy", container="other")
-
-
 async def test_a_target_that_cannot_be_written_is_an_error(
     pods: Api[Pod], container: LocalContainer, here: Path
 ) -> None:
@@ -201,14 +195,6 @@ async def test_a_target_that_cannot_be_written_is_an_error(
     (here / "inner").symlink_to(here)
     with pytest.raises(CopyFailedError, match="inner' is a symbolic link or a file, and not a directory"):
         await copy_from_pod(pods, "web-0", "data", here)
-
-
-async def test_a_path_must_be_one(pods: Api[Pod], here: Path) -> None:
-    for source in ["", "a\0b"]:
-        with pytest.raises(ValueError, match="the source in the container must be a path"):
-            await copy_from_pod(pods, "web-0", source, here / "copy")
-        with pytest.raises(TypeError, match="the source in the container must be text, not PosixPath"):
-            await copy_from_pod(pods, "web-0", here, here / "copy")  # type: ignore[arg-type]  # a mistake
 
 
 async def test_a_connection_that_breaks_leaves_no_part_of_a_file(

@@ -17,8 +17,6 @@ from trioformer.client import Api
 from trioformer.errors import ConnectionFailedError, CopyFailedError, NotFoundError
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import copy_from_pod, copy_to_pod
-from trioformer.pods._copy import _to_pod
-from trioformer.pods._copy._process import call
 from trioformer.testing import ScriptedPod, ScriptedProcess
 
 
@@ -110,12 +108,13 @@ async def test_a_connection_that_breaks_is_an_error_and_leaves_no_part_of_a_file
 
     def count(function: Callable[..., Awaitable[None]], data: bytes) -> None:
         nonlocal pieces
-        call(function, data)
+        run(function, data)
         pieces += 1
         if pieces == 4:
             trio.from_thread.run_sync(has_begun.set)
 
-    monkeypatch.setattr(_to_pod, "call", count)
+    run = trio.from_thread.run
+    monkeypatch.setattr(trio.from_thread, "run", count)
 
     async def disconnect(process: ScriptedProcess) -> int:
         async with trio.open_nursery() as nursery:

@@ -6,7 +6,6 @@ What is followed goes on after a broken connection, without losing or repeating 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from functools import partial
@@ -24,15 +23,12 @@ from .._session import Session
 from ._pods import PODS, choose_container, pods_of, read_named
 
 if TYPE_CHECKING:
-    from ...client import Api, Client
-    from ...models.core_v1 import Pod
+    from ...client import Client
 
 __all__ = ["add_flags", "run"]
 
 _OF_SELECTED: Final = 10
 """Lines of each container when pods are selected by their labels."""
-_STATUS_DELAY: Final = 1.0
-"""Seconds after which a log is requested again that the node refuses, although the container runs by its status."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -58,8 +54,6 @@ class _Options:
     """The query, without the container."""
     since: timedelta | None
     tail: int | None
-    patience: float
-    """Seconds to wait for a container that has not started."""
     has_prefix: bool
     has_timestamps: bool
 
@@ -87,7 +81,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     name = names[0] if names else ""
     options = _options(flags)
     async with session.open_client() as client:
-        sources = await _sources(session, flags, client, name, flags.container, options.patience)
+        sources = await _sources(session, flags, client, name, flags.container, flags.pod_running_timeout)
         if not flags.follow:
             for source in sources:
                 await _print_all(session, client, source, options)
@@ -117,7 +111,6 @@ def _options(flags: argparse.Namespace) -> _Options:
         params={key: value for key, value in params.items() if value},
         since=timedelta(seconds=seconds) if seconds else None,
         tail=lines,
-        patience=flags.pod_running_timeout,
         has_prefix=flags.prefix,
         has_timestamps=flags.timestamps,
     )
@@ -201,45 +194,28 @@ async def _follow(session: Session, client: Client, source: _Source, options: _O
 
     pods = client.api(Pod, source.pod.namespace)
     prefix = source.prefix if options.has_prefix else b""
-    is_first, begins = True, True
-    deadline = math.inf
-    while True:
-        try:
-            async with follow_logs(
-                pods,
-                source.pod.name,
-                container=source.container,
-                since=options.since,
-                tail_lines=options.tail,
-                on_retry=partial(_explain, session),
-            ) as lines:
-                while batch := await lines.receive_batch():
-                    is_first = False
-                    written = bytearray()
-                    for line in batch:
-                        if begins:
-                            written += prefix
-                            written += f"{line.timestamp} ".encode() if options.has_timestamps else b""
-                        written += line.data
-                        begins = not line.is_cut
-                        written += b"\n" if begins else b""
-                    session.write(bytes(written))
-        except TrioformerError as exc:
-            if not is_first or not _is_waiting(exc):
-                _ignore(exc)
-                return
-            if deadline == math.inf:
-                deadline = trio.current_time() + options.patience
-                session.note(str(getattr(exc, "status_message", "")))
-            else:  # the status of the pod and its node do not agree
-                await trio.sleep(_STATUS_DELAY)
-        else:
-            return
-        await _wait_until_started(pods, source, deadline)
-
-
-def _is_waiting(error: TrioformerError) -> bool:
-    return isinstance(error, BadRequestError) and "is waiting to start" in error.status_message
+    begins = True
+    try:
+        async with follow_logs(
+            pods,
+            source.pod.name,
+            container=source.container,
+            since=options.since,
+            tail_lines=options.tail,
+            on_retry=partial(_explain, session),
+        ) as lines:
+            while batch := await lines.receive_batch():
+                written = bytearray()
+                for line in batch:
+                    if begins:
+                        written += prefix
+                        written += f"{line.timestamp} ".encode() if options.has_timestamps else b""
+                    written += line.data
+                    begins = not line.is_cut
+                    written += b"\n" if begins else b""
+                session.write(bytes(written))
+    except TrioformerError as exc:
+        _ignore(exc)
 
 
 def _ignore(error: TrioformerError) -> None:
@@ -252,17 +228,3 @@ def _explain(session: Session, error: Exception) -> None:
     for each in failures_in(error):
         if isinstance(each, TrioformerError):
             session.note(f"Warning: {describe_failure(each, session.server)}")
-
-
-async def _wait_until_started(pods: Api[Pod], source: _Source, deadline: float) -> None:
-    from ...watchtools import wait_for  # noqa: PLC0415  # as above
-
-    def has_started(pod: Pod) -> bool:
-        status = pod.status
-        found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
-        return any(each.name == source.container and not each.state.waiting for each in found)
-
-    with trio.CancelScope(deadline=deadline):
-        await wait_for(pods, source.pod.name, has_started)
-        return
-    raise CommandError("timed out waiting for the condition")

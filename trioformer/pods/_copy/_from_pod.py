@@ -14,7 +14,7 @@ from ...errors import CopyFailedError
 from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
 from .._processes import PodProcess
-from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
+from ._process import StandardError, check_end, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
 from ._results import CopyProblem, CopyResult, Counter
 from ._unpack import DamagedArchive, RemoteLink, Unpacker
@@ -61,7 +61,7 @@ async def copy_from_pod(
             paths that were not requested; or a file cannot be written, for which the directory of the target must
             exist.  If tar has left out some files, the others are there.
         StatusError: As for :func:`exec_in_pod`.
-        TypeError: An argument is of another type.
+        ValueError: ``source`` is empty.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the archive did.
 
@@ -72,8 +72,9 @@ async def copy_from_pod(
         A few MiB, whatever the size of the files.
     """
     check_api(api, "api")
-    path = check_path("source", source)
-    local = os.fspath(target)
+    if not source:
+        raise ValueError("the source must be a path, not an empty text")
+    path, local = source, os.fspath(target)
     if local.endswith("/"):
         base = posixpath.basename(path.rstrip("/"))
         if base in ("", ".", ".."):
@@ -97,7 +98,7 @@ async def _receive(process: PodProcess, root: str, local: str, where: str, count
     """Write the files of the archive; returns the target if the source is a symbolic link."""
 
     def unpack() -> None:
-        unpacker = Unpacker(lambda: bytes(call(process.stdout.receive_some)), root, local, counter)
+        unpacker = Unpacker(lambda: bytes(trio.from_thread.run(process.stdout.receive_some)), root, local, counter)
         try:
             unpacker.run()
         finally:
@@ -113,9 +114,8 @@ async def _receive(process: PodProcess, root: str, local: str, where: str, count
             damage = exc  # perhaps because tar has failed
         except CopyProblem as exc:
             raise CopyFailedError(f"{where}: {exc}") from exc
-        except CallFailed as failed:
-            if not isinstance(failed.error, trio.BrokenResourceError):
-                raise failed.error from None
+        except trio.BrokenResourceError:
+            pass  # check_end() raises why
         await check_end(process, errors, where, "tar")
         if damage is not None:
             raise CopyFailedError(f"{where}: {damage}") from damage

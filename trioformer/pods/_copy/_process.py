@@ -100,31 +100,10 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
     raise CopyFailedError(f"{where}: {problem}") from cause
 
 
-@final
-class CallFailed(Exception):  # noqa: N818  # it only carries the error
-    """What a thread has called in trio's thread has failed."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-def call(function: Callable[..., Awaitable[T]], *args: object) -> T:
-    """Call a function in trio's thread, from another one.
-
-    Raises:
-        CallFailed: It has failed.  So what is raised by the network is never taken for an error of a file.
-    """
-    try:
-        return trio.from_thread.run(function, *args)
-    except Exception as exc:
-        raise CallFailed(exc) from exc
-
-
 async def run_in_thread(function: Callable[[], T]) -> T:
     """Run a function in a thread that is not one of trio's limited ones, since it waits for the network.
 
-    Cancellation: the function notices at its next :func:`call`; it is awaited.
+    Cancellation: the function notices at its next ``trio.from_thread.run()``; it is awaited.
     """
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
@@ -144,17 +123,3 @@ def split_path(path: str) -> tuple[str, str]:
 def safe_argument(path: str) -> str:
     """Return a path that no program takes for a flag."""
     return f"./{path}" if path.startswith("-") else path
-
-
-def check_path(what: str, path: object) -> str:
-    """Check a path in a container.
-
-    Raises:
-        TypeError: It is not text.
-        ValueError: It is empty, or contains a NUL.
-    """
-    if not isinstance(path, str):
-        raise TypeError(f"the {what} in the container must be text, not {type(path).__name__}")
-    if not path or "\0" in path:
-        raise ValueError(f"the {what} in the container must be a path, not {path!r}")
-    return path

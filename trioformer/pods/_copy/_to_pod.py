@@ -15,7 +15,7 @@ from ...models.core_v1 import Pod
 from .._exec import exec_in_pod
 from .._processes import PodProcess
 from ._pack import Packer
-from ._process import CallFailed, StandardError, call, check_end, check_path, run_beside, run_in_thread, safe_argument
+from ._process import StandardError, check_end, run_beside, run_in_thread, safe_argument
 from ._process import split_path as _split
 from ._results import CopyProblem, CopyResult, Counter
 
@@ -70,7 +70,6 @@ async def copy_to_pod(
             has become shorter meanwhile, or cannot be read.
         TrioformerError: The server cannot end the input of tar; that needs Kubernetes 1.30.
         StatusError: As for :func:`exec_in_pod`.
-        TypeError: An argument is of another type.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before tar did.
 
@@ -82,7 +81,6 @@ async def copy_to_pod(
         A few MiB, whatever the size of the files; and the names in the directories that are being copied.
     """
     check_api(api, "api")
-    check_path("target", target)
     local = os.fspath(source)
     pod = located(api, "copy_to_pod", name, namespace)
     where = f"{pod.operation('copy to')}: {local} to {target}"
@@ -129,12 +127,11 @@ async def _send(process: PodProcess, packer: Packer, part: str, where: str, need
         with trio.CancelScope() as scope:
             errors.call_at_end(scope.cancel)
             try:
-                await run_in_thread(lambda: packer.run(part, lambda data: call(stdin.send_all, data)))
+                await run_in_thread(lambda: packer.run(part, lambda data: trio.from_thread.run(stdin.send_all, data)))
                 is_complete = True
                 await stdin.aclose()
-            except CallFailed as failed:
-                if not isinstance(failed.error, trio.BrokenResourceError):
-                    raise failed.error from None
+            except trio.BrokenResourceError:
+                pass  # check_end() raises why
         await check_end(process, errors, where, needs)
         if not is_complete:
             raise CopyFailedError(f"{where}: tar has ended before the end of the archive")
