@@ -1,4 +1,4 @@
-"""Discovery of all resources: the aggregated form, the older ones, and groups that are down."""
+"""Discovery of all resources, and groups that are down."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_an_entry_becomes_a_resource_with_all_its_names() -> None:
     assert (info.verbs, info.subresources) == (("list",), ("status",))
     accept = transport.requests[0].headers["accept"]
     aggregated_form = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
-    assert accept == f"{aggregated_form.format('v2')},{aggregated_form.format('v2beta1')},application/json"
+    assert accept == f"{aggregated_form.format('v2')},{aggregated_form.format('v2beta1')}"
 
 
 async def test_preferred_versions_come_before_all_others() -> None:
@@ -109,61 +109,6 @@ async def test_a_group_that_is_down_is_reported_and_all_others_are_found() -> No
     # What was known of it is kept.
     assert shown(found) == ["v1 pods", "metrics.k8s.io/v1beta1 nodes", "a.io/v1 as"]
     assert found.failures == {"metrics.k8s.io/v1beta1": "the server of the group does not respond"}
-
-
-# --- older forms ------------------------------------------------------------------------------------------------------
-
-OLD_API = {"kind": "APIVersions", "versions": ["v1"]}
-OLD_APIS = {
-    "kind": "APIGroupList",
-    "groups": [
-        {
-            "name": "a.io",
-            "versions": [{"groupVersion": "a.io/v2", "version": "v2"}, {"groupVersion": "a.io/v1", "version": "v1"}],
-            "preferredVersion": {"groupVersion": "a.io/v1", "version": "v1"},
-        },
-        {"name": "b.io", "versions": [{"groupVersion": "b.io/v1", "version": "v1"}]},
-        {"name": "../x", "versions": [{"version": "v1"}]},
-        {"name": "c.io", "versions": [{"version": "../v1"}, 3]},
-        3,
-    ],
-}
-
-
-def listed(*plurals: str) -> dict[str, Any]:
-    entries = [{"name": one, "kind": one.partition("/")[0].title(), "namespaced": True} for one in plurals]
-    return {"kind": "APIResourceList", "resources": entries}
-
-
-async def test_an_older_server_is_asked_for_each_version() -> None:
-    replies = (
-        OLD_API,
-        listed("pods", "pods/log", "a/b/c", "X"),
-        OLD_APIS,
-        listed("as"),
-        listed("as", "os"),
-        listed("bs"),
-    )
-    async with client_of(*replies) as (client, transport):
-        found = await client.api_resources()
-    paths = [target.removeprefix("GET ") for target in transport.targets]
-    assert paths == ["/api", "/api/v1", "/apis", "/apis/a.io/v2", "/apis/a.io/v1", "/apis/b.io/v1"]
-    assert shown(found) == ["v1 pods", "a.io/v1 as", "a.io/v1 os", "a.io/v2 as", "b.io/v1 bs"]
-    assert found.resources[0].subresources == ("log",)
-
-
-async def test_a_version_that_fails_alone_is_reported() -> None:
-    for failure, text in [
-        (response(503, "down"), "discover the resources of a.io/v1: "),
-        (response(200, "[]"), "not a resource list"),
-        (response(200, " " * 3_000), "Limits.object_bytes"),
-    ]:
-        replies = OLD_API, listed("pods"), OLD_APIS, listed("as"), failure, listed("bs")
-        async with client_of(*replies, limits=Limits(object_bytes=2_000)) as (client, _):
-            found = await client.api_resources()
-        assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs"]
-        assert found.failures.keys() == {"a.io/v1"}
-        assert text in found.failures["a.io/v1"]
 
 
 async def test_a_server_without_core_group_has_its_other_groups() -> None:

@@ -96,7 +96,7 @@ async def test_the_version_that_the_server_serves_comes_before_the_newest() -> N
 async def test_a_kind_that_a_server_serves_otherwise_has_no_class() -> None:
     entry = {"resource": "pods", "responseKind": {"kind": "Pod"}, "scope": "Cluster", "verbs": []}
     core = {"kind": "APIGroupDiscoveryList", "items": [{"versions": [{"version": "v1", "resources": [entry]}]}]}
-    replies = [response(200, json.dumps(each)) for each in (core, {"kind": "APIGroupList", "groups": []})]
+    replies = [response(200, json.dumps(each)) for each in (core, {"kind": "APIGroupDiscoveryList", "items": []})]
     transport = InMemory(list(replies))
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
         found = await client.discover("pods")

@@ -103,15 +103,7 @@ class Api(ApiVerbs[T]):
         patch = merge_patch(old, new)
         if "status" in self.resource.subresources:
             patch.pop("status", None)
-        return await self._send_changes(
-            old,
-            patch,
-            None,
-            optimistic_lock=optimistic_lock,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
-        )
+        return await self._send_changes(old, patch, None, optimistic_lock, dry_run, field_validation, field_manager)
 
     async def update_status(
         self,
@@ -129,33 +121,17 @@ class Api(ApiVerbs[T]):
         status no longer has, such as a message.
         Other differences between the objects are not sent.
 
-        Args:
-            old: As for :meth:`update`.
-            new: As for :meth:`update`.
-            optimistic_lock: As for :meth:`update`.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
-
-        Returns:
-            The object as the server has stored it; ``old``, without a request, if nothing differs.
-
-        Raises:
-            NotFoundError: The object or its status subresource does not exist.
-            ConflictError: As for :meth:`update`.
-            InvalidError: As for :meth:`update`.
-            TypeError: As for :meth:`update`.
-            ValueError: As for :meth:`update`.
+        The arguments, the result and the errors are those of :meth:`update`.
         """
         found = merge_patch(old, new)
         return await self._send_changes(
             old,
             {"status": found["status"]} if "status" in found else {},
             "status",
-            optimistic_lock=optimistic_lock,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
+            optimistic_lock,
+            dry_run,
+            field_validation,
+            field_manager,
         )
 
     async def _send_changes(
@@ -163,7 +139,6 @@ class Api(ApiVerbs[T]):
         old: T,
         patch: dict[str, object],
         subresource: Literal["status"] | None,
-        *,
         optimistic_lock: bool,
         dry_run: bool,
         field_validation: FieldValidation | None,
@@ -287,9 +262,7 @@ class Api(ApiVerbs[T]):
             ConflictError: A precondition does not hold, or the pod is already bound.
             TooManyRequestsError: A disruption budget does not allow the eviction now.
         """
-        params = self._requests.write_params(
-            field_manager=field_manager, dry_run=dry_run, field_validation=field_validation
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate(name, namespace)
         return await self._requests.send_body("POST", at, subresource, body, params)
 
@@ -309,23 +282,14 @@ class Api(ApiVerbs[T]):
         ``scale`` takes a Scale.  ``status``, ``resize``, ``ephemeralcontainers`` and ``approval`` take an object of the
         kind itself; the server replaces only the part that the subresource covers.
 
-        Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            subresource: The name of the subresource.
-            body: The object to send; if it is unnamed, ``name`` is added.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            dry_run: Validate the request on the server without changing anything.
-            field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
-            field_validation: How the server treats unknown fields of the body; None for its default.
+        The arguments are those of :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
             ConflictError: The body has a resourceVersion that differs from the stored one.
             InvalidError: The body is not valid, or changes an immutable field.
         """
-        params = self._requests.write_params(
-            field_manager=field_manager, dry_run=dry_run, field_validation=field_validation
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate(name, namespace)
         return await self._requests.send_body("PUT", at, subresource, body, params)
 
@@ -346,15 +310,8 @@ class Api(ApiVerbs[T]):
         ``apply_subresource("web", "scale", Scale(spec=ScaleSpec(replicas=3)))`` applies the replicas of a Deployment.
         For subresources with objects of the kind itself, such as ``status``, call :meth:`apply`.
 
-        Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            subresource: The name of the subresource.
-            body: The fields to apply; if it is unnamed, ``name`` is added.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            force: Take over fields that other managers own with other values.
-            dry_run: Validate the request on the server without changing anything.
-            field_manager: The field manager; None for the client's own.
-            field_validation: How the server treats unknown fields of the body; None for its default.
+        ``force`` takes over fields that other managers own with other values.
+        The other arguments are those of :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
@@ -362,9 +319,7 @@ class Api(ApiVerbs[T]):
             ValueError: Neither this call nor the client has a field manager.
         """
         self._requests.check_applier(field_manager)
-        params = self._requests.write_params(
-            field_manager=field_manager, dry_run=dry_run, field_validation=field_validation, force=force
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager, force=force)
         at = self._requests.locate(name, namespace)
         return await self._requests.send_body("PATCH", at, subresource, body, params)
 
@@ -403,7 +358,7 @@ class Api(ApiVerbs[T]):
         patch: dict[str, object] = {"spec": {"replicas": replicas}}
         if resource_version is not None:
             patch["metadata"] = {"resourceVersion": resource_version}
-        params = self._requests.write_params(field_manager=field_manager, dry_run=dry_run)
+        params = self._requests.write_params(dry_run, None, field_manager)
         response = await self._requests.send("PATCH", at.path("scale"), where, dumps(patch), MERGE, params, accept=JSON)
         return body_in(response, Scale(), method="PATCH", where=where)
 

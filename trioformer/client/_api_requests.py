@@ -161,10 +161,10 @@ class ApiRequests(Generic[T]):
 
     def write_params(
         self,
+        dry_run: bool,
+        field_validation: FieldValidation | None,
+        field_manager: str | None,
         *,
-        dry_run: bool = False,
-        field_validation: FieldValidation | None = None,
-        field_manager: str | None = None,
         force: bool = False,
     ) -> dict[str, str]:
         """Return the query of a write; the API's field manager is the default.

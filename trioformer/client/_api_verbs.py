@@ -6,12 +6,11 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 import attrs
 import trio
 
-from .._suggestions import attribute_hints
 from .._util import NoPublicConstructor, Slices, opened_by
 from ..errors import ConnectionFailedError, NotFoundError, UnsupportedMediaTypeError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, from_dict, metadata_kind
@@ -39,21 +38,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=KubernetesObject)
 
-_METHODS_OF_OTHERS: Final = {
-    "post": "write create(object)",
-    "put": "write replace(object)",
-    "read": "write get(name)",
-}
-"""Methods of other clients, and their equivalents here."""
-
 
 class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     """The verbs of the API of one kind; the base of :class:`Api`, which describes its attributes and errors."""
 
     __slots__ = ("_requests", "kind", "namespace", "resource")
-
-    if not TYPE_CHECKING:  # type checkers would accept every name
-        __getattr__ = attribute_hints(**_METHODS_OF_OTHERS)
 
     def __init__(self, requests: ApiRequests[T]) -> None:
         self._requests = requests
@@ -358,7 +347,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         at = requests.locate_new(obj)
         where = at.operation("create")
         path = requests.paths.collection(namespace=at.namespace)
-        params = requests.write_params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
+        params = requests.write_params(dry_run, field_validation, field_manager)
         response = await requests.send("POST", path, where, encode_request(obj), params=params)
         return created_in(response, requests.wire_format, obj, where=where)
 
@@ -383,9 +372,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             NotFoundError: The object does not exist.
             InvalidError: The object is not valid.
         """
-        params = self._requests.write_params(
-            dry_run=dry_run, field_validation=field_validation, field_manager=field_manager
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate_new(obj)
         return await self._requests.request("PUT", "replace", at, None, encode_request(obj), params=params)
 
@@ -399,19 +386,13 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> T:
         """Replace the status of the object of the same name; the server ignores the rest of the object.
 
-        Args:
-            obj: The object.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
+        The arguments are those of :meth:`replace`.
 
         Raises:
             ConflictError: The object has a resourceVersion that differs from the stored one.
             NotFoundError: The object or its status subresource does not exist.
         """
-        params = self._requests.write_params(
-            dry_run=dry_run, field_validation=field_validation, field_manager=field_manager
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate_new(obj)
         return await self._requests.request("PUT", "replace", at, "status", encode_request(obj), params=params)
 
@@ -530,9 +511,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         """
         at = self._requests.locate(name, namespace)
         content, content_type = patch_content(patch, patch_type)
-        params = self._requests.write_params(
-            dry_run=dry_run, field_validation=field_validation, field_manager=field_manager
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager)
         try:
             return await self._requests.request_any("PATCH", "patch", at, subresource, content, content_type, params)
         except UnsupportedMediaTypeError as exc:
@@ -585,9 +564,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         if metadata.managed_fields or (metadata.uid and metadata.creation_timestamp is not None):
             hint = "apply a new object with the wanted fields, or the result of extract(obj, field_manager=...)"
             raise ValueError(f"{obj!r} was read from a server; applying it would take over all of its fields; {hint}")
-        params = self._requests.write_params(
-            dry_run=dry_run, field_validation=field_validation, field_manager=field_manager, force=force
-        )
+        params = self._requests.write_params(dry_run, field_validation, field_manager, force=force)
         content = encode_request(obj, is_applied=True)
         return await self._requests.request("PATCH", "apply", at, subresource, content, APPLY, params)
 

@@ -245,7 +245,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     async def api_resources(self) -> ApiResources:
         """Return all resources that the server serves, as ``kubectl api-resources`` lists them.
 
-        Each call sends two requests; for a server older than 1.26, one more for each version of each API group.
+        Each call sends two requests.  The server must be Kubernetes 1.26 or newer.
         If a group is down, the call still succeeds; :attr:`ApiResources.failures` has the reason.
 
         Raises:

@@ -83,14 +83,8 @@ class ClientRequests:
                 async for line in log.lines():
                     print(line)
 
-        Args:
-            method: Such as ``GET``.
-            path: The path, quoted, with its leading slash.
-            params: The query.
-            body: As for :meth:`request`.
-            content_type: As for :meth:`request`.
-            accept: As for :meth:`request`.
-            endless: Whether the body may be silent for any time, as during a watch.
+        If ``endless``, the body may be silent for any time, as during a watch.  The other arguments are those of
+        :meth:`request`.
 
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.

@@ -19,8 +19,8 @@ T = TypeVar("T", bound=KubernetesObject)
 class ClientWrites:
     """The methods that write one object; the base of :class:`Client`.
 
-    Each calls the method of the same name of ``client.api(type(obj))``; see there for results and errors.  Other writes
-    are methods of :class:`Api` only.
+    Each calls the method of the same name of ``client.api(type(obj))``; see there for arguments, results and errors.
+    Other writes are methods of :class:`Api` only.
     An object of a namespaced kind must have a namespace.
     """
 
@@ -41,19 +41,7 @@ class ClientWrites:
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Create an object; see :meth:`Api.create`.
-
-        Args:
-            obj: The object.
-            dry_run: Validate and default the object on the server without storing it.
-            field_validation: How the server treats unknown fields; None for its default, ``Warn``.
-            field_manager: The manager in ``managedFields``; None for the client's own.
-
-        Raises:
-            AlreadyExistsError: The name is taken.
-            InvalidError: The object is not valid.
-            TypeError: It is not an object.
-        """
+        """Create an object; see :meth:`Api.create`."""
         api = self._api_of(_checked(obj))
         return await api.create(obj, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
 
@@ -92,20 +80,7 @@ class ClientWrites:
     ) -> KubernetesObject:
         """Apply an object by server-side apply; see :meth:`Api.apply`.
 
-        Args:
-            obj: The fields to apply.  A mapping may be of a custom kind; the kind is looked up on the server once.
-            subresource: Such as ``status``.
-            force: Take over fields that other managers have set to another value.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: The field manager; None for the client's own.
-
-        Raises:
-            ApplyConflictError: Other managers have set some of the fields to another value.
-            InvalidError: The result is not valid.
-            NotFoundError: The server does not serve the kind of a mapping.
-            ValueError: There is no field manager; or a mapping has no apiVersion or kind.
-            TypeError: It is neither an object nor a mapping.
+        A mapping may be of a custom kind; the kind is looked up on the server once.
         """
         made = await self._from_mapping(obj) if isinstance(obj, Mapping) else _checked(obj)
         return await self._api_of(made).apply(
@@ -140,21 +115,7 @@ class ClientWrites:
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> T | None:
-        """Delete an object by its name, even if it was recreated under that name; see :meth:`Api.delete`.
-
-        Args:
-            obj: The object; only its kind, name and namespace are used.
-            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
-            propagation_policy: Whether to delete the objects that it owns; None for the kind's default.
-            uid: Delete it only if it has this uid, such as ``obj.uid``.
-            resource_version: Delete it only if it has this resourceVersion.
-            dry_run: As for :meth:`create`.
-
-        Raises:
-            NotFoundError: The object does not exist.
-            ConflictError: It has another ``uid`` or ``resource_version``.
-            TypeError: It is not an object.
-        """
+        """Delete an object by its name, even if it was recreated under that name; see :meth:`Api.delete`."""
         return await self._api_of(_checked(obj)).delete(
             obj,
             grace_period_seconds=grace_period_seconds,

@@ -1,12 +1,10 @@
 """Discovery of all resources of a server.
 
 kube-apiserver 1.26 and newer responds to ``/api`` and ``/apis`` with all groups, versions and resources
-(``APIGroupDiscoveryList``; version ``v2beta1`` until 1.29, then ``v2``).
-Older servers, and some aggregated servers, respond with only the names of groups and versions; the resources of each
-version require another request.
+(``APIGroupDiscoveryList``; version ``v2beta1`` until 1.29, then ``v2``), also for aggregated servers.
 
 The server of a group, such as ``metrics.k8s.io``, may be down.
-kube-apiserver then marks the version as stale, or fails the request for it; all other groups are still found.
+kube-apiserver then marks the version as stale; all other groups are still found.
 
 Source: client-go ``discovery/discovery_client.go`` and ``aggregated_discovery.go``.
 """
@@ -21,10 +19,8 @@ import attrs
 from .._util import Slices
 from ..errors import (
     ForbiddenError,
-    LimitExceededError,
     NotFoundError,
     StatusError,
-    UnexpectedResponseError,
 )
 from ..models import ResourceInfo
 from ..models._internal import (
@@ -37,22 +33,16 @@ from ..models._internal import (
     level_decoder,
     list_items,
 )
-from ..transport._internal import Response, Transport
+from ..transport._internal import Transport
 from ._api_resources import ApiResources
-from ._discovery import labels_in, resource_entries, resource_info, subresources_in, text_in
+from ._discovery import resource_info, text_in
 from .bodies._responses import check, raise_failure, unexpected_response
 
 __all__ = ["discover_all"]
 
 _WHERE: Final = "discover the resources"
 _ACCEPT: Final = ",".join(
-    [
-        *(
-            f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-            for version in ("v2", "v2beta1")
-        ),
-        "application/json",
-    ]
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
 _MAX_RESOURCES: Final = 50_000
 """The maximum number of resources in all versions; a cluster with 1,000 custom kinds has a few thousand."""
@@ -83,7 +73,7 @@ class _Version:
 
 
 async def discover_all(transport: Transport, known: ApiResources | None = None) -> ApiResources:
-    """Find all resources of a server with two requests; on an old server, with one more for each version.
+    """Find all resources of a server with two requests.
 
     Args:
         transport: Sends the requests.
@@ -124,22 +114,16 @@ async def _versions_at(transport: Transport, path: str) -> list[_Version]:
     raise_failure(response, response.body, where=where)
     try:
         kind, items = _list_of(response.body)
-        is_aggregated = bytes(kind) == b'"APIGroupDiscoveryList"'
-        found = await _aggregated(items) if is_aggregated else list(_named_versions(decode(response.body)))
+        found = await _versions_in(items) if bytes(kind) == b'"APIGroupDiscoveryList"' else None
     except (ValueError, RecursionError):
-        raise unexpected_response(response, where, "not a list of API groups") from None
+        found = None
     if found is None:
-        raise unexpected_response(response, where, f"a list of more than {_MAX_RESOURCES} resources")
-    if not is_aggregated:
-        for one in found:
-            await _read_resources(transport, one)
+        problem = f"not a list of API groups with at most {_MAX_RESOURCES} resources"
+        raise unexpected_response(response, where, problem)
     return found
 
 
-# --- aggregated ------------------------------------------------------------------------------------------------------
-
-
-async def _aggregated(items: Raw) -> list[_Version] | None:
+async def _versions_in(items: Raw) -> list[_Version] | None:
     """Decode the resources one by one, with checkpoints; None if there are too many."""
     versions: list[_Version] = []
     slices = Slices()
@@ -160,13 +144,13 @@ async def _aggregated(items: Raw) -> list[_Version] | None:
                     return None
                 count += 1
                 if len(memoryview(entry)) <= _MAX_ENTRY:
-                    one.resources += _aggregated_resource(one, _mapping(entry))
+                    one.resources += _resource(one, _mapping(entry))
                 if slices.is_over():
                     await slices.checkpoint()
     return versions
 
 
-def _aggregated_resource(version: _Version, entry: Mapping[str, object]) -> Iterator[ResourceInfo]:
+def _resource(version: _Version, entry: Mapping[str, object]) -> Iterator[ResourceInfo]:
     plural, of_kind = text_in(entry, "resource"), entry.get("responseKind")
     kind = text_in(cast("dict[str, object]", of_kind), "kind") if isinstance(of_kind, dict) else ""
     if not is_label(plural) or kind_problem(kind):
@@ -174,7 +158,7 @@ def _aggregated_resource(version: _Version, entry: Mapping[str, object]) -> Iter
     listed = entry.get("subresources")
     below = cast("list[object]", listed) if isinstance(listed, list) else []
     subresources = [text_in(cast("dict[str, object]", one), "subresource") for one in below if isinstance(one, dict)]
-    # The names of the older form.
+    # The names in the resource list of one version.
     members = {**entry, "namespaced": entry.get("scope") == "Namespaced", "singularName": entry.get("singularResource")}
     yield resource_info(version.group, version.version, plural, kind, members, subresources)
 
@@ -189,56 +173,5 @@ def _text(raw: Raw) -> str:
     return found if isinstance(found, str) else ""
 
 
-# --- older forms -----------------------------------------------------------------------------------------------------
-
-
-def _named_versions(document: object) -> Iterator[_Version]:
-    """Yield the versions in an ``APIVersions`` or an ``APIGroupList``.
-
-    Raises:
-        ValueError: The document is neither.
-    """
-    members = cast("dict[str, object]", document) if isinstance(document, dict) else {}
-    if members.get("kind") == "APIVersions":
-        for number, version in enumerate(labels_in(members, "versions")):
-            if _is_valid("", version):
-                yield _Version("", version, is_preferred=number == 0)
-        return
-    groups = members.get("groups")
-    if members.get("kind") != "APIGroupList" or not isinstance(groups, list):
-        raise ValueError("neither APIVersions nor an APIGroupList")
-    for group in cast("list[object]", groups):
-        yield from _versions_of_group(cast("dict[str, object]", group) if isinstance(group, dict) else {})
-
-
-def _versions_of_group(group: Mapping[str, object]) -> Iterator[_Version]:
-    name, listed, preferred = text_in(group, "name"), group.get("versions"), group.get("preferredVersion")
-    first = text_in(cast("dict[str, object]", preferred), "version") if isinstance(preferred, dict) else ""
-    for one in cast("list[object]", listed) if isinstance(listed, list) else []:
-        version = text_in(cast("dict[str, object]", one), "version") if isinstance(one, dict) else ""
-        if name and _is_valid(name, version):
-            yield _Version(name, version, is_preferred=version == first)
-
-
 def _is_valid(group: str, version: str) -> bool:
     return is_version(version) and (not group or is_subdomain(group))
-
-
-async def _read_resources(transport: Transport, version: _Version) -> None:
-    """Request the resources of one version; store a failure in the version."""
-    path = f"/apis/{version.name}" if version.group else f"/api/{version.version}"
-    where = f"{_WHERE} of {version.name}"
-    try:
-        response: Response = await transport.request("GET", path, where=where)
-        check(response, method="GET", where=where)
-        raise_failure(response, response.body, where=where)
-        entries = await resource_entries(response, where)
-    except (StatusError, UnexpectedResponseError, LimitExceededError) as error:
-        version.failure = str(error)
-        return
-    below = subresources_in(entries)
-    for entry in entries:
-        plural, kind = text_in(entry, "name"), text_in(entry, "kind")
-        if is_label(plural) and not kind_problem(kind):
-            info = resource_info(version.group, version.version, plural, kind, entry, below.get(plural, ()))
-            version.resources.append(info)

@@ -19,7 +19,7 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
 from trioformer.testing import APIServer
 
-POD_RESOURCE = {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": ["get", "list"]}
+PODS = {"resource": "pods", "responseKind": {"kind": "Pod"}, "scope": "Namespaced", "verbs": ["get", "list"]}
 
 
 @pytest.fixture
@@ -156,9 +156,8 @@ async def test_a_watch_prints_the_objects_and_then_each_change_across_a_broken_c
 
 async def test_a_server_without_tables_gets_columns_for_name_and_age() -> None:
     bodies = {
-        "/api": {"kind": "APIVersions", "versions": ["v1"]},
-        "/apis": {"kind": "APIGroupList", "groups": []},
-        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [POD_RESOURCE]},
+        "/api": {"kind": "APIGroupDiscoveryList", "items": [{"versions": [{"version": "v1", "resources": [PODS]}]}]},
+        "/apis": {"kind": "APIGroupDiscoveryList", "items": []},
         "/api/v1/namespaces/default/pods": {"kind": "PodList", "items": [{"metadata": {"name": "web-0"}}]},
     }
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=bodies[request.url.path]))
