@@ -31,6 +31,7 @@ from harness.running import Server
 
 from trioformer import SharedInformerFactory, open_client
 from trioformer.cache import ReflectorOptions
+from trioformer.client import ClientOptions
 from trioformer.kubeconfig import load_kubeconfig
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import ControlPlane
@@ -55,7 +56,7 @@ async def client(options: argparse.Namespace) -> None:
     """Do one workload, and say what it took."""
     config = load_kubeconfig(options.kubeconfig)
     config = attrs.evolve(config, server=f"https://127.0.0.1:{options.port}")
-    async with open_client(config, compression=options.compression) as opened:
+    async with open_client(config, options=ClientOptions(compression=options.compression)) as opened:
         await opened.version()
         began, cpu = time.perf_counter(), time.process_time()
         if options.workload.startswith("informer"):

@@ -56,6 +56,7 @@ from trioformer.errors import ConfigError, ConflictError, NotFoundError
 from trioformer.manager import FollowedFile, follow_file
 from trioformer.models.apps_v1 import Deployment, StatefulSet
 from trioformer.models.core_v1 import Pod
+from trioformer.transport import TokenBucketRateLimiter
 from trioformer.workqueue import ItemExponentialFailureRateLimiter
 
 NAME = "restart-dependents"
@@ -304,10 +305,12 @@ class Connection:
         """Serve with these settings; reports its cancel scope once they have proved
         usable.
         """
-        given, qps, burst = settings.kubeconfig, settings.qps, settings.burst
+        limiter = TokenBucketRateLimiter(qps=settings.qps, burst=settings.burst)
         with trio.CancelScope() as scope:
             async with open_client(
-                kubeconfig=given, context=self.context, qps=qps, burst=burst
+                kubeconfig=settings.kubeconfig,
+                context=self.context,
+                rate_limiter=limiter,
             ) as client:
                 logger.setLevel(settings.log_level)
                 task_status.started(scope)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .cache import field_index as field_index
     from .client import Api as Api
     from .client import Client as Client
+    from .client import ClientOptions as ClientOptions
     from .client import ListOptions as ListOptions
     from .client import ObjectList as ObjectList
     from .client import WatchEvent as WatchEvent
@@ -83,7 +84,7 @@ _NAMES: Final = {
         "Added Deleted FilteringHandler HandlerRegistration Lister Notification ReflectorOptions "
         "ResourceEventHandler SharedInformer SharedInformerFactory Subscription Updated field_index"
     ),
-    "client": "Api Client ListOptions ObjectList WatchEvent open_client",
+    "client": "Api Client ClientOptions ListOptions ObjectList WatchEvent open_client",
     "errors": (
         "AlreadyExistsError CacheNotSyncedError CacheSyncError ConfigError ConflictError ConnectionFailedError "
         "ExpiredError ForbiddenError InvalidError NotFoundError StatusError TrioformerError"
@@ -124,6 +125,7 @@ __all__ = [
     "CacheNotSyncedError",
     "CacheSyncError",
     "Client",
+    "ClientOptions",
     "ClusterConfig",
     "ConfigError",
     "ConflictError",

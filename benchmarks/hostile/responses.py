@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -12,6 +11,7 @@ from typing import Any
 import trio
 
 from trioformer import Client, ClusterConfig, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer.client import ClientOptions
 from trioformer.models import from_dict, json_equal, to_dict, unstructured_kind
 from trioformer.models.core_v1 import ConfigMap
 
@@ -29,21 +29,13 @@ async def client_of(name: str, *, compression: bool = False) -> AsyncGenerator[C
     try:
         url = (await process.stdout.receive_some()).decode().strip()
         async with open_client(
-            ClusterConfig(server=url, source="benchmark"), **_options(compression=compression)
+            ClusterConfig(server=url, source="benchmark"), options=ClientOptions(compression=compression or None)
         ) as client:
             yield client
     finally:
         with trio.CancelScope(shield=True):
             process.kill()
             await process.wait()
-
-
-def _options(*, compression: bool) -> dict[str, object]:
-    parameters = inspect.signature(open_client).parameters  # older versions do not have all
-    options: dict[str, object] = {}
-    if compression and "compression" in parameters:
-        options["compression"] = True
-    return options
 
 
 async def _list(client: Client) -> object:

@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, VersionInfo, open_client
+from trioformer.client import Client, ClientOptions, VersionInfo, open_client
 from trioformer.client._internal import without_retries
 from trioformer.errors import (
     AlreadyExistsError,
@@ -43,7 +43,7 @@ async def client_of(
 ) -> AsyncIterator[tuple[Client, InMemory]]:
     scripted = [response(200, reply) if isinstance(reply, str) else reply for reply in replies]
     transport = InMemory(scripted)
-    async with open_client(CONFIG, http_transport=transport, retries=retries) as client:
+    async with open_client(CONFIG, http_transport=transport, options=ClientOptions(retries=retries)) as client:
         yield client, transport
 
 
@@ -226,7 +226,7 @@ async def test_an_exceeded_limit_names_the_operation() -> None:
     ]:
         limits = Limits(object_bytes=1_000)
         transport = InMemory([response(200, " " * 2_000)])
-        async with open_client(CONFIG, http_transport=transport, limits=limits) as client:
+        async with open_client(CONFIG, http_transport=transport, options=ClientOptions(limits=limits)) as client:
             with pytest.raises(LimitExceededError) as caught:
                 await call(client)
         text = (

@@ -14,6 +14,7 @@ import trio.testing
 
 from tests.support.scripted_http import InMemory, response, serving
 from trioformer import Client, open_client
+from trioformer.client import ClientOptions
 from trioformer.client._client import open_separate_client
 from trioformer.errors import NotFoundError
 from trioformer.kubeconfig import ClusterConfig, Impersonation
@@ -65,7 +66,9 @@ async def test_clients_that_impersonate_share_the_connections_of_the_first() -> 
 
 
 async def test_clients_that_impersonate_share_the_rate_limit(autojump_clock: trio.testing.MockClock) -> None:
-    async with open_client(MEMORY, http_transport=replies(4), qps=1, burst=1) as client:
+    async with open_client(
+        MEMORY, http_transport=replies(4), rate_limiter=TokenBucketRateLimiter(qps=1, burst=1)
+    ) as client:
         for each in (client, client.impersonating("jane"), client, client.impersonating("joe")):
             await each.version()
         assert trio.current_time() == 3
@@ -126,7 +129,9 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
     client-go: TestTryThrottleWithInfoContextDeadline
     """
     http = replies(2)
-    async with open_client(MEMORY, http_transport=http, qps=0.1, burst=1) as client:
+    async with open_client(
+        MEMORY, http_transport=http, rate_limiter=TokenBucketRateLimiter(qps=0.1, burst=1)
+    ) as client:
         await client.version()
         with pytest.raises(trio.TooSlowError), trio.fail_after(5):
             await client.version()
@@ -185,7 +190,7 @@ async def test_each_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
 async def test_a_handler_receives_a_warning_as_often_as_it_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     found: list[ServerWarning] = []
     http = replies(3, warning=DEPRECATED)
-    async with open_client(MEMORY, http_transport=http, warning_handler=found.append) as client:
+    async with open_client(MEMORY, http_transport=http, options=ClientOptions(warning_handler=found.append)) as client:
         for _ in range(3):
             await client.version()
     assert len(found) == 3
@@ -204,7 +209,7 @@ async def test_a_handler_may_raise_and_the_connection_is_closed() -> None:
     reply = b"HTTP/1.1 200 OK\r\nWarning: %s\r\nContent-Length: 50\r\n\r\n" % DEPRECATED.encode()
     async with (
         serving(reply, None) as server,
-        open_client(ClusterConfig(server=server.url), warning_handler=refuse) as client,
+        open_client(ClusterConfig(server=server.url), options=ClientOptions(warning_handler=refuse)) as client,
     ):
         for _ in range(3):
             with pytest.raises(DeprecatedError):

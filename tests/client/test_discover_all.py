@@ -12,22 +12,23 @@ import pytest
 import trio
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import ApiResources, Client, open_client
+from trioformer.client import ApiResources, Client, ClientOptions, open_client
 from trioformer.errors import ForbiddenError, NotFoundError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import builtin_resources
 from trioformer.testing import APIServer
 from trioformer.transport import Limits
+from trioformer.transport._internal import DEFAULT_LIMITS
 
 AGGREGATED = "APIGroupDiscoveryList"
 
 
 @asynccontextmanager
-async def client_of(*replies: object, limits: Limits | None = None) -> AsyncIterator[tuple[Client, InMemory]]:
+async def client_of(*replies: object, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[tuple[Client, InMemory]]:
     made = [each if isinstance(each, httpx.Response) else response(200, json.dumps(each)) for each in replies]
     transport = InMemory(list(made))
     config = ClusterConfig(server="https://api.test")
-    async with open_client(config, http_transport=transport, limits=limits, retries=0) as client:
+    async with open_client(config, http_transport=transport, options=ClientOptions(limits=limits, retries=0)) as client:
         yield client, transport
 
 

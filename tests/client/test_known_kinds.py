@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, open_client
+from trioformer.client import Client, ClientOptions, open_client
 from trioformer.errors import NotFoundError, StatusError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ObjectMeta, ResourceInfo, Unstructured, resource_of, unstructured_kind
@@ -162,7 +162,9 @@ async def blocked_client(*codes: int) -> AsyncIterator[tuple[Client, InMemory]]:
     empty = json.dumps({"kind": "APIGroupDiscoveryList", "items": []})
     replies: list[Any] = [60.0, *(response(code, empty) for code in codes)]
     transport = InMemory(replies)
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport, retries=0) as client:
+    async with open_client(
+        ClusterConfig(server="https://api.test"), http_transport=transport, options=ClientOptions(retries=0)
+    ) as client:
         yield client, transport
 
 

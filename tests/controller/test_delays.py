@@ -12,7 +12,7 @@ import trio.testing
 
 from tests.support.controllers import Reconcile, pods, start
 from tests.support.scripted_list_watch import modified, pod
-from trioformer.client import Client, open_client
+from trioformer.client import Client, ClientOptions, open_client
 from trioformer.controller import Controller, Request, TerminalError
 from trioformer.errors import ConnectionFailedError, ForbiddenError, QuarantinedError, StatusError
 from trioformer.models import ObjectMeta
@@ -120,7 +120,9 @@ async def test_a_retry_after_header_of_a_server_is_obeyed(
     controller.watch(informer)
     api_server.fail_next(1, verb="create", resource="configmaps", status=429, retry_after=10)
     # The client would otherwise send the request again itself.
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), retries=0) as own:
+    async with open_client(
+        api_server.config, http_transport=api_server.http_transport(), options=ClientOptions(retries=0)
+    ) as own:
         await start(nursery, controller, informer)
         await trio.sleep(60)
     (gap,) = reconcile.gaps()

@@ -31,6 +31,7 @@ from tests.e2e.credentials import (
 from tests.e2e.steady_load import PER_MINUTE, WATCHES, SteadyLoad
 from tests.support.proxies import Proxy, Scheme, proxy
 from trioformer import Client, ConnectionFailedError, ObjectMeta, TrioformerError, open_client
+from trioformer.client import ClientOptions
 from trioformer.errors import UnauthorizedError
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing.control_plane import ControlPlane
@@ -227,7 +228,7 @@ async def test_an_authority_that_was_taken_away_is_trusted_no_longer(
     user = await make(AuthorityUser, tmp_path, server, authorities, administrator)
     assert isinstance(user, AuthorityUser)
     await user.begin()
-    async with open_client(kubeconfig=user.kubeconfig, retries=0) as client:
+    async with open_client(kubeconfig=user.kubeconfig, options=ClientOptions(retries=0)) as client:
         await whoami(client)
         trusted = user.bundle.read_bytes()
         write_at_once(user.bundle, trustme.CA().cert_pem.bytes())

@@ -35,7 +35,7 @@ from trioformer.cache import (
     SharedInformer,
     UndecodableHandler,
 )
-from trioformer.client import Api, Client, ObjectList
+from trioformer.client import Api, Client, ClientOptions, ObjectList
 from trioformer.models import KubernetesObject, ObjectMeta, encode, key_of
 from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
 from trioformer.testing import ControlPlane
@@ -114,7 +114,7 @@ async def connected(
     config = load_config(kubeconfig=control_plane.kubeconfig)
     if through is not None:
         config = attrs.evolve(config, server=through.url)
-    async with open_client(config, user_agent=user_agent, retries=retries) as client:
+    async with open_client(config, options=ClientOptions(user_agent=user_agent, retries=retries)) as client:
         yield client
 
 

@@ -19,6 +19,7 @@ import yaml
 from tests.support.plugins import V1, V1BETA1, Plugin, credential
 from tests.support.scripted_http import Loopback, complete
 from trioformer import open_client
+from trioformer.client import ClientOptions
 from trioformer.errors import ExecPluginError
 from trioformer.models import ObjectMeta
 from trioformer.models.authentication_v1 import TokenRequest, TokenRequestSpec
@@ -70,7 +71,7 @@ class Clients:
     async def we_send(self, kubeconfig: Path) -> str:
         """Return the same of a request of ours."""
         self.server.heads.clear()
-        async with open_client(kubeconfig=kubeconfig, retries=0) as client:
+        async with open_client(kubeconfig=kubeconfig, options=ClientOptions(retries=0)) as client:
             try:
                 await client.api(ConfigMap, namespace="default").get("x")
             except ExecPluginError as exc:

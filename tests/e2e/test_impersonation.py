@@ -14,7 +14,7 @@ import yaml
 
 from tests.e2e.workloads import make_namespace
 from trioformer import open_client
-from trioformer.client import Client
+from trioformer.client import Client, ClientOptions
 from trioformer.errors import ForbiddenError, NotFoundError
 from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.authentication_v1 import SelfSubjectReview
@@ -128,7 +128,9 @@ async def test_deprecated_apis_and_unknown_fields_are_warned_of(
         f'{server}: create configmaps/unknown in namespace {namespace}: unknown field "color"',
         f'{server}: create configmaps/unknown in namespace {namespace}: unknown field "size"',
     ]
-    async with open_client(kubeconfig=control_plane.kubeconfig, warning_handler=found.append) as client:
+    async with open_client(
+        kubeconfig=control_plane.kubeconfig, options=ClientOptions(warning_handler=found.append)
+    ) as client:
         for _ in range(2):
             await client.api(ComponentStatus).list()
     assert [warning.text for warning in found] == ["v1 ComponentStatus is deprecated in v1.19+"] * 2
@@ -136,8 +138,8 @@ async def test_deprecated_apis_and_unknown_fields_are_warned_of(
 
 async def test_a_list_and_an_object_are_the_same_with_and_without_compression(control_plane: ControlPlane) -> None:
     async with (
-        open_client(kubeconfig=control_plane.kubeconfig, compression=False) as plain,
-        open_client(kubeconfig=control_plane.kubeconfig, compression=True) as compressed,
+        open_client(kubeconfig=control_plane.kubeconfig, options=ClientOptions(compression=False)) as plain,
+        open_client(kubeconfig=control_plane.kubeconfig, options=ClientOptions(compression=True)) as compressed,
     ):
         namespace = await make_namespace(plain, "compression")
         for number in range(6):

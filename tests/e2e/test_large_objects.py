@@ -11,6 +11,7 @@ import trio
 from tests.e2e.recovery.subjects import POLL_PERIOD, THEIRS, programs_of, run_subject
 from trioformer import load_config, open_client
 from trioformer.cache import Added, ApiListWatch, ReflectorOptions, SharedInformer
+from trioformer.client import ClientOptions
 from trioformer.errors import LimitExceededError
 from trioformer.models import ObjectMeta, key_of
 from trioformer.models.core_v1 import Container, Namespace, Pod, PodSpec
@@ -69,7 +70,7 @@ async def test_an_event_above_the_limit_ends_the_watch_and_the_list_has_the_obje
     with trio.fail_after(60):
         async with (
             open_client(config) as client,
-            open_client(config, limits=Limits(object_bytes=1_000_000)) as limited,
+            open_client(config, options=ClientOptions(limits=Limits(object_bytes=1_000_000))) as limited,
             trio.open_nursery() as nursery,
         ):
             await client.api(Namespace).create(Namespace(metadata=ObjectMeta(name=namespace)))

@@ -10,6 +10,7 @@ import trio
 
 from tests.e2e.manifest_set import TOTAL, write_manifests
 from trioformer import Client, open_client
+from trioformer.client import ClientOptions
 from trioformer.errors import ManifestsFailedError
 from trioformer.manifests import (
     ApplySet,
@@ -66,7 +67,9 @@ async def test_200_manifests_are_applied_and_kubectl_finds_no_difference(
     assets: Path, cluster: ControlPlane, directory: Path
 ) -> None:
     manifests = load_manifests(directory, recursive=True)
-    async with open_client(kubeconfig=cluster.kubeconfig, warning_handler=lambda _: None) as client:
+    async with open_client(
+        kubeconfig=cluster.kubeconfig, options=ClientOptions(warning_handler=lambda _: None)
+    ) as client:
 
         async def apply(*, force: bool = False) -> Counter[str]:
             results = await apply_manifests(client, manifests, field_manager=MANAGER, force=force)

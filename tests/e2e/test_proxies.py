@@ -15,7 +15,7 @@ import trustme
 import yaml
 
 from tests.support.proxies import SCHEMES, Proxy, Scheme, proxy
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import ConnectionFailedError, ProxyError
 from trioformer.models.core_v1 import Namespace
 from trioformer.testing.control_plane._control_plane import ControlPlane
@@ -61,7 +61,7 @@ class Both:
         with monkeypatch.context() as patched:
             for name, value in self.environment.items():
                 patched.setenv(name, value)
-            async with open_client(kubeconfig=self.kubeconfig, retries=0) as client:
+            async with open_client(kubeconfig=self.kubeconfig, options=ClientOptions(retries=0)) as client:
                 try:
                     await client.api(Namespace).get("default")
                 except ConnectionFailedError as exc:

@@ -24,6 +24,7 @@ from trioformer.errors import ConfigError, NotFoundError
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, RequestRecord, serve_http
+from trioformer.transport import TokenBucketRateLimiter
 
 PROGRAM = "examples/restart_dependents.py"
 DB, QUEUE, WEB, API = (Request("default", name) for name in ("db", "queue", "web", "api"))
@@ -111,7 +112,8 @@ class Cluster:
         with trio.CancelScope() as scope:
             transport = FaultyTransport(self.server.http_transport(), fault, scope)
             task_status.started(scope)
-            async with open_client(self.server.config, http_transport=transport, qps=self.qps) as client:
+            limiter = None if self.qps is None else TokenBucketRateLimiter(qps=self.qps)
+            async with open_client(self.server.config, http_transport=transport, rate_limiter=limiter) as client:
                 await serve(client, dependents)
 
     @asynccontextmanager

@@ -37,6 +37,7 @@ from trioformer.leaderelection._leadership import boot_clock
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
+from trioformer.transport import TokenBucketRateLimiter
 
 LEASE = "lease default/the-lease:"
 END_OF_TIME = "9999-12-31T23:59:59.999999Z"
@@ -578,7 +579,11 @@ async def busy(server: APIServer, nursery: trio.Nursery, **client_options: Any) 
             busy_tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("client_options", [{}, {"qps": 5.0, "burst": 5}], ids=["hanging requests", "rate limit"])
+@pytest.mark.parametrize(
+    "client_options",
+    [{}, {"rate_limiter": TokenBucketRateLimiter(qps=5, burst=5)}],
+    ids=["hanging requests", "rate limit"],
+)
 async def test_a_leader_with_a_busy_client_loses_the_leadership_in_time(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,

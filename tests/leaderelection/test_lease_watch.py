@@ -28,6 +28,7 @@ from trioformer.leaderelection import LeaderElector
 from trioformer.leaderelection._lease_watch import JITTER
 from trioformer.models.coordination_v1 import Lease
 from trioformer.testing import APIServer
+from trioformer.transport import TokenBucketRateLimiter
 
 WITHIN = 0.2
 """Seconds after a release in which another candidate leads."""
@@ -199,7 +200,11 @@ async def test_a_watch_is_not_delayed_by_the_clients_rate_limit(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     create_lease(api_server, "them")
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=0.1, burst=1) as client:
+    async with open_client(
+        api_server.config,
+        http_transport=api_server.http_transport(),
+        rate_limiter=TokenBucketRateLimiter(qps=0.1, burst=1),
+    ) as client:
         elector = LeaderElector(client, name=NAME, namespace=NAMESPACE, identity="us")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(renew_forever, api_server)

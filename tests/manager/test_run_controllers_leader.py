@@ -15,12 +15,14 @@ from tests.support.lease_candidates import NAME, NAMESPACE, create_lease, stored
 from tests.support.managers import Worker, initializing
 from tests.support.raw_requests import pod
 from trioformer import Client, SharedInformerFactory, open_client
+from trioformer.client import ClientOptions
 from trioformer.controller import Controller, Request
 from trioformer.leaderelection import LeaderElectionOptions, LeadershipLostError
 from trioformer.manager import LeaderElection, ManagerContext, run_controllers
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
+from trioformer.transport import TokenBucketRateLimiter
 
 
 def election(identity: str) -> LeaderElection:
@@ -132,7 +134,12 @@ async def test_busy_controllers_do_not_delay_the_renewals_of_the_lease(
     for number in range(24):
         api_server.create(pod(f"p{number}"))
     recorded = RecordingTransport(api_server.http_transport())
-    async with open_client(api_server.config, http_transport=recorded, qps=5, burst=10, user_agent="mine/1") as client:
+    async with open_client(
+        api_server.config,
+        http_transport=recorded,
+        rate_limiter=TokenBucketRateLimiter(qps=5, burst=10),
+        options=ClientOptions(user_agent="mine/1"),
+    ) as client:
         context_client, stop = client, trio.Event()
         with trio.move_on_after(120) as scope:
             await run_controllers(client, {"busy": start}, leader_election=election("a"), stop=stop)
@@ -147,7 +154,9 @@ async def test_an_election_with_a_client_of_its_own_uses_that(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     recorded = RecordingTransport(api_server.http_transport())
-    async with open_client(api_server.config, http_transport=recorded, user_agent="given/1") as given:
+    async with open_client(
+        api_server.config, http_transport=recorded, options=ClientOptions(user_agent="given/1")
+    ) as given:
         with trio.move_on_after(10):
             await run_controllers(
                 client, initializing(Worker("a", [])), leader_election=attrs.evolve(election("a"), client=given)

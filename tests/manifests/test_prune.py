@@ -11,6 +11,7 @@ import pytest
 
 from tests.manifests.test_apply import Recorder
 from trioformer import Client, open_client
+from trioformer.client import ClientOptions
 from trioformer.errors import ManifestsFailedError, NotFoundError
 from trioformer.manifests import ApplySet, apply_manifests, load_manifests
 from trioformer.models import ObjectMeta, from_dict, to_dict
@@ -50,7 +51,9 @@ class Server(Recorder):
 @asynccontextmanager
 async def connected(api_server: APIServer) -> AsyncIterator[tuple[Client, Server]]:
     server = Server(api_server)
-    async with open_client(api_server.config, http_transport=server, field_manager="me", retries=0) as client:
+    async with open_client(
+        api_server.config, http_transport=server, field_manager="me", options=ClientOptions(retries=0)
+    ) as client:
         yield client, server
 
 

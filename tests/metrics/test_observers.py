@@ -18,7 +18,7 @@ from trioformer.errors import ConnectionFailedError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.metrics import Metrics
 from trioformer.models.core_v1 import Pod
-from trioformer.transport import RequestObserver
+from trioformer.transport import RequestObserver, TokenBucketRateLimiter
 from trioformer.transport._internal import Transport, open_transport
 
 Clock = trio.testing.MockClock
@@ -59,7 +59,8 @@ def check_type(observer: RequestObserver) -> RequestObserver:
 @asynccontextmanager
 async def transport(observer: RecordingObserver, *replies: Reply, qps: float | None = None) -> AsyncIterator[Transport]:
     carrier, checked = InMemory([*replies]), check_type(observer)
-    async with open_transport(CONFIG, http_transport=carrier, qps=qps, burst=1, observer=checked) as opened:
+    limiter = None if qps is None else TokenBucketRateLimiter(qps=qps, burst=1)
+    async with open_transport(CONFIG, http_transport=carrier, observer=checked, rate_limiter=limiter) as opened:
         yield opened
 
 
@@ -153,7 +154,10 @@ async def test_a_client_with_a_rate_limit_has_the_delays_of_its_requests(autojum
     metrics = Metrics()
     carrier = InMemory([response(200, POD) for _ in range(3)])
     async with open_client(
-        CONFIG, http_transport=carrier, qps=0.5, burst=1, observer=metrics.request_observer()
+        CONFIG,
+        http_transport=carrier,
+        observer=metrics.request_observer(),
+        rate_limiter=TokenBucketRateLimiter(qps=0.5, burst=1),
     ) as client:
         for _ in range(3):
             await client.api(Pod, namespace="default").get("a")

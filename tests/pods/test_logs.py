@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.pods.conftest import pod
 from tests.support.scripted_http import Body, InMemory, response
-from trioformer.client import Api, Client, open_client
+from trioformer.client import Api, Client, ClientOptions, open_client
 from trioformer.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -139,7 +139,7 @@ async def test_wrong_arguments_are_refused_before_a_request(
 async def test_a_log_that_is_too_long_exceeds_a_limit(api_server: APIServer, web: ScriptedPod) -> None:
     web.write_log("x" * 1000)
     limits, http = Limits(log_bytes=500), api_server.http_transport()
-    async with open_client(api_server.config, http_transport=http, limits=limits) as client:
+    async with open_client(api_server.config, http_transport=http, options=ClientOptions(limits=limits)) as client:
         with pytest.raises(LimitExceededError, match=r"Limits\.log_bytes"):
             await read_logs(client.api(Pod, "default"), "web-0")
 

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from tests.support.raw_requests import URL, config_map, http_client, pod, running, watching
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -390,7 +390,9 @@ async def test_a_failure_can_have_retry_after(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     server.fail_next(status=429, retry_after=7)
-    async with open_client(server.config, http_transport=server.http_transport(), retries=0) as client:
+    async with open_client(
+        server.config, http_transport=server.http_transport(), options=ClientOptions(retries=0)
+    ) as client:
         with pytest.raises(TooManyRequestsError) as caught:
             await client.api(Pod).list()
     assert caught.value.details.retry_after_seconds == 7

@@ -21,6 +21,7 @@ from tests.support.scripted_http import (
     serving,
     suspended_generators,
 )
+from trioformer.client import ClientOptions
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._open import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, socket_options
@@ -34,7 +35,9 @@ async def test_a_request_sends_its_arguments_and_returns_the_complete_response()
     """
     http_transport = InMemory([response(201, "he", "llo", x_name="value")])
     async with open_transport(
-        ClusterConfig(server="https://api.test/prefix/"), http_transport=http_transport, user_agent="me/1"
+        ClusterConfig(server="https://api.test/prefix/"),
+        http_transport=http_transport,
+        options=ClientOptions(user_agent="me/1"),
     ) as transport:
         found = await transport.request(
             "POST", "/a%2Fb", params={"limit": "5", "labelSelector": "a in (b,c)"}, content=b"{}", content_type="text/x"
@@ -235,7 +238,7 @@ async def test_a_body_that_is_read_when_the_transport_is_closed_raises_so(for_wa
 async def test_a_user_agent_must_be_printable_ascii() -> None:
     for name in ["bad\nname", "näme"]:
         with pytest.raises(ValueError, match="printable ASCII"):
-            async with open_transport(ClusterConfig(server="http://api.test"), user_agent=name):
+            async with open_transport(ClusterConfig(server="http://api.test"), options=ClientOptions(user_agent=name)):
                 pass
 
 

@@ -29,9 +29,10 @@ from tests.support.scripted_http import (
     suspended_generators,
 )
 from trioformer._secret import Secret
+from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import RequestObserver
+from trioformer.transport import RequestObserver, TokenBucketRateLimiter
 from trioformer.transport._internal import ByteStream, Transport, open_http_client, open_transport
 from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._network import Network
@@ -93,7 +94,11 @@ async def opened(
 ) -> AsyncIterator[tuple[Transport, InMemory]]:
     carrier = InMemory([*replies])
     async with open_transport(
-        config, http_transport=carrier, observer=observer, retries=retries, qps=qps, burst=1
+        config,
+        http_transport=carrier,
+        observer=observer,
+        rate_limiter=None if qps is None else TokenBucketRateLimiter(qps=qps, burst=1),
+        options=ClientOptions(retries=retries),
     ) as transport:
         yield transport, carrier
 
@@ -237,7 +242,7 @@ async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) ->
         assert (await transport.request("GET", "/x")).code == 429
         assert (await transport.request("GET", "/x")).code == 401
         assert len(carrier.requests) == 3
-    with pytest.raises(ValueError, match="retries must be at least 0, not -1"):
+    with pytest.raises(ValueError, match="retries"):
         async with opened(retries=-1):
             raise AssertionError
 
@@ -421,7 +426,10 @@ async def test_a_connection_that_was_reset_before_its_first_byte_was_not_used(
         return stream
 
     monkeypatch.setattr(Network, "connect", connect_and_reset)
-    async with serving() as server, open_transport(ClusterConfig(server=server.url), retries=retries) as transport:
+    async with (
+        serving() as server,
+        open_transport(ClusterConfig(server=server.url), options=ClientOptions(retries=retries)) as transport,
+    ):
         if retries:
             assert (await transport.request("POST", "/x", content=b"1")).body == b"hello"
         else:

@@ -17,7 +17,7 @@ import trio
 import trustme
 
 from tests.support.scripted_http import CHUNKED, chunk, complete, serving
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import ConfigError, UnauthorizedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap
@@ -87,7 +87,7 @@ Send: TypeAlias = Callable[[Transport], Awaitable[None]]
 
 async def raised_by(send: Send, config: ClusterConfig) -> BaseException:
     try:
-        async with open_transport(config, retries=1) as transport:
+        async with open_transport(config, options=ClientOptions(retries=1)) as transport:
             await send(transport)
     except Exception as exc:  # noqa: BLE001  # whatever it is
         return exc

@@ -15,6 +15,7 @@ from tests.support.scripted_http import (
     InMemory,
     response,
 )
+from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._errors import (
@@ -28,7 +29,7 @@ from trioformer.transport._internal import open_transport
 
 
 async def send(config: ClusterConfig) -> None:
-    async with open_transport(config, retries=0) as transport:
+    async with open_transport(config, options=ClientOptions(retries=0)) as transport:
         await transport.request("GET", "/x")
 
 
@@ -75,7 +76,7 @@ async def test_every_error_of_httpx_becomes_a_connection_failed_error() -> None:
         error = make(kind)
         http_transport = InMemory([error, error, response(200, "x", error)])
         config = ClusterConfig(server="http://api.test:1")
-        async with open_transport(config, http_transport=http_transport, retries=0) as transport:
+        async with open_transport(config, http_transport=http_transport, options=ClientOptions(retries=0)) as transport:
             with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
                 await transport.request("GET", "/x")
             with pytest.raises(ConnectionFailedError):
@@ -104,7 +105,7 @@ async def test_errors_of_sockets_and_tls_become_connection_failed_errors() -> No
     ]:
         assert isinstance(error, CONNECTION_ERRORS)
         config, http_transport = ClusterConfig(server="http://api.test"), InMemory([error])
-        async with open_transport(config, http_transport=http_transport, retries=0) as transport:
+        async with open_transport(config, http_transport=http_transport, options=ClientOptions(retries=0)) as transport:
             with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
                 await transport.request("GET", "/x")
 

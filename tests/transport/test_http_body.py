@@ -24,6 +24,7 @@ from tests.support.scripted_http import (
     response,
     suspended_generators,
 )
+from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import ByteStream, Transport, open_transport
@@ -245,7 +246,7 @@ async def test_an_error_in_a_body_shows_no_piece_of_it_in_variables() -> None:
     secret = b"aHVudGVyMg"
     replies = [response(200, secret, httpx.ReadError("gone")) for _ in range(2)]
     async with open_transport(
-        ClusterConfig(server="http://memory"), http_transport=InMemory([*replies]), retries=1
+        ClusterConfig(server="http://memory"), http_transport=InMemory([*replies]), options=ClientOptions(retries=1)
     ) as transport:
         with pytest.raises(ConnectionFailedError) as caught:
             await transport.request("GET", "/x")

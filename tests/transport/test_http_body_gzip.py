@@ -16,6 +16,7 @@ import trio
 import trio.testing
 
 from tests.support.scripted_http import InMemory, Loopback, serving, suspended_generators
+from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError, LimitExceededError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import ByteStream, Transport, open_transport
@@ -46,7 +47,9 @@ Reader: TypeAlias = Callable[[Transport], Awaitable[bytes]]
 
 @asynccontextmanager
 async def connected(server: Loopback, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Transport]:
-    async with open_transport(ClusterConfig(server=server.url), compression=True, limits=limits) as transport:
+    async with open_transport(
+        ClusterConfig(server=server.url), options=ClientOptions(compression=True, limits=limits)
+    ) as transport:
         yield transport
 
 
@@ -225,7 +228,7 @@ async def test_the_configuration_can_forbid_compression() -> None:
         plain = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
         async with serving(plain) as server:
             config = ClusterConfig(server=server.url, disable_compression=True)
-            async with open_transport(config, compression=compression) as transport:
+            async with open_transport(config, options=ClientOptions(compression=compression)) as transport:
                 await request(transport)
         assert b"\r\nAccept-Encoding: identity\r\n" in server.heads[0]
 

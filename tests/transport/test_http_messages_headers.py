@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.support.scripted_http import InMemory, response, serving
+from trioformer.client import ClientOptions
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.transport._internal import open_transport
@@ -98,7 +99,9 @@ async def test_requests_lists_watches_and_probes_are_for_the_user_of_the_configu
 
 async def test_another_user_shares_everything_but_the_headers() -> None:
     in_memory = InMemory([response(200, "{}") for _ in range(3)])
-    async with open_transport(ClusterConfig(server=SERVER), http_transport=in_memory, user_agent="me/1") as transport:
+    async with open_transport(
+        ClusterConfig(server=SERVER), http_transport=in_memory, options=ClientOptions(user_agent="me/1")
+    ) as transport:
         jane = transport.impersonating(Impersonation(user="jane", uid="7", groups=("dev",)))
         joe = jane.impersonating(Impersonation(user="joe"))
         for each in (transport, jane, joe):

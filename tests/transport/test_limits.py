@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from tests.support.scripted_http import CHUNKED, Body, InMemory, Step, chunk, response, serving
+from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError, LimitExceededError, TrioformerError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
@@ -50,7 +51,9 @@ async def test_a_body_that_is_too_long_is_not_read_further() -> None:
         body = Body(pieces)
         limits = Limits(object_bytes=10)
         http_transport = InMemory([httpx.Response(200, stream=body)])
-        async with open_transport(MEMORY, http_transport=http_transport, limits=limits) as transport:
+        async with open_transport(
+            MEMORY, http_transport=http_transport, options=ClientOptions(limits=limits)
+        ) as transport:
             with pytest.raises(
                 LimitExceededError, match=r"^http://memory: the body is too long, more than Limits\.object_bytes \(10\)"
             ) as caught:
@@ -100,7 +103,7 @@ async def watch(transport: Transport) -> None:
 async def failure(*script: Step, limits: Limits = DEFAULT_LIMITS, for_watch: bool = False) -> TrioformerError:
     async with (
         serving(*script) as server,
-        open_transport(ClusterConfig(server=server.url), limits=limits, retries=1) as transport,
+        open_transport(ClusterConfig(server=server.url), options=ClientOptions(limits=limits, retries=1)) as transport,
     ):
         with pytest.raises(TrioformerError) as caught:
             await (watch if for_watch else request)(transport)

@@ -10,7 +10,7 @@ from typing import Literal, assert_type
 import trio
 
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
-from trioformer.client import Api, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
+from trioformer.client import Api, ClientOptions, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
 from trioformer.errors import (
     ApplyConflictError,
     ConfigError,
@@ -107,10 +107,12 @@ class Gate:
 async def options() -> None:
     limiter: RequestRateLimiter = TokenBucketRateLimiter(qps=5, burst=10)
     handler: WarningHandler = print
-    async with open_client(rate_limiter=limiter, compression=True, warning_handler=handler) as client:
+    async with open_client(
+        rate_limiter=limiter, options=ClientOptions(compression=True, warning_handler=handler)
+    ) as client:
         assert_type(client.impersonating("jane"), Client)
         client.impersonating("jane", groups=["dev"], uid="7", extra={"scopes": ("view",)})
-    async with open_client(rate_limiter=Gate(), warning_handler=warn):
+    async with open_client(rate_limiter=Gate(), options=ClientOptions(warning_handler=warn)):
         pass
     assert_type(StatusError("", code=403).request_id, str)
     assert_type(UnexpectedResponseError("", code=200).request_id, str)
@@ -121,11 +123,14 @@ def warn(warning: ServerWarning) -> None:
 
 
 async def limits() -> None:
-    async with open_client(qps=50, burst=100, limits=Limits(object_bytes=1_000_000)) as client:
+    async with open_client(
+        rate_limiter=TokenBucketRateLimiter(qps=50, burst=100),
+        options=ClientOptions(limits=Limits(object_bytes=1_000_000)),
+    ) as client:
         assert_type(client, Client)
     assert_type(Limits().object_bytes, int)
     policy = PluginPolicy(policy="Allowlist", allowlist=["aws"], patience=30)
-    async with open_client(plugin_policy=policy) as client:
+    async with open_client(options=ClientOptions(plugin_policy=policy)) as client:
         assert_type(policy.allowlist, tuple[str, ...] | None)
     assert_type(LimitExceededError("", limit="headers").limit, str)
 

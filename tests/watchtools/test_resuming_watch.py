@@ -26,7 +26,7 @@ from tests.support.scripted_http import (
     response,
     suspended_generators,
 )
-from trioformer.client import Client, Undecodable, WatchEvent, open_client
+from trioformer.client import Client, ClientOptions, Undecodable, WatchEvent, open_client
 from trioformer.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -514,7 +514,9 @@ async def test_a_frame_over_the_limit_is_an_error_without_another_request(autoju
     retries: list[Exception] = []
     async with (
         open_client(
-            ClusterConfig(server="https://api.test"), http_transport=server, limits=Limits(object_bytes=1_000)
+            ClusterConfig(server="https://api.test"),
+            http_transport=server,
+            options=ClientOptions(limits=Limits(object_bytes=1_000)),
         ) as client,
         resuming_watch(client.api(Pod, "shop"), resource_version="5", on_retry=retries.append) as events,
     ):

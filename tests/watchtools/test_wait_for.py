@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.raw_requests import config_map, pod
 from tests.support.scripted_http import InMemory, Step, response
-from trioformer.client import Api, Client, open_client
+from trioformer.client import Api, Client, ClientOptions, open_client
 from trioformer.errors import (
     ConnectionFailedError,
     DecodeError,
@@ -592,7 +592,9 @@ def watch(*steps: Step | tuple[str, object]) -> httpx.Response:
 @asynccontextmanager
 async def pods_over(*replies: httpx.Response) -> AsyncIterator[tuple[Api[Pod], InMemory]]:
     server, limits = InMemory([*replies]), Limits(object_bytes=1_000)
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=server, limits=limits) as client:
+    async with open_client(
+        ClusterConfig(server="https://api.test"), http_transport=server, options=ClientOptions(limits=limits)
+    ) as client:
         yield client.api(Pod, "shop"), server
 
 

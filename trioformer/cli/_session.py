@@ -106,15 +106,11 @@ class Session:
     @asynccontextmanager
     async def open_client(self) -> AsyncGenerator[Client, None]:
         """Open a client of the cluster."""
-        from ..client import open_client  # noqa: PLC0415  # `version --client` needs none
+        from ..client import ClientOptions, open_client  # noqa: PLC0415  # `version --client` needs none
 
-        async with (self.opener or open_client)(
-            self.config,
-            user_agent=_user_agent(),
-            warning_handler=self._warn,
-            field_manager="trioformer-cli",
-            retries=2,
-        ) as client:
+        options = ClientOptions(user_agent=_user_agent(), warning_handler=self._warn, retries=2)
+        opener = self.opener or open_client
+        async with opener(self.config, field_manager="trioformer-cli", options=options) as client:
             yield client
 
     def _warn(self, warning: ServerWarning) -> None:

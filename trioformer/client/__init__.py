@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .._util import names_on_demand as _names_on_demand
+from ..transport._internal import ClientOptions as ClientOptions
 from ._api import Api as Api
 from ._client import Client as Client
 from ._client import VersionInfo as VersionInfo
@@ -76,6 +77,7 @@ __all__ = [
     "Api",
     "ApiResources",
     "Client",
+    "ClientOptions",
     "EventType",
     "FieldSelectorLike",
     "FieldValidation",

@@ -38,7 +38,7 @@ class Api(ApiVerbs[T]):
     """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
 
     A request is retried where that is safe: if the server asks for it with ``Retry-After``, and if the connection fails
-    during a read or before anything was sent.  ``open_client(retries=0)`` turns this off.
+    during a read or before anything was sent.  ``ClientOptions(retries=0)`` turns this off.
     "Retries" in docs/howto/connect.rst has the table.
     The server may have executed a request that was cancelled, or that raised
     :class:`~trioformer.errors.ConnectionFailedError`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast, final, overload
@@ -18,16 +18,15 @@ from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
 from ..models import KubernetesObject, Unstructured
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import (
-    BURST,
-    MAX_RETRIES,
-    Limits,
-    PluginPolicy,
-    RequestObserver,
-    RequestRateLimiter,
-    WarningHandler,
+from ..transport import RequestObserver, RequestRateLimiter, ServerWarning
+from ..transport._internal import (
+    DEFAULT_OPTIONS,
+    ClientOptions,
+    Transport,
+    WarningLog,
+    default_user_agent,
+    open_transport,
 )
-from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
 from ._api_requests import ApiRequests, check_field_manager
 from ._client_requests import ClientRequests
@@ -73,12 +72,9 @@ class _Opened:
     """The arguments of :func:`open_client` that a separate client shares."""
 
     http_transport: httpx.AsyncBaseTransport | None
-    user_agent: str | None
     observer: RequestObserver | None
-    limits: Limits
-    compression: bool | None
-    warning_handler: WarningHandler
-    retries: int
+    options: ClientOptions
+    warning_handler: Callable[[ServerWarning], None]
     field_manager: str | None
 
 
@@ -298,17 +294,10 @@ async def open_client(
     context: str | None = None,
     overrides: ConfigOverrides | None = None,
     http_transport: httpx.AsyncBaseTransport | None = None,
-    user_agent: str | None = None,
-    qps: float | None = None,
-    burst: int = BURST,
-    rate_limiter: RequestRateLimiter | None = None,
-    compression: bool | None = None,
-    warning_handler: WarningHandler | None = None,
-    observer: RequestObserver | None = None,
-    limits: Limits | None = None,
-    retries: int = MAX_RETRIES,
-    plugin_policy: PluginPolicy | None = None,
     field_manager: str | None = None,
+    rate_limiter: RequestRateLimiter | None = None,
+    observer: RequestObserver | None = None,
+    options: ClientOptions = DEFAULT_OPTIONS,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -327,33 +316,21 @@ async def open_client(
         context: The context in the kubeconfig.
         overrides: Values that replace those of the kubeconfig, as kubectl's options such as ``--server`` do.
         http_transport: Replaces the network connections, for example with the API server of :mod:`trioformer.testing`.
-        user_agent: The ``User-Agent`` header; None for the library and its version.
-        qps: The average number of requests and lists per second; further ones wait, watches never do.  None (-1 in
-            client-go) to rely on the server's priority and fairness.
-        burst: The number of requests that may be sent without waiting after a pause.
-        rate_limiter: Decides when requests and lists are sent, instead of ``qps`` and ``burst``; several clients may
-            share one.
-        compression: Whether the server may compress large objects and lists with gzip.  None to allow it unless the
-            program runs with the configuration of a pod or the server is on this machine.  Never if the kubeconfig has
-            ``disable-compression``.
-        warning_handler: Receives each warning of the server, for example about a deprecated API; None to log each text
-            once, with the logger ``trioformer.transport``.
-        observer: Observes each request, for metrics.
-        limits: Limits of responses; None for the defaults.
-        retries: The maximum number of retries of a request, where they are safe: if the server asks for one with
-            ``Retry-After`` (429, 503, and other 5xx errors for reads), and if the connection fails during a read, or
-            before any part of a write was sent.  0 to disable retries.
-        plugin_policy: The credential plugins that the kubeconfig may run, and their timeouts; None to allow all.
         field_manager: The manager in ``managedFields`` of the fields that this client writes, such as the name of the
             controller: at most 128 printable characters.  A call may pass another one.  None for the beginning of the
             ``User-Agent``; then :meth:`Api.apply` requires its own field manager.
+        rate_limiter: Decides when requests and lists are sent, such as ``TokenBucketRateLimiter(qps=5, burst=10)``;
+            several clients may share one, and watches never wait.  None (-1 in client-go) to rely on the server's
+            priority and fairness.
+        observer: Observes each request, for metrics.
+        options: What few programs change, such as retries and limits.
 
     Raises:
         ConfigError: There is no valid configuration; the message names the file and the key.
         RuntimeError: Trio does not run; another event loop, such as asyncio, may.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
-            ``qps``; or ``qps``, ``burst`` or ``retries`` is too small; or ``field_manager`` is not valid.
-        TypeError: ``config`` is not a ClusterConfig, or the handler is async or does not take an argument.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
+            ``field_manager`` is not valid.
+        TypeError: ``config`` is not a ClusterConfig.
 
     Ownership:
         No task is started, so exceptions of the block are not wrapped in a group.
@@ -378,29 +355,14 @@ async def open_client(
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
     if field_manager is not None:
         check_field_manager(field_manager)
-    opened = _Opened(
-        http_transport,
-        user_agent,
-        observer,
-        Limits() if limits is None else limits,
-        compression,
-        WarningLog() if warning_handler is None else warning_handler,
-        retries,
-        field_manager,
-    )
+    opened = _Opened(http_transport, observer, options, options.warning_handler or WarningLog(), field_manager)
     async with open_transport(
         config,
         http_transport=http_transport,
-        user_agent=user_agent,
-        qps=qps,
-        burst=burst,
         rate_limiter=rate_limiter,
-        compression=compression,
-        warning_handler=opened.warning_handler,
         observer=observer,
-        limits=opened.limits,
-        retries=retries,
-        plugin_policy=PluginPolicy() if plugin_policy is None else plugin_policy,
+        options=options,
+        warning_handler=opened.warning_handler,
     ) as transport:
         yield Client._create(config, transport, opened)
 
@@ -421,17 +383,15 @@ async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerato
         client: The other client; it may be closed before this one.
         purpose: Appended to the ``User-Agent``, to distinguish the two clients in the server's audit log.
     """
-    agent = default_user_agent() if client._opened.user_agent is None else client._opened.user_agent
-    opened = attrs.evolve(client._opened, user_agent=f"{agent}/{purpose}")
+    given = client._opened.options
+    agent = default_user_agent() if given.user_agent is None else given.user_agent
+    opened = attrs.evolve(client._opened, options=attrs.evolve(given, user_agent=f"{agent}/{purpose}"))
     async with open_transport(
         client.config,
         http_transport=opened.http_transport,
-        user_agent=opened.user_agent,
-        compression=opened.compression,
-        warning_handler=opened.warning_handler,
         observer=opened.observer,
-        limits=opened.limits,
-        retries=opened.retries,
+        options=opened.options,
+        warning_handler=opened.warning_handler,
         credentials=client._transport._credentials,
     ) as transport:
         yield Client._create(client.config, transport, opened)

@@ -100,7 +100,7 @@ class LeaderElector:
 
     Args:
         client: The client.  Use a separate one for the election: renewals share its rate limit and its connections, so
-            they come too late when the leader code uses up ``qps`` or has a hundred requests that hang.
+            they come too late when the leader code uses up the rate limit or has a hundred requests that hang.
         name: The Lease's name.
         namespace: The Lease's namespace.
         identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random

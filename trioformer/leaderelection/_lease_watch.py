@@ -10,7 +10,7 @@ within milliseconds, but it may lag, break, or not be permitted.  So it is only 
   shows a new holder by then.
 
 A watch begins at the version that a poll has read, so ``list`` is not needed, and no release in between is missed.
-It sends no request that counts against the client's ``qps``, but one small list after a connection was lost.
+It sends no request that counts against the client's rate limit, but one small list after a connection was lost.
 """
 
 from __future__ import annotations

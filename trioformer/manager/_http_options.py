@@ -51,7 +51,7 @@ class HTTPOptions:
     check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
     """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview.
 
-    Every client of the port can have it called, so it should use a client of its own, with ``qps=``.
+    Every client of the port can have it called, so it should use a client of its own, with a ``rate_limiter``.
     """
 
     def __attrs_post_init__(self) -> None:

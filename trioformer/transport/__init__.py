@@ -9,6 +9,7 @@ Its packages and modules:
 - ``_open.py``: checks the configuration, and combines the parts
 - ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
+- ``_options.py``: :class:`~trioformer.client.ClientOptions`
 - ``_limits.py``: :class:`Limits` of responses
 - ``_warnings.py``: warnings of the server: :class:`ServerWarning`
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
@@ -22,21 +23,15 @@ from __future__ import annotations
 from ._connection import RequestObserver as RequestObserver
 from ._limits import Limits as Limits
 from ._warnings import ServerWarning as ServerWarning
-from ._warnings import WarningHandler as WarningHandler
 from .auth._exec_policy import PluginPolicy as PluginPolicy
-from .policy._retries import MAX_RETRIES as MAX_RETRIES
-from .policy._throttle import BURST as BURST
 from .policy._throttle import RequestRateLimiter as RequestRateLimiter
 from .policy._throttle import TokenBucketRateLimiter as TokenBucketRateLimiter
 
 __all__ = [
-    "BURST",
-    "MAX_RETRIES",
     "Limits",
     "PluginPolicy",
     "RequestObserver",
     "RequestRateLimiter",
     "ServerWarning",
     "TokenBucketRateLimiter",
-    "WarningHandler",
 ]

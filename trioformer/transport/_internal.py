@@ -8,6 +8,8 @@ from ._limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from ._limits import limit_error as limit_error
 from ._open import default_user_agent as default_user_agent
 from ._open import open_transport as open_transport
+from ._options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
+from ._options import ClientOptions as ClientOptions
 from ._raw_requests import open_http_client as open_http_client
 from ._raw_requests import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog

@@ -23,9 +23,11 @@ class Limits:
 
     To raise a limit::
 
+        from trioformer import ClientOptions
         from trioformer.transport import Limits
 
-        async with open_client(limits=Limits(object_bytes=64 * 1024**2)) as client:
+        options = ClientOptions(limits=Limits(object_bytes=64 * 1024**2))
+        async with open_client(options=options) as client:
             ...
 
     Raises:
@@ -56,5 +58,5 @@ DEFAULT_LIMITS: Final = Limits()
 
 def limit_error(where: str, limit: str, value: int, what: str) -> LimitExceededError:
     """Make the error for an exceeded field of :class:`Limits`; ``where`` is the server or the operation."""
-    advice = f"if the server is right, raise it: open_client(..., limits=Limits({limit}=…))"
+    advice = f"if the server is right, raise it: ClientOptions(limits=Limits({limit}=…))"
     return LimitExceededError(f"{where}: {what}, more than Limits.{limit} ({value}); {advice}", limit=limit)

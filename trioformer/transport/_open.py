@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from .._secret import Secret
-from .._suggestions import check_sync
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._connection import RequestObserver, Transport
 from ._errors import credential_text, server_text
-from ._limits import DEFAULT_LIMITS, Limits
+from ._options import DEFAULT_OPTIONS, ClientOptions
 from ._warnings import WarningHandler, WarningLog
 from .auth._credentials import Authorization, CredentialSource
 from .auth._exec_policy import PluginPolicy
@@ -30,8 +29,7 @@ from .http._messages import Header, RequestHeaders, impersonation_headers
 from .http._network import Network
 from .http._pool import Generation, Generations, Origin, Pool
 from .policy._liveness import ProbeConnection, ServerHealth
-from .policy._retries import MAX_RETRIES
-from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
+from .policy._throttle import RequestRateLimiter
 
 # Seconds without traffic before the kernel sends a keepalive probe, seconds between two probes, and the number of
 # unanswered probes that ends a connection.  A dead peer is detected 42 s after its last byte; each of the kernel's
@@ -39,7 +37,6 @@ from .policy._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter
 KEEPALIVE_IDLE: Final = 15
 KEEPALIVE_INTERVAL: Final = 9
 KEEPALIVE_COUNT: Final = 3
-_ALL_PLUGINS: Final = PluginPolicy()
 
 
 @asynccontextmanager
@@ -47,47 +44,30 @@ async def open_transport(
     config: ClusterConfig,
     *,
     http_transport: httpx.AsyncBaseTransport | None = None,
-    user_agent: str | None = None,
-    qps: float | None = None,
-    burst: int = BURST,
     rate_limiter: RequestRateLimiter | None = None,
-    compression: bool | None = None,
-    warning_handler: WarningHandler | None = None,
     observer: RequestObserver | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    retries: int = MAX_RETRIES,
-    plugin_policy: PluginPolicy = _ALL_PLUGINS,
+    options: ClientOptions = DEFAULT_OPTIONS,
+    warning_handler: WarningHandler | None = None,
     credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
     """Open connections to a cluster on demand, and close them at the end of the block.
 
-    The arguments are as in :func:`trioformer.client.open_client`; ``credentials`` shares those of another transport.
+    The arguments are as in :func:`trioformer.client.open_client`.  ``credentials`` shares those of another
+    transport, and ``warning_handler`` replaces the one of the options.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
             TLS.
-        ValueError: The user agent contains invalid characters; ``qps``, ``burst`` or ``retries`` is too small; or both
-            a limiter and ``qps`` are given.
-        TypeError: The handler is async.
 
     Ownership:
         No task is started, so exceptions of the block are not wrapped in a group.
         ``http_transport`` belongs to the caller and is not closed.
     """
-    user_agent = default_user_agent() if user_agent is None else user_agent
-    if not (user_agent.isascii() and user_agent.isprintable()):
-        raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
-    if retries < 0:
-        raise ValueError(f"retries must be at least 0, not {retries}")
-    if qps is not None:
-        if rate_limiter is not None:
-            raise ValueError("pass either qps and burst, or rate_limiter, not both")
-        rate_limiter = TokenBucketRateLimiter(qps, burst)
-    warning_handler = WarningLog() if warning_handler is None else warning_handler
-    check_sync(warning_handler, "warning_handler", "def on_warning(warning)")
-    headers = _request_headers(config, user_agent, compression, is_in_process=http_transport is not None)
+    user_agent = default_user_agent() if options.user_agent is None else options.user_agent
+    warning_handler = warning_handler or options.warning_handler or WarningLog()
+    headers = _request_headers(config, user_agent, options.compression, is_in_process=http_transport is not None)
     if http_transport is not None:
-        credentials = credentials or _credentials(config, plugin_policy)
+        credentials = credentials or _credentials(config, options.plugin_policy)
         health = ServerHealth._create(server_text(config), None, credential_text=credential_text(config))
         sender = HTTPXTransport(http_transport, config.server, config.tls_server_name)
         generations = Generations(Generation(sender, sender))
@@ -97,7 +77,7 @@ async def open_transport(
             tls = TLS(config)
         elif config.exec is not None or _has_own_credentials(config):
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        credentials = credentials or _credentials(config, plugin_policy)
+        credentials = credentials or _credentials(config, options.plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
         from ._proxy._environment import find_route  # noqa: PLC0415  # not needed for a caller's transport
 
@@ -113,7 +93,7 @@ async def open_transport(
 
         def open_generation(context: ssl.SSLContext | None) -> Generation:
             def pool(network: Network) -> Pool:
-                return Pool(origin, context, network, forwarded=forwarded, header_bytes=limits.header_bytes)
+                return Pool(origin, context, network, forwarded=forwarded, header_bytes=options.limits.header_bytes)
 
             return Generation(pool(network(None, context)), pool(network(health, context)))
 
@@ -126,14 +106,14 @@ async def open_transport(
         server=config.server,
         plugin="" if config.exec is None else config.exec.command,
         health=health,
-        limits=limits,
+        limits=options.limits,
         generations=generations,
         credentials=credentials,
         headers=headers,
         rate_limiter=rate_limiter,
         warning_handler=warning_handler,
         observer=observer,
-        max_retries=retries,
+        max_retries=options.retries,
     )
     with credentials.in_use():
         try:

@@ -12,7 +12,7 @@ import trio.testing
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.cache import ApiListWatch, InformerPhase, ReflectorOptions, SharedInformer
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import LimitExceededError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
@@ -41,9 +41,7 @@ async def informing(server: InMemory, errors: list[Exception]) -> AsyncIterator[
     options = ReflectorOptions(watch_list=False, watch_error_handler=errors.append)
     async with (
         open_client(
-            ClusterConfig(server="https://api.test"),
-            http_transport=server,
-            limits=LIMITS,
+            ClusterConfig(server="https://api.test"), http_transport=server, options=ClientOptions(limits=LIMITS)
         ) as client,
         trio.open_nursery() as nursery,
     ):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.client.bodies.test_responses_failures import CALLS
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import StatusError
 from trioformer.kubeconfig import ClusterConfig, ExecConfig
 
@@ -20,7 +20,7 @@ V1 = "client.authentication.k8s.io/v1"
 
 async def error_of(config: ClusterConfig, reply: httpx.Response, call: str = "get") -> StatusError:
     transport = InMemory([reply])
-    async with open_client(config, http_transport=transport, retries=0) as client:
+    async with open_client(config, http_transport=transport, options=ClientOptions(retries=0)) as client:
         with pytest.raises(StatusError) as caught:
             await CALLS[call](client)
     return caught.value

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.plugins import Plugin
-from trioformer.client import open_client
+from trioformer.client import ClientOptions, open_client
 from trioformer.errors import ExecPluginError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap
@@ -114,7 +114,7 @@ def test_directories_and_odd_names_are_not_executable_files(plugin: Plugin) -> N
 async def test_open_client_takes_the_policy(plugin: Plugin) -> None:
     config = ClusterConfig(server="https://x", exec=plugin.config())
     policy = PluginPolicy(policy="Allowlist", allowlist=["aws"])
-    async with open_client(config, http_transport=APIServer(), plugin_policy=policy) as client:
+    async with open_client(config, http_transport=APIServer(), options=ClientOptions(plugin_policy=policy)) as client:
         with pytest.raises(ExecPluginError, match="is not in the allowlist of plugin_policy") as caught:
             await client.api(ConfigMap, namespace="default").list()
     assert caught.value.permanent

@@ -21,6 +21,7 @@ from tests.support.rotated_files import rotate
 from tests.support.scripted_http import (
     serving,
 )
+from trioformer.client import ClientOptions
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import open_transport
@@ -51,7 +52,7 @@ def server_tls(
 
 
 async def fetch(config: ClusterConfig) -> bytes:
-    async with open_transport(config, retries=0) as transport:
+    async with open_transport(config, options=ClientOptions(retries=0)) as transport:
         return (await transport.request("GET", "/x")).body
 
 

@@ -33,7 +33,11 @@ async def send_together(client: Client, number: int) -> list[float]:
 async def test_after_the_burst_requests_go_at_their_rate(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=4, burst=3) as client:
+    async with open_client(
+        api_server.config,
+        http_transport=api_server.http_transport(),
+        rate_limiter=TokenBucketRateLimiter(qps=4, burst=3),
+    ) as client:
         assert await send_together(client, 6) == [0, 0, 0, 0.25, 0.5, 0.75]
         await trio.sleep(0.5)  # two tokens
         assert await send_together(client, 3) == [0, 0, 0.25]
@@ -44,7 +48,11 @@ async def test_after_the_burst_requests_go_at_their_rate(
 async def test_the_next_request_gets_the_token_of_a_cancelled_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
-    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=1, burst=1) as client:
+    async with open_client(
+        api_server.config,
+        http_transport=api_server.http_transport(),
+        rate_limiter=TokenBucketRateLimiter(qps=1, burst=1),
+    ) as client:
         await client.version()
         times: list[float] = []
         async with trio.open_nursery() as nursery:

@@ -73,7 +73,7 @@ class WaitLog:
 @final
 @attrs.define(eq=False)
 class TokenBucketRateLimiter:
-    """Lets requests pass at a limited rate, in their order; the limiter behind ``qps`` and ``burst``.
+    """Lets requests pass at a limited rate, in their order.
 
     One instance can limit several clients together.
     Only the first waiting request checks the bucket, and takes its token when it wakes.  So a cancelled request does
