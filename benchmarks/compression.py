@@ -32,7 +32,7 @@ from harness.running import Server
 from trioformer import SharedInformerFactory, open_client
 from trioformer.cache import ReflectorOptions
 from trioformer.client import ClientOptions
-from trioformer.kubeconfig import load_kubeconfig
+from trioformer.kubeconfig._load import load_kubeconfig
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import ControlPlane
 

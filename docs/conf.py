@@ -152,14 +152,11 @@ def _is_type_variable(name: str) -> bool:
 
 
 @functools.cache
-def _classes() -> frozenset[str]:
-    """Return the names of the classes of private modules: users receive their objects, and need not name them."""
-    return frozenset(
-        node.name
-        for path in (ROOT / "trioformer").rglob("_*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    )
+def _private_names() -> frozenset[str]:
+    """Return the classes and aliases of private modules: users receive such objects, and need not name their types."""
+    nodes = [node for path in (ROOT / "trioformer").rglob("_*.py") for node in ast.parse(path.read_text()).body]
+    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    return frozenset(classes.union(ast.unparse(node.target) for node in nodes if isinstance(node, ast.AnnAssign)))
 
 
 def _is_internal(name: str) -> bool:
@@ -198,7 +195,7 @@ def resolve(
     name = _ours(domain, target)
     if name is None:
         # Receivers of such an object read about it where it is returned.
-        return content if target.rpartition(".")[2] in _classes() else None
+        return content if target.rpartition(".")[2] in _private_names() else None
     entry = domain.objects[name]
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
 

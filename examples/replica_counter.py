@@ -23,7 +23,6 @@ from trioformer.controller import (
     Controller,
     Request,
     annotations_changed,
-    any_of,
     generation_changed,
     request_for_owner,
 )
@@ -95,7 +94,10 @@ async def serve(
         reconcile_deadline=30,
     )
     controller.watch(
-        replica_sets, predicates=[any_of(generation_changed, annotations_changed)]
+        replica_sets,
+        predicates=[
+            lambda event: generation_changed(event) or annotations_changed(event)
+        ],
     )
     controller.watch(pods, enqueue=owner_of)
     async with trio.open_nursery() as nursery:

@@ -24,7 +24,7 @@ from trioformer import (
     field_index,
     open_client,
 )
-from trioformer.cache import IndexFunc
+from trioformer.cache.store._indexer import IndexFunc
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from trioformer.controller import ControllerPhase
-from trioformer.workqueue import ItemExponentialFailureRateLimiter, default_priority_queue_rate_limiter
+from trioformer.controller._statistics import ControllerPhase
+from trioformer.workqueue import ItemExponentialFailureRateLimiter
+from trioformer.workqueue._internal import default_priority_queue_rate_limiter
 
 from ._shapes import PHONE, Box, drawing, line, lines, show
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import ScriptedListWatch, ScriptedWatch, pod, reached, words
 from trioformer import _util
-from trioformer.cache import Added, Notification, Overflow, SharedInformer, Updated
+from trioformer.cache import Added, Notification, SharedInformer, Updated
 from trioformer.cache.informer import _process_loop
+from trioformer.cache.processor._overflow import Overflow
 from trioformer.client import ObjectList
 from trioformer.models import encode, key_of
 from trioformer.models._internal import make_object

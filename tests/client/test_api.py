@@ -14,7 +14,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, ClientOptions, VersionInfo, open_client
+from trioformer.client import Client, ClientOptions, open_client
+from trioformer.client._client import VersionInfo
 from trioformer.client._internal import without_retries
 from trioformer.errors import (
     AlreadyExistsError,

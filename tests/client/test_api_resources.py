@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trioformer.client import ApiResources
-from trioformer.client._api_resources import ResourceName, find_builtin
-from trioformer.models import ResourceInfo, builtin_resources
+from trioformer.client._api_resources import ApiResources, ResourceName, find_builtin
+from trioformer.models import ResourceInfo
+from trioformer.models._kinds import builtin_resources
 
 
 def resource(plural: str, api_version: str, kind: str, *short_names: str) -> ResourceInfo:

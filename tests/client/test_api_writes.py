@@ -13,7 +13,8 @@ import pytest
 from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import Api, open_client
-from trioformer.errors import ApplyConflictError, ConflictError, FieldConflict
+from trioformer.errors import ApplyConflictError, ConflictError
+from trioformer.errors._status import FieldConflict
 from trioformer.models import (
     KubernetesObject,
     Model,

@@ -21,7 +21,7 @@ from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
-from trioformer.transport import ServerWarning
+from trioformer.transport import ServerWarning, TokenBucketRateLimiter
 
 MEMORY = ClusterConfig(server="http://memory")
 VERSION = '{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}'

@@ -12,10 +12,11 @@ import pytest
 import trio
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.client import ApiResources, Client, ClientOptions, open_client
+from trioformer.client import Client, ClientOptions, open_client
+from trioformer.client._api_resources import ApiResources
 from trioformer.errors import ForbiddenError, NotFoundError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import builtin_resources
+from trioformer.models._kinds import builtin_resources
 from trioformer.testing import APIServer
 from trioformer.transport import Limits
 from trioformer.transport._internal import DEFAULT_LIMITS

@@ -12,7 +12,8 @@ import trio
 from trio.testing import MockClock
 
 from tests.support.scripted_http import Body, InMemory, response
-from trioformer.client import Client, Health, HealthCheck, open_client
+from trioformer.client import Client, ClientOptions, open_client
+from trioformer.client._raw import Health, HealthCheck
 from trioformer.errors import (
     InternalServerError,
     LimitExceededError,
@@ -145,7 +146,7 @@ async def test_a_body_that_is_not_json_raises_only_when_it_is_decoded() -> None:
 async def test_a_complete_response_has_a_limit_and_a_stream_has_none() -> None:
     limits = Limits(object_bytes=10)
     replies = [streamed(b"x" * 11), streamed(b"x" * 20), streamed(*[b"x" * 10] * 9)]
-    async with client_of(*replies, limits=limits) as (client, _):
+    async with client_of(*replies, options=ClientOptions(limits=limits)) as (client, _):
         with pytest.raises(LimitExceededError, match="object_bytes"):
             await client.request("GET", "/x")
         async with client.stream("GET", "/x") as body:
@@ -171,7 +172,7 @@ async def test_lines_are_cut_wherever_chunks_end() -> None:
 async def test_a_line_that_is_too_long_is_an_error() -> None:
     for steps in [[b"x" * 11], [b"ok\n" + b"x" * 6, b"x" * 5], [b"x" * 11 + b"\n"], [b"ok\nok\n" + b"x" * 11 + b"\n"]]:
         async with (
-            client_of(streamed(*steps), limits=Limits(object_bytes=10)) as (client, _),
+            client_of(streamed(*steps), options=ClientOptions(limits=Limits(object_bytes=10))) as (client, _),
             client.stream("GET", "/log", endless=True) as body,
         ):
             with pytest.raises(LimitExceededError, match=r"^GET /log: a line is too long.*object_bytes"):

@@ -11,8 +11,8 @@ import trio
 
 from tests.support.scripted_http import InMemory, response
 from trioformer import Api, Client, ObjectMeta, SharedInformerFactory, open_client
-from trioformer.controller import AlreadyOwnedError, Written, create_or_update, set_controller_reference
-from trioformer.controller._create_or_update import _ONE_OF, _changes_of
+from trioformer.controller import AlreadyOwnedError, create_or_update, set_controller_reference
+from trioformer.controller._create_or_update import _ONE_OF, Written, _changes_of
 from trioformer.errors import ConflictError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import OwnerReference, from_dict, to_dict, unstructured_kind

@@ -12,7 +12,8 @@ import trio
 import trio.testing
 
 from tests.support.controllers import Reconcile, pods, start
-from trioformer.controller import Controller, CurrentRequest, Request, RequestFilter, current_request
+from trioformer.controller import Controller, Request, RequestFilter, current_request
+from trioformer.controller._current_request import CurrentRequest
 from trioformer.metrics import Metrics
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod

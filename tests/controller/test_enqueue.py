@@ -16,18 +16,14 @@ from trioformer.controller import (
     Request,
     RequeueAfter,
     TerminalError,
-    all_of,
     annotations_changed,
-    any_of,
     generation_changed,
     labels_changed,
     labels_match,
-    none_of,
     request_for_any_owner,
     request_for_object,
     request_for_owner,
     requests_by_index,
-    resource_version_changed,
     states_match,
 )
 from trioformer.controller._results import is_terminal
@@ -169,7 +165,7 @@ def state(version: int = 1, *, generation: int | None = None, **more: dict[str, 
 
 
 RESYNCED = state()
-PREDICATES = [generation_changed, labels_changed, annotations_changed, resource_version_changed]
+PREDICATES = [generation_changed, labels_changed, annotations_changed]
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
@@ -196,7 +192,7 @@ def test_predicates_of_changes_pass_additions_and_deletions_but_no_resync(
 )
 def test_an_update_passes_the_predicates_of_what_it_changed(old: Pod, new: Pod, passing: set[object]) -> None:
     event = Updated(old, new)
-    assert {predicate for predicate in PREDICATES if predicate(event)} == passing | {resource_version_changed}
+    assert {predicate for predicate in PREDICATES if predicate(event)} == passing
 
 
 def test_states_match_passes_an_update_if_either_state_matches() -> None:
@@ -215,24 +211,6 @@ def test_states_match_passes_an_update_if_either_state_matches() -> None:
 def test_labels_match_rejects_an_invalid_selector_immediately() -> None:
     with pytest.raises(SelectorError):
         labels_match("a in (")
-
-
-@pytest.mark.parametrize(
-    ("labels", "annotations", "both", "one", "none"),
-    [
-        ({}, {}, False, False, True),
-        ({"a": "b"}, {}, False, True, False),
-        ({}, {"a": "b"}, False, True, False),
-        ({"a": "b"}, {"a": "b"}, True, True, False),
-    ],
-)
-def test_predicates_can_be_combined(
-    labels: dict[str, str], annotations: dict[str, str], both: bool, one: bool, none: bool
-) -> None:
-    event = Updated(state(1), state(2, labels=labels, annotations=annotations))
-    assert all_of(labels_changed, annotations_changed)(event) == both
-    assert any_of(labels_changed, annotations_changed)(event) == one
-    assert none_of(labels_changed, annotations_changed)(event) == none
 
 
 # --- results ---

@@ -17,12 +17,12 @@ from trioformer import Added, Client, Deleted, SharedInformer, SharedInformerFac
 from trioformer.controller import (
     Controller,
     Expectations,
-    Expected,
     Request,
     RequeueAfter,
     controller_reference,
     request_for_owner,
 )
+from trioformer.controller._expectations import Expected
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Pod

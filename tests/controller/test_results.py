@@ -24,7 +24,7 @@ from trioformer.controller import (
     TerminalError,
 )
 from trioformer.errors import ConnectionFailedError
-from trioformer.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter
+from trioformer.workqueue import ItemExponentialFailureRateLimiter
 
 # --- retries and delays ---
 
@@ -84,7 +84,7 @@ async def test_an_event_adds_a_failed_request_before_the_end_of_its_delay(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a", steps=[10.0, modified(pod("a", 2))]), Reconcile([OSError()])
-    controller = Controller("pods", reconcile, limiter=ItemFastSlowRateLimiter(500, 500, 1))
+    controller = Controller("pods", reconcile, limiter=ItemExponentialFailureRateLimiter(500, 500))
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(1_000)

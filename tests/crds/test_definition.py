@@ -7,16 +7,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from trioformer.crds import (
-    PrinterColumn,
-    Rule,
-    ScaleSubresource,
-    Schema,
-    crd_of,
-    crds_of,
-    custom_resource,
-    resource_part,
-)
+from trioformer.crds import PrinterColumn, Rule, ScaleSubresource, Schema, crd_of, custom_resource, resource_part
+from trioformer.crds._definition import crds_of
 from trioformer.errors import SchemaError
 from trioformer.models import EMPTY_MAP, JSON, KubernetesObject, Model, Time, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceConversion

@@ -26,7 +26,8 @@ import trio.testing
 from tests.e2e.parallel import in_parallel
 from tests.e2e.recovery.figures import report
 from trioformer import Client, SharedInformerFactory, StatusError, load_config, open_client
-from trioformer.cache import Lister, Notification, QuarantineReason, ResourceEventHandler, Updated
+from trioformer.cache import Lister, Notification, ResourceEventHandler, Updated
+from trioformer.cache._bad_objects import QuarantineReason
 from trioformer.client import Api
 from trioformer.controller import Controller, Request
 from trioformer.errors import QuarantinedError

@@ -27,15 +27,10 @@ import trio
 from tests.e2e.parallel import in_parallel
 from tests.e2e.tcp_proxy import TcpProxy, proxy_before
 from trioformer import ConnectionFailedError, ExpiredError, SharedInformerFactory, StatusError, load_config, open_client
-from trioformer.cache import (
-    ApiListWatch,
-    EventSource,
-    ReflectorOptions,
-    ResourceEventHandler,
-    SharedInformer,
-    UndecodableHandler,
-)
+from trioformer.cache import ApiListWatch, ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache.reflector._list_watch import EventSource
 from trioformer.client import Api, Client, ClientOptions, ObjectList
+from trioformer.client._internal import UndecodableHandler
 from trioformer.models import KubernetesObject, ObjectMeta, encode, key_of
 from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
 from trioformer.testing import ControlPlane

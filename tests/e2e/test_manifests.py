@@ -21,7 +21,8 @@ from trioformer.manifests import (
     load_manifests,
     wait_for_manifests,
 )
-from trioformer.models import builtin_resources, resource_of
+from trioformer.models import resource_of
+from trioformer.models._kinds import builtin_resources
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import ControlPlane
 

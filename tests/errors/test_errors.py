@@ -27,14 +27,13 @@ from trioformer.errors import (
     NotFoundError,
     ServerError,
     ServerTimeoutError,
-    StatusCause,
-    StatusDetails,
     StatusError,
     TooManyRequestsError,
     TrioformerError,
     UnauthorizedError,
     UnexpectedResponseError,
 )
+from trioformer.errors._status import StatusCause, StatusDetails
 
 STATUS = {
     "kind": "Status",
@@ -125,7 +124,7 @@ INTERNAL_CAUSES = {"OSError", "RecursionError", "cattrs.IterableValidationError"
 
 
 def exceptions_of(module: ModuleType) -> Iterator[type[Exception]]:
-    for name in module.__all__:
+    for name in getattr(module, "__all__", ()):
         found = getattr(module, name)
         if isinstance(found, type) and issubclass(found, Exception):
             yield found

@@ -18,7 +18,8 @@ from examples.website_operator import NAME, Website, WebsiteSpec, serve
 from tests.support.processes import ROOT, result_here
 from tests.support.rbac import PermissionRecorder, permissions_of
 from trioformer import Client, open_client, wait_for
-from trioformer.crds import crds_of, install_crds
+from trioformer.crds import install_crds
+from trioformer.crds._definition import crds_of
 from trioformer.manifests import apply_manifests, load_manifests
 from trioformer.models import ObjectMeta, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition

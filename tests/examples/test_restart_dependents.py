@@ -23,7 +23,8 @@ from trioformer.controller import Request
 from trioformer.errors import ConfigError, NotFoundError
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, RequestRecord, serve_http
+from trioformer.testing import APIServer, serve_http
+from trioformer.testing._serving._requests import RequestRecord
 from trioformer.transport import TokenBucketRateLimiter
 
 PROGRAM = "examples/restart_dependents.py"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from trioformer._util import warn_once
-from trioformer.kubeconfig import load_config, load_kubeconfig
+from trioformer.kubeconfig import load_config
+from trioformer.kubeconfig._load import load_kubeconfig
 
 LOGGER = "trioformer.kubeconfig.permissions"
 TOKEN = (

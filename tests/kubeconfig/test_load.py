@@ -24,7 +24,8 @@ from tests.support.kubeconfigs import (
     with_user,
 )
 from trioformer import _yaml
-from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
+from trioformer.kubeconfig import ClusterConfig, load_config
+from trioformer.kubeconfig._load import load_in_cluster, load_kubeconfig
 
 # ------------------------------------------------------------------------------------- the configuration of a context
 

@@ -16,7 +16,8 @@ import yaml
 
 from trioformer import _yaml
 from trioformer.errors import ConfigError
-from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster, load_kubeconfig
+from trioformer.kubeconfig import ClusterConfig, load_config
+from trioformer.kubeconfig._load import load_in_cluster, load_kubeconfig
 
 SECRET = "s3cret"
 ENCODED = base64.b64encode(b"s3cret" * 3).decode()  # what is decoded may be shown too

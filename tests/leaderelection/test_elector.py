@@ -23,7 +23,8 @@ from trioformer.leaderelection._leadership import LeaderElectionOptions, Leaders
 from trioformer.leaderelection._lease_lock import LeaseLock, LeaseRecord
 from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
-from trioformer.testing import APIServer, RequestRecord
+from trioformer.testing import APIServer
+from trioformer.testing._serving._requests import RequestRecord
 
 
 async def do_nothing(leadership: Leadership) -> None:

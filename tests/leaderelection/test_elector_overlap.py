@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from tests.support.lease_candidates import Fault, FaultInjector, LeaderRuns, candidate
 from trioformer.errors import TrioformerError
 from trioformer.leaderelection._elector import LeaderElector
-from trioformer.testing import APIServer, RequestRecord
+from trioformer.testing import APIServer
+from trioformer.testing._serving._requests import RequestRecord
 
 FAULTS: tuple[Fault, ...] = ("refuse", "hang", "lose response", "deliver late", "slow")
 IS_LONG = hypothesis.settings.get_current_profile_name() == "long"

@@ -24,10 +24,11 @@ from tests.support.raw_requests import pod
 from trioformer import Client, SharedInformerFactory
 from trioformer.controller import Controller
 from trioformer.errors import ListenError
-from trioformer.manager import ControllerInitializer, HTTPOptions, LeaderElection, ManagerContext, run_controllers
+from trioformer.manager import HTTPOptions, LeaderElection, ManagerContext, run_controllers
 from trioformer.manager import _http as manager_http
 from trioformer.manager._health import HealthCheck, Response, health_response
 from trioformer.manager._http import Endpoints
+from trioformer.manager._initializers import ControllerInitializer
 from trioformer.metrics import Metrics
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod

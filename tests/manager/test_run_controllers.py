@@ -17,7 +17,8 @@ from tests.support.managers import Worker, initializing
 from tests.support.raw_requests import pod
 from trioformer import CacheSyncError, Client, SharedInformerFactory
 from trioformer.controller import Controller
-from trioformer.manager import ControllerInitializer, ManagerContext, run_controllers
+from trioformer.manager import ManagerContext, run_controllers
+from trioformer.manager._initializers import ControllerInitializer
 from trioformer.manager._managed import ManagedController
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer

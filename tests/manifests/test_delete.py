@@ -9,13 +9,8 @@ from trio.testing import MockClock
 
 from trioformer.client import Client
 from trioformer.errors import ConnectionFailedError, ManifestsFailedError
-from trioformer.manifests import (
-    ManifestResult,
-    apply_manifests,
-    delete_manifests,
-    load_manifests,
-    wait_for_manifests,
-)
+from trioformer.manifests import apply_manifests, delete_manifests, load_manifests, wait_for_manifests
+from trioformer.manifests._manifest import ManifestResult
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer

@@ -8,7 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from trioformer.errors import ManifestError, ManifestProblem, TrioformerError
+from trioformer.errors import ManifestError, TrioformerError
+from trioformer.errors._manifests import ManifestProblem
 from trioformer.manifests import Manifest, load_manifests
 from trioformer.models import KubernetesObject, Model, ResourceInfo, Unstructured, encode, resource_of, to_dict
 from trioformer.models.apps_v1 import Deployment

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from tests.support.processes import ROOT
-from trioformer.crds import crds_of
+from trioformer.crds._definition import crds_of
 from trioformer.models import from_json, resource_of, to_dict
 from trioformer.models.__main__ import main
 from trioformer.models._from_crd import Generated, generate, read_definitions

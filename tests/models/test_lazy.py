@@ -25,7 +25,6 @@ from trioformer.models import (
     EMPTY_MAP,
     JSON,
     FrozenMap,
-    GroupVersionKind,
     KubernetesObject,
     MicroTime,
     Model,
@@ -35,7 +34,6 @@ from trioformer.models import (
     ResourceInfo,
     Time,
     builtin_kind,
-    builtin_resources,
     encode,
     from_dict,
     from_json,
@@ -53,7 +51,9 @@ from trioformer.models._internal import (
     make_object,
     scan_without_managed_fields,
 )
+from trioformer.models._kinds import builtin_resources
 from trioformer.models._meta import scan_head
+from trioformer.models._resources import GroupVersionKind
 from trioformer.models._serde import loads
 from trioformer.models.core_v1 import (
     ConfigMap,

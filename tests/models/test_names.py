@@ -7,14 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from trioformer.models import (
-    KubernetesObject,
-    ResourceInfo,
-    builtin_resources,
-    metadata_kind,
-    resource_of,
-    unstructured_kind,
-)
+from trioformer.models import KubernetesObject, ResourceInfo, metadata_kind, resource_of, unstructured_kind
+from trioformer.models._kinds import builtin_resources
 
 WIDGETS = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
 NO_SEGMENTS = ["", ".", "..", "a/b", "/", "%2f", "a%"]

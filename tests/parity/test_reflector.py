@@ -17,15 +17,9 @@ import trio.testing
 from tests.cache.reflector.test_reflector import Sink, play
 from tests.support.scripted_http import InMemory, response
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, deleted, listing, modified, pod
-from trioformer.cache import (
-    ApiListWatch,
-    BackoffPolicy,
-    Reflector,
-    ReflectorOptions,
-    SharedInformer,
-    UndecodableHandler,
-)
+from trioformer.cache import ApiListWatch, BackoffPolicy, Reflector, ReflectorOptions, SharedInformer
 from trioformer.client import ObjectList, Undecodable, open_client
+from trioformer.client._internal import UndecodableHandler
 from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,

@@ -23,16 +23,12 @@ from trioformer.errors import (
     InvalidError,
     LimitExceededError,
     MethodNotAllowedError,
-    NotAcceptableError,
     NotFoundError,
     NotInCacheError,
     ProxyError,
-    RequestTooLargeError,
     ServerError,
     ServerTimeoutError,
     ServiceUnavailableError,
-    StatusCause,
-    StatusDetails,
     StatusError,
     TooManyRequestsError,
     TrioformerError,
@@ -40,6 +36,7 @@ from trioformer.errors import (
     UnexpectedResponseError,
     UnsupportedMediaTypeError,
 )
+from trioformer.errors._status import StatusCause, StatusDetails
 from trioformer.transport._internal import Response
 
 TOO_LARGE = "Too large resource version: 9, current: 5"
@@ -72,11 +69,11 @@ OUTCOMES: list[tuple[Exception, Outcome]] = [
     (NotFoundError("no such kind", code=404), Outcome.REJECTED),
     (NotInCacheError("no such object"), Outcome.REJECTED),
     (MethodNotAllowedError("no watch", code=405), Outcome.REJECTED),
-    (NotAcceptableError("no JSON", code=406), Outcome.FAILED),
+    (StatusError("no JSON", code=406), Outcome.FAILED),
     (ConflictError("conflict", code=409), Outcome.FAILED),
     (AlreadyExistsError("exists", code=409), Outcome.FAILED),
     (ApplyConflictError("applied", code=409), Outcome.FAILED),
-    (RequestTooLargeError("too large", code=413), Outcome.FAILED),
+    (StatusError("too large", code=413), Outcome.FAILED),
     (UnsupportedMediaTypeError("type", code=415), Outcome.FAILED),
     (InternalServerError("etcd", code=500), Outcome.FAILED),
     (ServiceUnavailableError("starting", code=503), Outcome.FAILED),

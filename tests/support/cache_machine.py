@@ -18,19 +18,15 @@ import trio.testing
 
 from tests.support.cache_machine_listeners import CheckingListener
 from tests.support.faulty_transport import Cut, Ending, FaultyTransport
-from trioformer.cache import (
-    ApiListWatch,
-    Overflow,
-    QuarantineReason,
-    ReflectorOptions,
-    ResourceEventHandler,
-    SharedInformer,
-)
+from trioformer.cache import ApiListWatch, ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache._bad_objects import QuarantineReason
+from trioformer.cache.processor._overflow import Overflow
 from trioformer.client import Client, open_client
 from trioformer.errors import DecodeError, NotFoundError, QuarantinedError
 from trioformer.models import ObjectMeta, key_of
 from trioformer.models.core_v1 import Namespace, Pod
-from trioformer.testing import APIServer, RequestRecord
+from trioformer.testing import APIServer
+from trioformer.testing._serving._requests import RequestRecord
 
 NAMESPACES = ("a", "b")
 NAMES = ("x", "y", "z")

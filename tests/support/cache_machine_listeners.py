@@ -14,12 +14,12 @@ from trioformer.cache import (
     FilteringHandler,
     HandlerRegistration,
     Notification,
-    Overflow,
     ResourceEventHandler,
     SharedInformer,
     Subscription,
     Updated,
 )
+from trioformer.cache.processor._overflow import Overflow
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 

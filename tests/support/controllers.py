@@ -15,7 +15,8 @@ import trio
 from tests.support.scripted_list_watch import ScriptedListWatch, listing, pod
 from tests.support.scripted_list_watch import Step as WatchStep
 from trioformer import SharedInformer
-from trioformer.controller import Controller, ReconcileResult, Request, RequeueAfter
+from trioformer.controller import Controller, Request, RequeueAfter
+from trioformer.controller._results import ReconcileResult
 from trioformer.models.core_v1 import Pod
 
 Step: TypeAlias = BaseException | RequeueAfter | float | Callable[[Request], Awaitable[RequeueAfter | None]] | None

@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 from trioformer.errors import ConfigError
-from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster
+from trioformer.kubeconfig import ClusterConfig, load_config
+from trioformer.kubeconfig._load import load_in_cluster
 
 SERVER = "https://k8s.example:6443"
 

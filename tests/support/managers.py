@@ -8,7 +8,8 @@ from collections.abc import Callable
 import attrs
 import trio
 
-from trioformer.manager import ControllerInitializer, ManagerContext
+from trioformer.manager import ManagerContext
+from trioformer.manager._initializers import ControllerInitializer
 
 
 @attrs.define(eq=False)

@@ -10,16 +10,9 @@ from typing import TypeAlias
 import attrs
 import trio
 
-from trioformer.cache import (
-    Added,
-    Deleted,
-    Notification,
-    ResourceEventHandler,
-    SharedInformer,
-    UndecodableHandler,
-    Updated,
-)
+from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, SharedInformer, Updated
 from trioformer.client import ObjectList, WatchEvent
+from trioformer.client._internal import UndecodableHandler
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 

@@ -17,15 +17,11 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import reached
-from trioformer.cache import (
-    BufferStatistics,
-    Overflow,
-    ResourceEventHandler,
-    SharedInformer,
-    UndecodableHandler,
-    Updated,
-)
+from trioformer.cache import ResourceEventHandler, SharedInformer, Updated
+from trioformer.cache.processor._listener_buffer import BufferStatistics
+from trioformer.cache.processor._overflow import Overflow
 from trioformer.client import ObjectList, WatchEvent
+from trioformer.client._internal import UndecodableHandler
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 

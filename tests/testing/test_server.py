@@ -25,8 +25,9 @@ from trioformer.errors import (
 )
 from trioformer.models import KubernetesObject, ObjectMeta, ResourceInfo
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, PodStatus, Toleration
-from trioformer.testing import APIServer, RequestRecord
+from trioformer.testing import APIServer
 from trioformer.testing._in_memory import Exchange, InMemoryTransport
+from trioformer.testing._serving._requests import RequestRecord
 
 PODS = "/api/v1/namespaces/default/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -121,7 +121,7 @@ async def test_heads_and_trailers_have_a_limit() -> None:
             error = await failure(*script, for_watch=for_watch)
             assert isinstance(error, LimitExceededError)
             assert error.limit == "header_bytes"
-            assert "raise it: open_client(..., limits=Limits(header_bytes=…))" in str(error)
+            assert "raise it: ClientOptions(limits=Limits(header_bytes=…))" in str(error)
 
 
 # --- invalid responses ---

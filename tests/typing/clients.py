@@ -10,16 +10,12 @@ from typing import Literal, assert_type
 import trio
 
 from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
-from trioformer.client import Api, ClientOptions, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
-from trioformer.errors import (
-    ApplyConflictError,
-    ConfigError,
-    ConfigProblem,
-    FieldConflict,
-    LimitExceededError,
-    StatusError,
-    UnexpectedResponseError,
-)
+from trioformer.client import Api, ClientOptions, ObjectList, WatchEvent
+from trioformer.client._patch import PatchType
+from trioformer.client._raw import Health, HealthCheck, RawResponse
+from trioformer.errors import ApplyConflictError, ConfigError, LimitExceededError, StatusError, UnexpectedResponseError
+from trioformer.errors._base import ConfigProblem
+from trioformer.errors._status import FieldConflict
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
 from trioformer.models import KubernetesObject, PartialObjectMetadata, Unstructured, extract, merge_patch
 from trioformer.models.apps_v1 import Deployment
@@ -52,7 +48,6 @@ from trioformer.transport import (
     RequestRateLimiter,
     ServerWarning,
     TokenBucketRateLimiter,
-    WarningHandler,
 )
 
 
@@ -106,9 +101,8 @@ class Gate:
 
 async def options() -> None:
     limiter: RequestRateLimiter = TokenBucketRateLimiter(qps=5, burst=10)
-    handler: WarningHandler = print
     async with open_client(
-        rate_limiter=limiter, options=ClientOptions(compression=True, warning_handler=handler)
+        rate_limiter=limiter, options=ClientOptions(compression=True, warning_handler=print)
     ) as client:
         assert_type(client.impersonating("jane"), Client)
         client.impersonating("jane", groups=["dev"], uid="7", extra={"scopes": ("view",)})

@@ -12,28 +12,25 @@ from trioformer.client import ObjectRef
 from trioformer.controller import (
     Controller,
     ControllerOptions,
-    ControllerStatistics,
     Expectations,
-    Expected,
     Request,
     RequeueAfter,
     RetryAfter,
-    Written,
-    all_of,
-    any_of,
     create_or_update,
     drop_finalizer,
     ensure_finalizer,
     generation_changed,
     labels_changed,
     labels_match,
-    none_of,
     request_for_any_owner,
     request_for_owner,
     requests_by_index,
     set_controller_reference,
     states_match,
 )
+from trioformer.controller._create_or_update import Written
+from trioformer.controller._expectations import Expected
+from trioformer.controller._statistics import ControllerStatistics
 from trioformer.models.apps_v1 import Deployment, ReplicaSet
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.workqueue import ItemExponentialFailureRateLimiter
@@ -81,8 +78,8 @@ async def controllers(
     controller.watch(pods)
     controller.watch(pods, enqueue=nodes, predicates=[is_move, generation_changed])
     controller.watch(pods, enqueue=request_for_owner(ReplicaSet), predicates=[labels_match("app=web")])
-    controller.watch(pods, enqueue=request_for_any_owner(ReplicaSet), predicates=[none_of(is_move)])
-    controller.watch(pods, predicates=[any_of(generation_changed, all_of(labels_changed, is_move))])
+    controller.watch(pods, enqueue=request_for_any_owner(ReplicaSet), predicates=[lambda event: not is_move(event)])
+    controller.watch(pods, predicates=[labels_changed, is_move])
     controller.watch(pods, predicates=[states_match(lambda pod: pod.spec.node_name == "n1")])
     controller.watch(config_maps, enqueue=requests_by_index(deployments, "config-maps"))
     controller.watch(pods, enqueue=lambda pod: [Request.of(pod)])

@@ -7,7 +7,8 @@ from typing import Annotated, assert_type
 import attrs
 
 from trioformer.client import Api, Client
-from trioformer.crds import PrinterColumn, Rule, Schema, crd_of, crds_of, custom_resource, install_crds, resource_part
+from trioformer.crds import PrinterColumn, Rule, Schema, crd_of, custom_resource, install_crds, resource_part
+from trioformer.crds._definition import crds_of
 from trioformer.models import KubernetesObject, Model, ObjectMeta
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 

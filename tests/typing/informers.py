@@ -22,7 +22,8 @@ from trioformer import (
     field_index,
     open_client,
 )
-from trioformer.cache import InformerKey, Quarantined, QuarantineReason
+from trioformer.cache._bad_objects import Quarantined, QuarantineReason
+from trioformer.cache.factory._requests import InformerKey
 from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod
 

@@ -9,15 +9,8 @@ import trio
 
 from trioformer import Client
 from trioformer.controller import Controller, Request
-from trioformer.manager import (
-    ControllerInitializer,
-    FollowedFile,
-    HTTPOptions,
-    ManagerContext,
-    Runnable,
-    follow_file,
-    run_controllers,
-)
+from trioformer.manager import FollowedFile, HTTPOptions, ManagerContext, follow_file, run_controllers
+from trioformer.manager._initializers import ControllerInitializer, Runnable
 
 
 async def reconcile(request: Request) -> None: ...

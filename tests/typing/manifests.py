@@ -6,16 +6,12 @@ from pathlib import Path
 from typing import assert_type
 
 from trioformer import Client, KubernetesObject
-from trioformer.errors import ManifestError, ManifestFailure, ManifestProblem, ManifestsFailedError
+from trioformer.errors import ManifestError, ManifestsFailedError
+from trioformer.errors._manifests import ManifestFailure, ManifestProblem
 from trioformer.manifests import (
     ApplySet,
     Manifest,
-    ManifestAction,
-    ManifestProgress,
-    ManifestResult,
     Readiness,
-    ReadyState,
-    WaitProgress,
     apply_manifests,
     delete_manifests,
     dump_manifests,
@@ -23,6 +19,9 @@ from trioformer.manifests import (
     readiness_of,
     wait_for_manifests,
 )
+from trioformer.manifests._manifest import ManifestAction, ManifestProgress, ManifestResult
+from trioformer.manifests._readiness import ReadyState
+from trioformer.manifests._wait import WaitProgress
 from trioformer.models import LabelSelector
 from trioformer.models.core_v1 import ConfigMap, Pod
 

@@ -8,7 +8,8 @@ from typing import ClassVar, assert_type
 
 import attrs
 
-from trioformer.client import Api, ApiResources, Client
+from trioformer.client import Api, Client
+from trioformer.client._api_resources import ApiResources
 from trioformer.models import (
     JSON,
     FrozenMap,
@@ -20,7 +21,6 @@ from trioformer.models import (
     ResourceInfo,
     Unstructured,
     builtin_kind,
-    builtin_resources,
     encode,
     from_dict,
     from_json,
@@ -31,6 +31,7 @@ from trioformer.models import (
     unstructured_kind,
 )
 from trioformer.models._internal import encode_for_server, make_object
+from trioformer.models._kinds import builtin_resources
 from trioformer.models.apiextensions_v1 import JSONSchemaProps
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.conditions import (

@@ -7,7 +7,8 @@ from typing import assert_type
 import trio
 
 from trioformer import Client
-from trioformer.events import EventRecorder, EventRecorderOptions, EventRecorderStatistics
+from trioformer.events import EventRecorder, EventRecorderOptions
+from trioformer.events._options import EventRecorderStatistics
 from trioformer.models.core_v1 import ObjectReference, Pod
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from trioformer.testing import APIServer, APIServerSnapshot
+from trioformer.testing import APIServer
+from trioformer.testing._state import APIServerSnapshot
 
 
 def check_snapshot(server: APIServer) -> None:

@@ -6,7 +6,8 @@ from typing import assert_type
 
 from trioformer import Api, has_condition, resuming_watch, wait_for
 from trioformer.models.core_v1 import Pod
-from trioformer.watchtools import ResumingWatch, deleted
+from trioformer.watchtools import deleted
+from trioformer.watchtools._resuming_watch import ResumingWatch
 
 
 async def waiting(pods: Api[Pod]) -> None:

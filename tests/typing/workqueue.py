@@ -11,12 +11,11 @@ from trioformer.workqueue import (
     MaxOfRateLimiter,
     RateLimiter,
     RateLimitingQueue,
-    Remaining,
     WorkQueue,
     default_controller_rate_limiter,
-    default_priority_queue_rate_limiter,
     parallelize,
 )
+from trioformer.workqueue._statistics import Remaining
 
 
 class PerNamespace:
@@ -41,7 +40,6 @@ async def queues() -> int:
     limited: RateLimitingQueue[str] = RateLimitingQueue(default_controller_rate_limiter())
     assert_type(limited.limiter, RateLimiter[str])
     assert_type(RateLimitingQueue(default_controller_rate_limiter()), RateLimitingQueue[Hashable])
-    assert_type(default_priority_queue_rate_limiter(), RateLimiter[Hashable])
     assert_type(limited.add_rate_limited("a", at_least=5, limiter=ItemExponentialFailureRateLimiter(jitter=0.5)), bool)
     assert_type(RateLimitingQueue(PerNamespace()), RateLimitingQueue[tuple[str, str]])
     RateLimitingQueue[str](PerNamespace())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other keys

@@ -49,7 +49,8 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 from trioformer.transport import Limits
-from trioformer.watchtools import BackoffPolicy, ResumingWatch, resuming_watch
+from trioformer.watchtools import BackoffPolicy, resuming_watch
+from trioformer.watchtools._resuming_watch import ResumingWatch
 
 POLICY = BackoffPolicy(jitter=0, quick_tries=0)
 """0.8, 1.6, 3.2 … seconds."""

@@ -32,16 +32,8 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Node, Pod
 from trioformer.testing import APIServer
 from trioformer.transport import Limits
-from trioformer.watchtools import (
-    BackoffPolicy,
-    Condition,
-    Deletion,
-    created,
-    deleted,
-    has_condition,
-    has_field,
-    wait_for,
-)
+from trioformer.watchtools import BackoffPolicy, created, deleted, has_condition, has_field, wait_for
+from trioformer.watchtools._conditions import Condition, Deletion
 
 POLICY = BackoffPolicy(jitter=0)
 """0.8, 1.6, 3.2 … seconds."""

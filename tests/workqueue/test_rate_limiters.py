@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable
 
 import pytest
 import trio
@@ -13,14 +12,11 @@ import trio.testing
 from trioformer.workqueue import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
-    ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
     RateLimiter,
-    WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
-    default_item_based_rate_limiter,
-    default_priority_queue_rate_limiter,
 )
+from trioformer.workqueue._internal import default_priority_queue_rate_limiter
 
 Clock = trio.testing.MockClock
 
@@ -71,62 +67,24 @@ def test_delays_must_be_positive_and_finite(wrong: dict[str, float]) -> None:
         ItemExponentialFailureRateLimiter(**wrong)
 
 
-def test_the_first_delays_are_short_and_the_others_long() -> None:
-    """client-go: TestItemFastSlowRateLimiter"""
-    limiter = ItemFastSlowRateLimiter(0.005, 10, 3)
-    assert delays(limiter, "one", 5) == [0.005, 0.005, 0.005, 10, 10]
-    assert limiter.num_requeues("one") == 5
-    assert delays(limiter, "two", 2) == [0.005, 0.005]
-    assert limiter.num_requeues("two") == 2
-    limiter.forget("one")
-    assert limiter.num_requeues("one") == 0
-    assert limiter.when("one") == 0.005
-
-
 def test_the_longest_delay_of_several_limiters_counts() -> None:
     """client-go: TestMaxOfRateLimiter"""
-    limiter = MaxOfRateLimiter(ItemFastSlowRateLimiter(0.005, 3, 3), ItemExponentialFailureRateLimiter(0.001, 1))
-    assert delays(limiter, "one", 5) == [0.005, 0.005, 0.005, 3, 3]
-    assert limiter.num_requeues("one") == 5
-    assert delays(limiter, "two", 2) == [0.005, 0.005]
+    limiter = MaxOfRateLimiter(
+        ItemExponentialFailureRateLimiter(0.004, 0.01), ItemExponentialFailureRateLimiter(0.001, 1)
+    )
+    assert delays(limiter, "one", 6) == [0.004, 0.008, 0.01, 0.01, 0.016, 0.032]
+    assert limiter.num_requeues("one") == 6
+    assert delays(limiter, "two", 2) == [0.004, 0.008]
     assert limiter.num_requeues("two") == 2
     limiter.forget("one")
     assert limiter.num_requeues("one") == 0
-    assert limiter.when("one") == 0.005
+    assert limiter.when("one") == 0.004
 
 
 def test_the_maximum_of_no_limiters_is_no_delay() -> None:
     limiter = MaxOfRateLimiter[str]()
     limiter.forget("a")
     assert (limiter.when("a"), limiter.num_requeues("a")) == (0, 0)
-
-
-class Steps:
-    """The limiter of client-go's test."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.forgotten: list[Hashable] = []
-
-    def when(self, key: Hashable) -> float:
-        self.count += 1
-        return 0.005 if self.count <= 100 else 1_000
-
-    def forget(self, key: Hashable) -> None:
-        self.forgotten.append(key)
-
-    def num_requeues(self, key: Hashable) -> int:
-        return 42
-
-
-def test_with_max_wait_limits_the_delays_of_another_limiter() -> None:
-    """client-go: TestWithMaxWaitRateLimiter"""
-    steps = Steps()
-    limiter = WithMaxWaitRateLimiter[str](steps, 500)
-    assert delays(limiter, "a", 200) == [0.005] * 100 + [500] * 100
-    limiter.forget("a")
-    assert steps.forgotten == ["a"]
-    assert limiter.num_requeues("a") == 42
 
 
 async def test_the_bucket_allows_a_burst_and_then_a_fixed_rate(mock_clock: Clock) -> None:
@@ -198,12 +156,6 @@ async def test_the_default_limiter_of_client_gos_controllers_has_a_shared_rate(m
         assert limiter.when(f"k{number}") == 0.005
     assert limiter.when("after the burst") == pytest.approx(0.1)
     assert limiter.num_requeues("a") == 21
-
-
-def test_the_default_limiter_of_single_keys_begins_with_a_millisecond() -> None:
-    limiter = default_item_based_rate_limiter()
-    assert delays(limiter, "a", 3) == [0.001, 0.002, 0.004]
-    assert delays(limiter, "a", 20)[-1] == 1_000
 
 
 async def test_the_numbers_of_a_bucket_limiter_cannot_be_changed() -> None:

@@ -9,7 +9,8 @@ import pytest
 import trio
 import trio.testing
 
-from trioformer.workqueue import QueueObserver, QueueStatistics, RateLimitingQueue, WorkQueue
+from trioformer.workqueue import QueueObserver, RateLimitingQueue, WorkQueue
+from trioformer.workqueue._statistics import QueueStatistics
 
 Clock = trio.testing.MockClock
 

@@ -25,7 +25,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, Remaining
+from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
+from trioformer.workqueue._statistics import Remaining
 
 if TYPE_CHECKING:
     import outcome  # trio's own dependency, not ours

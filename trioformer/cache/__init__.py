@@ -20,85 +20,41 @@ Objects that cannot be taken pass through the stages by their keys, to the quara
 from __future__ import annotations
 
 from .._retry import BackoffPolicy as BackoffPolicy
-from .._retry import WatchErrorHandler as WatchErrorHandler
-from ..client import UndecodableHandler as UndecodableHandler
-from ._bad_objects import BadObject as BadObject
-from ._bad_objects import Quarantined as Quarantined
-from ._bad_objects import QuarantineReason as QuarantineReason
-from .factory import FactoryStatistics as FactoryStatistics
-from .factory import FactoryTransform as FactoryTransform
-from .factory import FromFactory as FromFactory
-from .factory import InformerKey as InformerKey
-from .factory import Namespaces as Namespaces
 from .factory import SharedInformerFactory as SharedInformerFactory
-from .informer import InformerStatistics as InformerStatistics
 from .informer import SharedInformer as SharedInformer
 from .processor import Added as Added
-from .processor import BufferStatistics as BufferStatistics
 from .processor import Deleted as Deleted
-from .processor import ErrorHandler as ErrorHandler
 from .processor import FilteringHandler as FilteringHandler
 from .processor import HandlerRegistration as HandlerRegistration
-from .processor import HandlerStatistics as HandlerStatistics
 from .processor import Notification as Notification
-from .processor import Overflow as Overflow
 from .processor import ResourceEventHandler as ResourceEventHandler
 from .processor import Subscription as Subscription
 from .processor import Updated as Updated
 from .reflector import ApiListWatch as ApiListWatch
-from .reflector import EventSource as EventSource
 from .reflector import InformerPhase as InformerPhase
 from .reflector import InformerState as InformerState
-from .reflector import ListWatch as ListWatch
 from .reflector import Reflector as Reflector
 from .reflector import ReflectorOptions as ReflectorOptions
-from .reflector import ReflectorStatistics as ReflectorStatistics
-from .reflector import Sink as Sink
-from .reflector import Transform as Transform
-from .store import NAMESPACE_INDEX as NAMESPACE_INDEX
-from .store import IndexFunc as IndexFunc
 from .store import Lister as Lister
 from .store import field_index as field_index
 
 __all__ = [
-    "NAMESPACE_INDEX",
     "Added",
     "ApiListWatch",
     "BackoffPolicy",
-    "BadObject",
-    "BufferStatistics",
     "Deleted",
-    "ErrorHandler",
-    "EventSource",
-    "FactoryStatistics",
-    "FactoryTransform",
     "FilteringHandler",
-    "FromFactory",
     "HandlerRegistration",
-    "HandlerStatistics",
-    "IndexFunc",
-    "InformerKey",
     "InformerPhase",
     "InformerState",
-    "InformerStatistics",
-    "ListWatch",
     "Lister",
-    "Namespaces",
     "Notification",
-    "Overflow",
-    "QuarantineReason",
-    "Quarantined",
     "Reflector",
     "ReflectorOptions",
-    "ReflectorStatistics",
     "ResourceEventHandler",
     "SharedInformer",
     "SharedInformerFactory",
-    "Sink",
     "Subscription",
-    "Transform",
-    "UndecodableHandler",
     "Updated",
-    "WatchErrorHandler",
     "field_index",
 ]

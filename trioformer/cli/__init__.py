@@ -16,5 +16,3 @@ A command is a module with ``add_flags(parser)`` and ``async def run(session, fl
 from __future__ import annotations
 
 from ._main import main as main
-
-__all__ = ["main"]

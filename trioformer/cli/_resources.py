@@ -12,7 +12,8 @@ from ._failures import CommandError
 from ._printing import age_of
 
 if TYPE_CHECKING:
-    from ..client import ApiResources, Client
+    from ..client import Client
+    from ..client._internal import ApiResources
     from ..models import ResourceInfo
 
 __all__ = [

@@ -8,9 +8,16 @@ from ._api import obtain_credential as obtain_credential
 from ._api import plugin_of as plugin_of
 from ._api import pods_beside as pods_beside
 from ._api import without_retries as without_retries
+from ._api_resources import ApiResources as ApiResources
 from ._client import default_field_manager as default_field_manager
 from ._client import open_separate_client as open_separate_client
 from ._object_ref import reference_to as reference_to
+from ._options import FieldSelectorLike as FieldSelectorLike
+from ._options import LabelSelectorLike as LabelSelectorLike
+from ._options import PropagationPolicy as PropagationPolicy
+from ._raw import RawLines as RawLines
+from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._responses import check as check
 from .bodies._responses import streamed_status_error as streamed_status_error
+from .bodies._undecodable import UndecodableHandler as UndecodableHandler
 from .bodies._wire_format import JSON as JSON

@@ -39,76 +39,44 @@ from ._adoption import controller_reference as controller_reference
 from ._adoption import is_controlled_by as is_controlled_by
 from ._adoption import set_controller_reference as set_controller_reference
 from ._controller import Controller as Controller
-from ._controller import ControllerRegistry as ControllerRegistry
-from ._create_or_update import Operation as Operation
-from ._create_or_update import Written as Written
 from ._create_or_update import apply_owned as apply_owned
 from ._create_or_update import create_or_update as create_or_update
-from ._current_request import CurrentRequest as CurrentRequest
 from ._current_request import RequestFilter as RequestFilter
 from ._current_request import current_request as current_request
-from ._enqueue import Enqueue as Enqueue
 from ._enqueue import request_for_any_owner as request_for_any_owner
 from ._enqueue import request_for_object as request_for_object
 from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
-from ._expectations import Expected as Expected
 from ._finalizers import drop_finalizer as drop_finalizer
 from ._finalizers import ensure_finalizer as ensure_finalizer
 from ._options import ControllerOptions as ControllerOptions
-from ._options import DroppedHandler as DroppedHandler
-from ._predicates import Predicate as Predicate
-from ._predicates import all_of as all_of
 from ._predicates import annotations_changed as annotations_changed
-from ._predicates import any_of as any_of
 from ._predicates import generation_changed as generation_changed
 from ._predicates import labels_changed as labels_changed
 from ._predicates import labels_match as labels_match
-from ._predicates import none_of as none_of
-from ._predicates import resource_version_changed as resource_version_changed
 from ._predicates import states_match as states_match
 from ._request import Request as Request
-from ._results import Reconcile as Reconcile
 from ._results import ReconcileDeadlineError as ReconcileDeadlineError
-from ._results import ReconcileResult as ReconcileResult
 from ._results import RequeueAfter as RequeueAfter
 from ._results import RetryAfter as RetryAfter
 from ._results import TerminalError as TerminalError
-from ._sources import LOW_PRIORITY as LOW_PRIORITY
 from ._statistics import ControllerObserver as ControllerObserver
-from ._statistics import ControllerPhase as ControllerPhase
-from ._statistics import ControllerStatistics as ControllerStatistics
 
 __all__ = [
-    "LOW_PRIORITY",
     "AlreadyOwnedError",
     "Controller",
     "ControllerObserver",
     "ControllerOptions",
-    "ControllerPhase",
-    "ControllerRegistry",
-    "ControllerStatistics",
-    "CurrentRequest",
-    "DroppedHandler",
-    "Enqueue",
     "Expectations",
-    "Expected",
-    "Operation",
     "OwnerGoneError",
-    "Predicate",
-    "Reconcile",
     "ReconcileDeadlineError",
-    "ReconcileResult",
     "Request",
     "RequestFilter",
     "RequeueAfter",
     "RetryAfter",
     "TerminalError",
-    "Written",
-    "all_of",
     "annotations_changed",
-    "any_of",
     "apply_owned",
     "claim_objects",
     "controller_of",
@@ -121,12 +89,10 @@ __all__ = [
     "is_controlled_by",
     "labels_changed",
     "labels_match",
-    "none_of",
     "request_for_any_owner",
     "request_for_object",
     "request_for_owner",
     "requests_by_index",
-    "resource_version_changed",
     "set_controller_reference",
     "states_match",
 ]

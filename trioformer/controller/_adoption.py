@@ -17,7 +17,8 @@ import attrs
 import trio
 
 from .._text import one_line
-from ..client import Client, LabelSelectorLike
+from ..client import Client
+from ..client._internal import LabelSelectorLike
 from ..errors import InvalidError, NotFoundError, StatusError, TrioformerError
 from ..models import KubernetesObject, LabelSelector, OwnerReference, key_of, resource_of
 

@@ -10,8 +10,10 @@ import trio
 
 from .._text import describe_error, one_line
 from ..cache import HandlerRegistration
-from ..errors import CacheSyncError, NotSynced
-from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
+from ..errors import CacheSyncError
+from ..errors._internal import NotSynced
+from ..workqueue import RateLimitingQueue
+from ..workqueue._internal import default_priority_queue_rate_limiter
 from ._delays import RetryDelays, external_limiter
 from ._informer_failures import InformerFailures
 from ._observers import Observers

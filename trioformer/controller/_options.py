@@ -40,8 +40,8 @@ class ControllerOptions(Generic[K]):
     limiter: RateLimiter[K] | None = None
     """Decides the delays of failed requests; a ``Retry-After`` can only make them longer.
 
-    None makes a new `default_priority_queue_rate_limiter` for each run.  Then the retries of a request whose connection
-    failed are half a minute apart at most, and such failures do not count for its other delays."""
+    None makes a new one for each run: 5 ms, doubled with every failure up to 1,000 s.  Then the retries of a request
+    whose connection failed are at most half a minute apart, and such failures do not count for its other delays."""
     observer: ControllerObserver[K] | None = None
     """Receives the start and the result of each reconcile."""
     queue_observer: QueueObserver[K] | None = None

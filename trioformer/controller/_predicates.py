@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 from ..cache import Notification, Updated
-from ..client import LabelSelectorLike
+from ..client._internal import LabelSelectorLike
 from ..models import KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -30,7 +30,7 @@ def generation_changed(event: Notification[T]) -> bool:
     if not isinstance(event, Updated):
         return True
     old, new = event.old.metadata.generation, event.new.metadata.generation
-    return old != new if old or new else resource_version_changed(event)
+    return old != new if old or new else event.old.resource_version != event.new.resource_version
 
 
 def labels_changed(event: Notification[T]) -> bool:
@@ -41,11 +41,6 @@ def labels_changed(event: Notification[T]) -> bool:
 def annotations_changed(event: Notification[T]) -> bool:
     """Pass updates that changed an annotation."""
     return not isinstance(event, Updated) or event.old.metadata.annotations != event.new.metadata.annotations
-
-
-def resource_version_changed(event: Notification[T]) -> bool:
-    """Pass updates to another version: no resyncs, nor changes within one version, such as a new default of a CRD."""
-    return not isinstance(event, Updated) or event.old.resource_version != event.new.resource_version
 
 
 def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
@@ -77,18 +72,3 @@ def labels_match(label_selector: LabelSelectorLike) -> Callable[[Notification[T]
     """
     matcher = LabelSelector.of(label_selector)
     return states_match(lambda obj: matcher.matches(obj.metadata.labels))
-
-
-def all_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes an event if all predicates pass it."""
-    return lambda event: all(predicate(event) for predicate in predicates)
-
-
-def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes an event if any of the predicates passes it."""
-    return lambda event: any(predicate(event) for predicate in predicates)
-
-
-def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes an event if none of the predicates passes it."""
-    return lambda event: not any(predicate(event) for predicate in predicates)

@@ -6,8 +6,8 @@ from typing import Literal, Protocol, TypeAlias, final
 
 import attrs
 
-from ..cache import HandlerStatistics
-from ..workqueue import QueueStatistics
+from ..cache._internal import HandlerStatistics
+from ..workqueue._internal import QueueStatistics
 from ._request import K_contra
 from ._results import ReconcileResult
 

@@ -19,27 +19,19 @@ from __future__ import annotations
 from ._decorators import custom_resource as custom_resource
 from ._decorators import resource_part as resource_part
 from ._definition import crd_of as crd_of
-from ._definition import crds_of as crds_of
-from ._facts import ListType as ListType
-from ._facts import MapType as MapType
 from ._facts import PrinterColumn as PrinterColumn
 from ._facts import Rule as Rule
-from ._facts import RuleReason as RuleReason
 from ._facts import ScaleSubresource as ScaleSubresource
 from ._facts import Schema as Schema
 from ._install import install_crds as install_crds
 from ._install import wait_until_served as wait_until_served
 
 __all__ = [
-    "ListType",
-    "MapType",
     "PrinterColumn",
     "Rule",
-    "RuleReason",
     "ScaleSubresource",
     "Schema",
     "crd_of",
-    "crds_of",
     "custom_resource",
     "install_crds",
     "resource_part",

@@ -27,12 +27,10 @@
     │   ├── NotFoundError               404
     │   │   └── NotInCacheError         raised by ``lister[key]``; no server was asked
     │   ├── MethodNotAllowedError       405
-    │   ├── NotAcceptableError          406
     │   ├── ConflictError               409: the object has changed since it was read
     │   │   ├── AlreadyExistsError      409 on create
     │   │   └── ApplyConflictError      409 on apply: ``conflicts`` name fields and managers
     │   ├── ExpiredError                410: the resourceVersion or continue token is too old
-    │   ├── RequestTooLargeError        413
     │   ├── UnsupportedMediaTypeError   415
     │   ├── InvalidError                422: details.causes name the fields
     │   ├── TooManyRequestsError        429: details.retry_after_seconds
@@ -64,7 +62,6 @@ from __future__ import annotations
 
 from ._base import CommandFailedError as CommandFailedError
 from ._base import ConfigError as ConfigError
-from ._base import ConfigProblem as ConfigProblem
 from ._base import ConnectionFailedError as ConnectionFailedError
 from ._base import CopyFailedError as CopyFailedError
 from ._base import CRDInstallError as CRDInstallError
@@ -83,12 +80,9 @@ from ._cache import CacheSyncError as CacheSyncError
 from ._cache import HandlerOverflowError as HandlerOverflowError
 from ._cache import IndexerError as IndexerError
 from ._cache import LeadershipLostError as LeadershipLostError
-from ._cache import NotSynced as NotSynced
 from ._cache import QuarantinedError as QuarantinedError
 from ._cache import TransformError as TransformError
 from ._manifests import ManifestError as ManifestError
-from ._manifests import ManifestFailure as ManifestFailure
-from ._manifests import ManifestProblem as ManifestProblem
 from ._manifests import ManifestsFailedError as ManifestsFailedError
 from ._manifests import RolloutFailedError as RolloutFailedError
 from ._status import AlreadyExistsError as AlreadyExistsError
@@ -96,20 +90,15 @@ from ._status import ApplyConflictError as ApplyConflictError
 from ._status import BadRequestError as BadRequestError
 from ._status import ConflictError as ConflictError
 from ._status import ExpiredError as ExpiredError
-from ._status import FieldConflict as FieldConflict
 from ._status import ForbiddenError as ForbiddenError
 from ._status import InternalServerError as InternalServerError
 from ._status import InvalidError as InvalidError
 from ._status import MethodNotAllowedError as MethodNotAllowedError
-from ._status import NotAcceptableError as NotAcceptableError
 from ._status import NotFoundError as NotFoundError
 from ._status import NotInCacheError as NotInCacheError
-from ._status import RequestTooLargeError as RequestTooLargeError
 from ._status import ServerError as ServerError
 from ._status import ServerTimeoutError as ServerTimeoutError
 from ._status import ServiceUnavailableError as ServiceUnavailableError
-from ._status import StatusCause as StatusCause
-from ._status import StatusDetails as StatusDetails
 from ._status import StatusError as StatusError
 from ._status import TooManyRequestsError as TooManyRequestsError
 from ._status import UnauthorizedError as UnauthorizedError
@@ -124,14 +113,12 @@ __all__ = [
     "CacheSyncError",
     "CommandFailedError",
     "ConfigError",
-    "ConfigProblem",
     "ConflictError",
     "ConnectionFailedError",
     "CopyFailedError",
     "DecodeError",
     "ExecPluginError",
     "ExpiredError",
-    "FieldConflict",
     "ForbiddenError",
     "HandlerOverflowError",
     "IndexerError",
@@ -141,26 +128,19 @@ __all__ = [
     "LimitExceededError",
     "ListenError",
     "ManifestError",
-    "ManifestFailure",
-    "ManifestProblem",
     "ManifestsFailedError",
     "MethodNotAllowedError",
-    "NotAcceptableError",
     "NotFoundError",
     "NotInCacheError",
-    "NotSynced",
     "PortForwardError",
     "ProxyError",
     "QuarantinedError",
-    "RequestTooLargeError",
     "RolloutFailedError",
     "SchemaError",
     "SelectorError",
     "ServerError",
     "ServerTimeoutError",
     "ServiceUnavailableError",
-    "StatusCause",
-    "StatusDetails",
     "StatusError",
     "TooManyRequestsError",
     "TransformError",

@@ -26,10 +26,8 @@ __all__ = [
     "InternalServerError",
     "InvalidError",
     "MethodNotAllowedError",
-    "NotAcceptableError",
     "NotFoundError",
     "NotInCacheError",
-    "RequestTooLargeError",
     "ServerError",
     "ServerTimeoutError",
     "ServiceUnavailableError",
@@ -293,10 +291,6 @@ class MethodNotAllowedError(StatusError):
     """405: the resource does not support this verb."""
 
 
-class NotAcceptableError(StatusError):
-    """406: the server cannot respond in the requested format."""
-
-
 class ConflictError(StatusError):
     """409: the object has changed since it was read; read it again and repeat the change."""
 
@@ -349,10 +343,6 @@ class ExpiredError(StatusError):
     """410: the resourceVersion or continue token is no longer served; list again."""
 
 
-class RequestTooLargeError(StatusError):
-    """413: the request's body is larger than the server's limit."""
-
-
 class UnsupportedMediaTypeError(StatusError):
     """415: the server does not accept this content type."""
 
@@ -387,12 +377,10 @@ _BY_REASON: dict[str, type[StatusError]] = {
     "Forbidden": ForbiddenError,
     "NotFound": NotFoundError,
     "MethodNotAllowed": MethodNotAllowedError,
-    "NotAcceptable": NotAcceptableError,
     "AlreadyExists": AlreadyExistsError,
     "Conflict": ConflictError,
     "Expired": ExpiredError,
     "Gone": ExpiredError,
-    "RequestEntityTooLarge": RequestTooLargeError,
     "UnsupportedMediaType": UnsupportedMediaTypeError,
     "Invalid": InvalidError,
     "TooManyRequests": TooManyRequestsError,
@@ -408,10 +396,8 @@ _BY_CODE: dict[int, type[StatusError]] = {
     403: ForbiddenError,
     404: NotFoundError,
     405: MethodNotAllowedError,
-    406: NotAcceptableError,
     409: ConflictError,
     410: ExpiredError,
-    413: RequestTooLargeError,
     415: UnsupportedMediaTypeError,
     422: InvalidError,
     429: TooManyRequestsError,

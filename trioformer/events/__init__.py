@@ -6,13 +6,12 @@
 - ``_write_queue.py``: the Events that wait, in a line for each object
 - ``_write_loop.py``: decides which one is written next
 - ``_writer.py``: sends the Event of a series to the API server
-- ``_options.py``: :class:`EventRecorderOptions`, :class:`EventRecorderStatistics`
+- ``_options.py``: :class:`EventRecorderOptions`
 """
 
 from __future__ import annotations
 
 from ._options import EventRecorderOptions as EventRecorderOptions
-from ._options import EventRecorderStatistics as EventRecorderStatistics
 from ._recorder import EventRecorder as EventRecorder
 
-__all__ = ["EventRecorder", "EventRecorderOptions", "EventRecorderStatistics"]
+__all__ = ["EventRecorder", "EventRecorderOptions"]

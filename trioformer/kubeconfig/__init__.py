@@ -22,18 +22,12 @@ from ._config import ClusterConfig as ClusterConfig
 from ._config import ConfigOverrides as ConfigOverrides
 from ._config import ExecConfig as ExecConfig
 from ._config import Impersonation as Impersonation
-from ._config import InteractiveMode as InteractiveMode
 from ._load import load_config as load_config
-from ._load import load_in_cluster as load_in_cluster
-from ._load import load_kubeconfig as load_kubeconfig
 
 __all__ = [
     "ClusterConfig",
     "ConfigOverrides",
     "ExecConfig",
     "Impersonation",
-    "InteractiveMode",
     "load_config",
-    "load_in_cluster",
-    "load_kubeconfig",
 ]

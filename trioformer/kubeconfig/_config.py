@@ -132,9 +132,8 @@ class Impersonation:
 class ClusterConfig:
     """The server and the credentials of a client.
 
-    :func:`load_config`, :func:`load_kubeconfig` and :func:`load_in_cluster` return one.  For a server that is not in a
-    kubeconfig, call the constructor.
-    The loaders guarantee the following; callers of the constructor must do so too:
+    :func:`load_config` returns one.  For a server that is not in a kubeconfig, call the constructor.
+    :func:`load_config` guarantees the following; callers of the constructor must do so too:
 
     - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
       and is read again when it may have changed;

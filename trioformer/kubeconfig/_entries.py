@@ -13,7 +13,8 @@ from typing import Any, TypeVar, final
 import attrs
 
 from .._suggestions import describe
-from ..errors import ConfigError, ConfigProblem
+from ..errors import ConfigError
+from ..errors._internal import ConfigProblem
 from ._checks import CheckError
 
 T = TypeVar("T")

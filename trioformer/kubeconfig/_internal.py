@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from ._config import InteractiveMode as InteractiveMode
 from ._files import StreamError as StreamError

@@ -19,12 +19,10 @@ from ._elector import LeaderElector as LeaderElector
 from ._elector import leadership as leadership
 from ._elector import run_as_leader as run_as_leader
 from ._leadership import LeaderElectionOptions as LeaderElectionOptions
-from ._leadership import LeaderElectionStatistics as LeaderElectionStatistics
 from ._leadership import Leadership as Leadership
 
 __all__ = [
     "LeaderElectionOptions",
-    "LeaderElectionStatistics",
     "LeaderElector",
     "Leadership",
     "LeadershipLostError",

@@ -17,7 +17,8 @@ from ..client._internal import obtain_credential, plugin_of
 from ..errors import DecodeError, NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
-from ..watchtools import ResumingWatch, resuming_watch
+from ..watchtools import resuming_watch
+from ..watchtools._internal import ResumingWatch
 
 MAX_INT32: Final = 2**31 - 1
 """The largest duration and number of transitions of a Lease."""

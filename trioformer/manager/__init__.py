@@ -8,15 +8,14 @@
 ``trioformer[manager]``.
 
 - ``_run_controllers.py``: :func:`run_controllers`
-- ``_initializers.py``: :data:`ControllerInitializer`, :class:`ManagerContext`, :class:`Runnable`,
-  :class:`LeaderElection`
+- ``_initializers.py``: :class:`ManagerContext`, :class:`LeaderElection`
 - ``_enabled.py``: :func:`enabled_controllers`
 - ``_follow_file.py``: :func:`follow_file`, :class:`FollowedFile`
 - ``_run.py``: one run of the manager: its order, and its health checks
 - ``_managed.py``: one controller of a run and its phase
 - ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
 - ``_token_checks.py``: which tokens may read the metrics
-- ``_health.py``: :data:`HealthCheck`, and the responses of health checks
+- ``_health.py``: the responses of health checks
 """
 
 from __future__ import annotations
@@ -24,22 +23,16 @@ from __future__ import annotations
 from ._enabled import enabled_controllers as enabled_controllers
 from ._follow_file import FollowedFile as FollowedFile
 from ._follow_file import follow_file as follow_file
-from ._health import HealthCheck as HealthCheck
 from ._http_options import HTTPOptions as HTTPOptions
-from ._initializers import ControllerInitializer as ControllerInitializer
 from ._initializers import LeaderElection as LeaderElection
 from ._initializers import ManagerContext as ManagerContext
-from ._initializers import Runnable as Runnable
 from ._run_controllers import run_controllers as run_controllers
 
 __all__ = [
-    "ControllerInitializer",
     "FollowedFile",
     "HTTPOptions",
-    "HealthCheck",
     "LeaderElection",
     "ManagerContext",
-    "Runnable",
     "enabled_controllers",
     "follow_file",
     "run_controllers",

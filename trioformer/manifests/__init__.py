@@ -21,24 +21,14 @@ from ._delete import delete_manifests as delete_manifests
 from ._dump import dump_manifests as dump_manifests
 from ._load import load_manifests as load_manifests
 from ._manifest import Manifest as Manifest
-from ._manifest import ManifestAction as ManifestAction
-from ._manifest import ManifestProgress as ManifestProgress
-from ._manifest import ManifestResult as ManifestResult
 from ._readiness import Readiness as Readiness
-from ._readiness import ReadyState as ReadyState
 from ._readiness import readiness_of as readiness_of
-from ._wait import WaitProgress as WaitProgress
 from ._wait import wait_for_manifests as wait_for_manifests
 
 __all__ = [
     "ApplySet",
     "Manifest",
-    "ManifestAction",
-    "ManifestProgress",
-    "ManifestResult",
     "Readiness",
-    "ReadyState",
-    "WaitProgress",
     "apply_manifests",
     "delete_manifests",
     "dump_manifests",

@@ -7,17 +7,11 @@ from typing import Final, final
 
 import attrs
 
-from ..client import Client, LabelSelectorLike
-from ..client._internal import default_field_manager
+from ..client import Client
+from ..client._internal import LabelSelectorLike, default_field_manager
 from ..crds import wait_until_served
-from ..errors import (
-    ConnectionFailedError,
-    ManifestFailure,
-    ManifestsFailedError,
-    NotFoundError,
-    TrioformerError,
-    UnauthorizedError,
-)
+from ..errors import ConnectionFailedError, ManifestsFailedError, NotFoundError, TrioformerError, UnauthorizedError
+from ..errors._internal import ManifestFailure
 from ..models import KubernetesObject, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._apply_set import ApplySet, Membership, open_apply_set

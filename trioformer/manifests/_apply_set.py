@@ -17,8 +17,10 @@ from typing import Final, Literal, TypeAlias, cast, final
 import attrs
 
 from .._version import __version__
-from ..client import Api, ApiResources, Client
-from ..errors import AlreadyExistsError, ConflictError, ManifestFailure, ManifestsFailedError, NotFoundError
+from ..client import Api, Client
+from ..client._internal import ApiResources
+from ..errors import AlreadyExistsError, ConflictError, ManifestsFailedError, NotFoundError
+from ..errors._internal import ManifestFailure
 from ..models import (
     KubernetesObject,
     LabelSelector,

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ..client import Client, PropagationPolicy
-from ..errors import (
-    ConnectionFailedError,
-    ManifestFailure,
-    ManifestsFailedError,
-    NotFoundError,
-    TrioformerError,
-    UnauthorizedError,
-)
+from ..client import Client
+from ..client._internal import PropagationPolicy
+from ..errors import ConnectionFailedError, ManifestsFailedError, NotFoundError, TrioformerError, UnauthorizedError
+from ..errors._internal import ManifestFailure
 from ..models import KubernetesObject
 from ..watchtools import deleted, wait_for
 from ._manifest import Manifest, ManifestProgress, ManifestResult, check_progress

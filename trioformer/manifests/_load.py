@@ -15,7 +15,8 @@ from .._files import read_file
 from .._secret import Secret
 from .._text import quoted
 from .._yaml import Mapping
-from ..errors import ManifestError, ManifestProblem
+from ..errors import ManifestError
+from ..errors._internal import ManifestProblem
 from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, resource_of, to_dict, unstructured_kind
 from ..models._internal import (
     dumps,

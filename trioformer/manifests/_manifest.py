@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, final
 import attrs
 
 from .._suggestions import check_sync
-from ..errors import ManifestProblem
+from ..errors._internal import ManifestProblem
 from ..models import KubernetesObject
 
 ManifestAction: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "deleted", "absent", "ready"]

@@ -7,9 +7,11 @@ from typing import Final, cast, final
 
 import attrs
 
-from ..client import Api, Client, LabelSelectorLike
+from ..client import Api, Client
+from ..client._internal import LabelSelectorLike
 from ..errors import ForbiddenError, NotFoundError
-from ..models import KubernetesObject, LabelSelector, ManagedFieldsEntry, ResourceInfo, builtin_kind
+from ..models import KubernetesObject, LabelSelector, ResourceInfo, builtin_kind
+from ..models._internal import ManagedFieldsEntry
 from ._manifest import Manifest, ManifestResult
 from ._targets import Target, rank_of
 

@@ -9,14 +9,8 @@ from typing import Any, Final, cast, final
 import attrs
 
 from ..client import Api, Client
-from ..errors import (
-    ConnectionFailedError,
-    ManifestError,
-    ManifestFailure,
-    ManifestProblem,
-    TrioformerError,
-    UnauthorizedError,
-)
+from ..errors import ConnectionFailedError, ManifestError, TrioformerError, UnauthorizedError
+from ..errors._internal import ManifestFailure, ManifestProblem
 from ..models import KubernetesObject, ResourceInfo, Unstructured, from_dict, resource_of, to_dict, unstructured_kind
 from ._load import kinds_defined_by
 from ._manifest import Manifest

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 import trio
 
 from ..client import Client
-from ..errors import ManifestFailure, ManifestsFailedError, RolloutFailedError, TrioformerError
+from ..errors import ManifestsFailedError, RolloutFailedError, TrioformerError
+from ..errors._internal import ManifestFailure
 from ..models import KubernetesObject
 from ..watchtools import wait_for
 from ._manifest import Manifest, ManifestResult, check_progress

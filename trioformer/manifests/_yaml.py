@@ -12,7 +12,7 @@ import attrs
 from .._secret import Secret
 from .._text import one_line
 from .._yaml import MAX_LEVELS, Document, Marks, YamlError, compose, decode_text
-from ..errors import ManifestProblem
+from ..errors._internal import ManifestProblem
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -13,19 +13,12 @@ import attrs
 import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from ..cache import (
-    HandlerRegistration,
-    HandlerStatistics,
-    InformerPhase,
-    InformerState,
-    InformerStatistics,
-    ReflectorStatistics,
-    SharedInformer,
-    SharedInformerFactory,
-)
+from ..cache import HandlerRegistration, InformerPhase, InformerState, SharedInformer, SharedInformerFactory
+from ..cache._internal import HandlerStatistics, InformerStatistics, ReflectorStatistics
 from ..controller import Controller
 from ..leaderelection import LeaderElector
-from ..workqueue import QueueStatistics, WorkQueue
+from ..workqueue import WorkQueue
+from ..workqueue._internal import QueueStatistics
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Final, final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from ..controller import ReconcileResult
+from ..controller._internal import ReconcileResult
 
 RECONCILE_BOUNDS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),

@@ -41,13 +41,11 @@ from typing import TYPE_CHECKING
 
 from .._util import names_on_demand as _names_on_demand
 from ._kinds import builtin_kind as builtin_kind
-from ._kinds import builtin_resources as builtin_resources
 from ._lazy import Model as Model
 from ._lazy import encode as encode
 from ._lazy import from_json as from_json
 from ._merge_patch import merge_patch as merge_patch
 from ._meta import KubernetesObject as KubernetesObject
-from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
 from ._meta import ObjectMeta as ObjectMeta
 from ._meta import OwnerReference as OwnerReference
 from ._meta import key_of as key_of
@@ -57,16 +55,10 @@ from ._plain import from_dict as from_dict
 from ._plain import json_equal as json_equal
 from ._plain import to_dict as to_dict
 from ._quantity import Quantity as Quantity
-from ._resources import GroupVersionKind as GroupVersionKind
 from ._resources import ResourceInfo as ResourceInfo
 from ._resources import resource_of as resource_of
-from ._selectors import FieldOperator as FieldOperator
-from ._selectors import FieldRequirement as FieldRequirement
 from ._selectors import FieldSelector as FieldSelector
-from ._selectors import LabelOperator as LabelOperator
-from ._selectors import LabelRequirement as LabelRequirement
 from ._selectors import LabelSelector as LabelSelector
-from ._selectors import SelectableFields as SelectableFields
 from ._unstructured import Unstructured as Unstructured
 from ._unstructured import unstructured_kind as unstructured_kind
 from ._values import EMPTY_MAP as EMPTY_MAP
@@ -81,16 +73,10 @@ if TYPE_CHECKING:
 __all__ = [
     "EMPTY_MAP",
     "JSON",
-    "FieldOperator",
-    "FieldRequirement",
     "FieldSelector",
     "FrozenMap",
-    "GroupVersionKind",
     "KubernetesObject",
-    "LabelOperator",
-    "LabelRequirement",
     "LabelSelector",
-    "ManagedFieldsEntry",
     "MicroTime",
     "Model",
     "ObjectMeta",
@@ -98,11 +84,9 @@ __all__ = [
     "PartialObjectMetadata",
     "Quantity",
     "ResourceInfo",
-    "SelectableFields",
     "Time",
     "Unstructured",
     "builtin_kind",
-    "builtin_resources",
     "encode",
     "extract",
     "from_dict",

@@ -29,8 +29,8 @@ from ..cache import (
     SharedInformerFactory,
     Updated,
 )
-from ..client import Api, FieldSelectorLike, LabelSelectorLike
-from ..client._internal import check_api
+from ..client import Api
+from ..client._internal import FieldSelectorLike, LabelSelectorLike, check_api
 from ..errors import BadRequestError, DecodeError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod

@@ -13,7 +13,8 @@ import attrs
 
 from .._suggestions import describe
 from ..client._internal import JSON, check, streamed_status_error
-from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
+from ..errors import BadRequestError, NotFoundError, TrioformerError
+from ..errors._internal import StatusDetails
 from ..transport._internal import ByteStream, Transport
 from ._log_lines import MIN_LINE
 

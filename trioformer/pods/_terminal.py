@@ -50,8 +50,8 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
         The exit code of the process.
 
     Raises:
-        StatusError: As for :meth:`PodProcess.wait`.
-        ConnectionFailedError: As for :meth:`PodProcess.wait`.
+        StatusError: As for ``process.wait()``.
+        ConnectionFailedError: As for ``process.wait()``.
         OSError: ``stdin`` cannot be read, or what reads the output has gone.
 
     Cancellation:

@@ -37,32 +37,18 @@ if TYPE_CHECKING:
     from ._scripted_pods import ScriptedPod as ScriptedPod
     from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
-    from ._serving._requests import RequestRecord as RequestRecord
-    from ._serving._scripted_connections import ConnectionHandler as ConnectionHandler
     from ._serving._scripted_connections import ScriptedConnection as ScriptedConnection
-    from ._serving._scripted_processes import ProcessHandler as ProcessHandler
-    from ._serving._scripted_processes import ScriptedInput as ScriptedInput
-    from ._serving._scripted_processes import ScriptedOutput as ScriptedOutput
     from ._serving._scripted_processes import ScriptedProcess as ScriptedProcess
     from ._simulation import open_simulated_cluster as open_simulated_cluster
     from ._simulation import simulate_cluster as simulate_cluster
-    from ._state import APIServerSnapshot as APIServerSnapshot
-    from ._state import APIServerStatistics as APIServerStatistics
     from .control_plane import ControlPlane as ControlPlane
     from .control_plane import ControlPlaneError as ControlPlaneError
 
 __all__ = [
     "APIServer",
-    "APIServerSnapshot",
-    "APIServerStatistics",
-    "ConnectionHandler",
     "ControlPlane",
     "ControlPlaneError",
-    "ProcessHandler",
-    "RequestRecord",
     "ScriptedConnection",
-    "ScriptedInput",
-    "ScriptedOutput",
     "ScriptedPod",
     "ScriptedProcess",
     "open_simulated_cluster",
@@ -74,16 +60,9 @@ __all__ = [
 # installed, and ControlPlane needs trustme, which is in the extra `testing`.
 _MODULES = {
     "APIServer": "_server",
-    "APIServerSnapshot": "_state",
-    "APIServerStatistics": "_state",
-    "ConnectionHandler": "_serving._scripted_connections",
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
-    "ProcessHandler": "_serving._scripted_processes",
-    "RequestRecord": "_serving._requests",
     "ScriptedConnection": "_serving._scripted_connections",
-    "ScriptedInput": "_serving._scripted_processes",
-    "ScriptedOutput": "_serving._scripted_processes",
     "ScriptedPod": "_scripted_pods",
     "ScriptedProcess": "_serving._scripted_processes",
     "open_simulated_cluster": "_simulation",

@@ -8,29 +8,15 @@
 from __future__ import annotations
 
 from .._retry import BackoffPolicy as BackoffPolicy
-from .._retry import WatchErrorHandler as WatchErrorHandler
-from ._conditions import Condition as Condition
-from ._conditions import Deletion as Deletion
-from ._conditions import FieldValue as FieldValue
 from ._conditions import created as created
 from ._conditions import deleted as deleted
 from ._conditions import has_condition as has_condition
 from ._conditions import has_field as has_field
-from ._resuming_watch import ResumingWatch as ResumingWatch
-from ._resuming_watch import ResumingWatchStatistics as ResumingWatchStatistics
-from ._resuming_watch import WatchPhase as WatchPhase
 from ._resuming_watch import resuming_watch as resuming_watch
 from ._wait_for import wait_for as wait_for
 
 __all__ = [
     "BackoffPolicy",
-    "Condition",
-    "Deletion",
-    "FieldValue",
-    "ResumingWatch",
-    "ResumingWatchStatistics",
-    "WatchErrorHandler",
-    "WatchPhase",
     "created",
     "deleted",
     "has_condition",

@@ -45,8 +45,8 @@ from .._retry import (
 )
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices, opened_by
-from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
-from ..client._internal import without_retries
+from ..client import Api, WatchEvent, WatchStream
+from ..client._internal import FieldSelectorLike, LabelSelectorLike, UndecodableHandler, without_retries
 from ..errors import (
     ConnectionFailedError,
     DecodeError,
@@ -410,7 +410,7 @@ async def resuming_watch(
 
     Args:
         api: Kind and namespace.
-        resource_version: Return the events after it: a list's, or :attr:`ResumingWatch.resource_version`.
+        resource_version: Return the events after it: a list's, or ``resource_version``.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
         backoff: The delays between requests after failures.

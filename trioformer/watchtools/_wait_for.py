@@ -24,7 +24,8 @@ from .._retry import (
 )
 from ..client import Api, ObjectList, Undecodable
 from ..client._internal import without_retries
-from ..errors import ExpiredError, LimitExceededError, NotFoundError, StatusDetails, TrioformerError
+from ..errors import ExpiredError, LimitExceededError, NotFoundError, TrioformerError
+from ..errors._internal import StatusDetails
 from ..models import FieldSelector, KubernetesObject
 from ._conditions import Condition, Deletion
 from ._resuming_watch import resuming_watch

@@ -25,33 +25,21 @@ from __future__ import annotations
 from ._parallelize import parallelize as parallelize
 from ._rate_limiters import BucketRateLimiter as BucketRateLimiter
 from ._rate_limiters import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
-from ._rate_limiters import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
 from ._rate_limiters import MaxOfRateLimiter as MaxOfRateLimiter
 from ._rate_limiters import RateLimiter as RateLimiter
-from ._rate_limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from ._rate_limiters import default_controller_rate_limiter as default_controller_rate_limiter
-from ._rate_limiters import default_item_based_rate_limiter as default_item_based_rate_limiter
-from ._rate_limiters import default_priority_queue_rate_limiter as default_priority_queue_rate_limiter
 from ._rate_limiting_queue import RateLimitingQueue as RateLimitingQueue
 from ._statistics import QueueObserver as QueueObserver
-from ._statistics import QueueStatistics as QueueStatistics
-from ._statistics import Remaining as Remaining
 from ._work_queue import WorkQueue as WorkQueue
 
 __all__ = [
     "BucketRateLimiter",
     "ItemExponentialFailureRateLimiter",
-    "ItemFastSlowRateLimiter",
     "MaxOfRateLimiter",
     "QueueObserver",
-    "QueueStatistics",
     "RateLimiter",
     "RateLimitingQueue",
-    "Remaining",
-    "WithMaxWaitRateLimiter",
     "WorkQueue",
     "default_controller_rate_limiter",
-    "default_item_based_rate_limiter",
-    "default_priority_queue_rate_limiter",
     "parallelize",
 ]

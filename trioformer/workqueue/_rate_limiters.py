@@ -73,33 +73,6 @@ class ItemExponentialFailureRateLimiter:
 
 @final
 @attrs.define(eq=False)
-class ItemFastSlowRateLimiter:
-    """Returns a short delay for the first failures of a key, then a long one."""
-
-    fast_delay: float = attrs.field(validator=validators.ge(0))
-    """The short delay, seconds."""
-    slow_delay: float = attrs.field(validator=validators.ge(0))
-    """The long delay, seconds."""
-    max_fast_attempts: int = attrs.field(validator=validators.ge(0))
-    """How many failures have the short delay."""
-    _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
-
-    def when(self, key: Hashable) -> float:
-        """Count a failure of a key, and return how many seconds the key waits."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return self.fast_delay if failures <= self.max_fast_attempts else self.slow_delay
-
-    def forget(self, key: Hashable) -> None:
-        """Reset a key to the short delay."""
-        self._failures.pop(key, None)
-
-    def num_requeues(self, key: Hashable) -> int:
-        """Return how many failures of a key were counted."""
-        return self._failures.get(key, 0)
-
-
-@final
-@attrs.define(eq=False)
 class BucketRateLimiter:
     """Limits the retries of all keys together to a rate, after a burst: a token bucket on trio's clock.
 
@@ -158,29 +131,6 @@ class MaxOfRateLimiter(Generic[K]):
         return max((limiter.num_requeues(key) for limiter in self.limiters), default=0)
 
 
-@final
-@attrs.define(eq=False)
-class WithMaxWaitRateLimiter(Generic[K]):
-    """Returns the delay of another limiter, but at most ``max_delay`` seconds."""
-
-    limiter: RateLimiter[K]
-    """The other limiter."""
-    max_delay: float = attrs.field(validator=validators.ge(0))
-    """The longest delay, seconds."""
-
-    def when(self, key: K) -> float:
-        """Count a failure with the other limiter, and return how many seconds the key waits."""
-        return min(self.limiter.when(key), self.max_delay)
-
-    def forget(self, key: K) -> None:
-        """Reset a key in the other limiter."""
-        self.limiter.forget(key)
-
-    def num_requeues(self, key: K) -> int:
-        """Return the other limiter's count."""
-        return self.limiter.num_requeues(key)
-
-
 JITTER: Final = 0.2
 """The jitter of the default limiter, so that keys that failed together are not all retried at the same time."""
 
@@ -206,8 +156,3 @@ def default_controller_rate_limiter() -> RateLimiter[Hashable]:
     minutes after its end, and so is a key that has failed once.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1_000.0), BucketRateLimiter(10.0, 100))
-
-
-def default_item_based_rate_limiter() -> RateLimiter[Hashable]:
-    """Make a limiter of single keys only: 1 ms, doubled with every failure up to 1,000 s."""
-    return ItemExponentialFailureRateLimiter(0.001, 1_000.0)

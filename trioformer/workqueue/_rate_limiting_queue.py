@@ -29,7 +29,7 @@ class RateLimitingQueue(WorkQueue[K]):
     :meth:`add_rate_limited` inside the block, the end of the block neither forgets nor adds the key.
 
     Args:
-        limiter: Decides the delays of failed keys; `default_priority_queue_rate_limiter` by default.
+        limiter: Decides the delays of failed keys; by default 5 ms, doubled with every failure up to 1,000 s.
         name: The queue's name in its ``repr``, its log lines and in metrics; a queue without a name logs nothing.
         oldest_every: When keys of several priorities are ready, every n-th take is given the oldest key; None for
             strict priorities.

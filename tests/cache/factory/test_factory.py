@@ -15,7 +15,9 @@ import trio.testing
 
 from tests.support.scripted_list_watch import Recorder
 from trioformer import CacheNotSyncedError, Client, ForbiddenError, ObjectMeta, SharedInformerFactory, field_index
-from trioformer.cache import FactoryStatistics, InformerKey, ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache import ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache.factory._factory import FactoryStatistics
+from trioformer.cache.factory._requests import InformerKey
 from trioformer.errors import CacheSyncError, IndexerError, SelectorError
 from trioformer.models import (
     FieldSelector,

@@ -13,7 +13,8 @@ import trio.testing
 from tests.cache.reflector.test_reflector import Sink, play
 from tests.cache.reflector.test_watch_list import end, watch_lists
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, bookmark, listing, modified, pod
-from trioformer.cache import IndexFunc, ReflectorOptions, SharedInformer, field_index
+from trioformer.cache import ReflectorOptions, SharedInformer, field_index
+from trioformer.cache.store._indexer import IndexFunc
 from trioformer.client import Undecodable
 from trioformer.errors import ConnectionFailedError, ExpiredError, ServiceUnavailableError, TooManyRequestsError
 from trioformer.models import from_dict, to_dict

@@ -19,15 +19,15 @@ from tests.support.turns import turns_during
 from trioformer.cache import (
     ApiListWatch,
     FilteringHandler,
-    IndexFunc,
-    ListWatch,
-    QuarantineReason,
     ReflectorOptions,
     ResourceEventHandler,
     SharedInformer,
     SharedInformerFactory,
     field_index,
 )
+from trioformer.cache._bad_objects import QuarantineReason
+from trioformer.cache.reflector._list_watch import ListWatch
+from trioformer.cache.store._indexer import IndexFunc
 from trioformer.client import Undecodable, open_client
 from trioformer.errors import DecodeError, ExpiredError, IndexerError, QuarantinedError, TransformError
 from trioformer.kubeconfig import ClusterConfig

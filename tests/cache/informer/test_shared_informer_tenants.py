@@ -12,14 +12,8 @@ import trio.testing
 
 from tests.cache.reflector.test_reflector_bad_input import BadServer
 from tests.support.scripted_list_watch import Recorder
-from trioformer.cache import (
-    ApiListWatch,
-    FilteringHandler,
-    QuarantineReason,
-    ReflectorOptions,
-    ResourceEventHandler,
-    SharedInformer,
-)
+from trioformer.cache import ApiListWatch, FilteringHandler, ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache._bad_objects import QuarantineReason
 from trioformer.client import open_client
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import Quantity, Unstructured, unstructured_kind

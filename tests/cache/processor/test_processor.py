@@ -26,13 +26,13 @@ from trioformer.cache import (
     FilteringHandler,
     HandlerRegistration,
     Notification,
-    Overflow,
     ResourceEventHandler,
     SharedInformer,
     Updated,
 )
 from trioformer.cache.processor._listener_buffer import ListenerBuffer
 from trioformer.cache.processor._notifications import call_handler, handler_name
+from trioformer.cache.processor._overflow import Overflow
 from trioformer.errors import ExpiredError
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod

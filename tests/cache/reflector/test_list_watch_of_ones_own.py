@@ -9,8 +9,10 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import added, listing, pod
-from trioformer.cache import ListWatch, SharedInformer, UndecodableHandler
+from trioformer.cache import SharedInformer
+from trioformer.cache.reflector._list_watch import ListWatch
 from trioformer.client import ObjectList, WatchEvent
+from trioformer.client._internal import UndecodableHandler
 from trioformer.errors import ConnectionFailedError
 from trioformer.models.core_v1 import Pod
 

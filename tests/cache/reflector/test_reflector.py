@@ -24,7 +24,8 @@ from tests.support.scripted_list_watch import (
     modified,
     pod,
 )
-from trioformer.cache import BackoffPolicy, BadObject, Reflector, ReflectorOptions
+from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
+from trioformer.cache._bad_objects import BadObject
 from trioformer.client import WatchEvent
 from trioformer.errors import (
     ConnectionFailedError,
@@ -33,12 +34,11 @@ from trioformer.errors import (
     ForbiddenError,
     InternalServerError,
     ServerTimeoutError,
-    StatusCause,
-    StatusDetails,
     StatusError,
     TooManyRequestsError,
     UnauthorizedError,
 )
+from trioformer.errors._status import StatusCause, StatusDetails
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 

@@ -27,8 +27,9 @@ from tests.support.scripted_list_watch import (
     modified,
     pod,
 )
-from trioformer.cache import ReflectorOptions, SharedInformer, UndecodableHandler
+from trioformer.cache import ReflectorOptions, SharedInformer
 from trioformer.client import ObjectList, Undecodable
+from trioformer.client._internal import UndecodableHandler
 from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
 from trioformer.models import from_dict, to_dict
 from trioformer.models._internal import dumps, make_object

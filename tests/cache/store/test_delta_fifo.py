@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import pod
-from trioformer.cache import BadObject, QuarantineReason
+from trioformer.cache._bad_objects import BadObject, QuarantineReason
 from trioformer.cache.store._delta_fifo import Bookmark, Deletion, DeltaFIFO, NamespacedSink, Replaced, Sync
 from trioformer.errors import DecodeError
 from trioformer.models.core_v1 import Pod

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod
 from tests.support.turns import turns_during
-from trioformer.cache import NAMESPACE_INDEX, Lister, field_index
-from trioformer.cache.store._indexer import Indexer
+from trioformer.cache import Lister, field_index
+from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer
 from trioformer.errors import CacheNotSyncedError, IndexerError, NotFoundError, SelectorError
 from trioformer.models import from_json, key_of
 from trioformer.models.core_v1 import Pod

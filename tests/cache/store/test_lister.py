@@ -16,8 +16,8 @@ import trio
 import trio.testing
 
 from trioformer import Client, SharedInformerFactory
-from trioformer.cache import NAMESPACE_INDEX, IndexFunc, Lister, SharedInformer, field_index
-from trioformer.cache.store._indexer import Indexer
+from trioformer.cache import Lister, SharedInformer, field_index
+from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer, IndexFunc
 from trioformer.controller import Request
 from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, NotInCacheError, SelectorError
 from trioformer.models import (
@@ -26,7 +26,6 @@ from trioformer.models import (
     LabelSelector,
     ResourceInfo,
     builtin_kind,
-    builtin_resources,
     from_dict,
     from_json,
     key_of,
@@ -35,6 +34,7 @@ from trioformer.models import (
     unstructured_kind,
 )
 from trioformer.models._internal import make_object
+from trioformer.models._kinds import builtin_resources
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.batch_v1 import Job
 from trioformer.models.core_v1 import Event, Namespace, Node, Pod, ReplicationController, Secret, Service

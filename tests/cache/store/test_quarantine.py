@@ -8,8 +8,7 @@ import pytest
 import trio.testing
 
 from tests.support.turns import turns_during
-from trioformer.cache import QuarantineReason
-from trioformer.cache._bad_objects import BadObject, UndecodableLog
+from trioformer.cache._bad_objects import BadObject, QuarantineReason, UndecodableLog
 from trioformer.cache.store._quarantine import Quarantine
 from trioformer.models import from_json
 from trioformer.models.core_v1 import Pod

@@ -10,7 +10,8 @@ import trio
 from tests.e2e.contract.custom_kinds import serve_kind
 from trioformer.client import Client
 from trioformer.errors import NotFoundError
-from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, builtin_resources, from_dict, resource_of
+from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, from_dict, resource_of
+from trioformer.models._kinds import builtin_resources
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.coordination_v1 import Lease

@@ -22,13 +22,13 @@ from trioformer.errors import (
 from trioformer.manifests import (
     ApplySet,
     Manifest,
-    ManifestResult,
     Readiness,
     apply_manifests,
     delete_manifests,
     load_manifests,
     wait_for_manifests,
 )
+from trioformer.manifests._manifest import ManifestResult
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.batch_v1 import Job

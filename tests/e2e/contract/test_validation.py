@@ -17,7 +17,7 @@ from tests.e2e.contract.custom_kinds import serve_kind
 from tests.e2e.contract.observed import observe
 from tests.e2e.contract.validation_cases import OBJECTS, SCHEMA, STATUS, definitions, specs
 from trioformer.client import Client
-from trioformer.models import builtin_resources
+from trioformer.models._kinds import builtin_resources
 
 RESULTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("validation_results.json").read_text())
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -9,7 +9,8 @@ from trioformer.client import Client
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import connect_port
-from trioformer.testing import APIServer, ConnectionHandler, ScriptedConnection
+from trioformer.testing import APIServer
+from trioformer.testing._serving._scripted_connections import ConnectionHandler, ScriptedConnection
 
 
 async def talk(client: Client, api_server: APIServer, handler: ConnectionHandler, *, then: bytes = b"") -> bytes:

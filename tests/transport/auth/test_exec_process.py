@@ -13,7 +13,8 @@ import trio
 import trio.testing
 
 from tests.support.plugins import HELD, Plugin, credential, has_ended
-from trioformer.kubeconfig import ClusterConfig, InteractiveMode
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.kubeconfig._config import InteractiveMode
 from trioformer.transport import PluginPolicy
 from trioformer.transport.auth._exec_source import PluginCredentials
 

@@ -26,7 +26,8 @@ from trioformer._secret import Secret
 from trioformer.client import open_client
 from trioformer.client._internal import open_separate_client
 from trioformer.errors import ConfigError, ExecPluginError
-from trioformer.kubeconfig import ClusterConfig, ExecConfig, InteractiveMode
+from trioformer.kubeconfig import ClusterConfig, ExecConfig
+from trioformer.kubeconfig._config import InteractiveMode
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
 from trioformer.transport import PluginPolicy

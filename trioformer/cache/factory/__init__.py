@@ -14,12 +14,3 @@ from ._requests import FactoryTransform as FactoryTransform
 from ._requests import FromFactory as FromFactory
 from ._requests import InformerKey as InformerKey
 from ._requests import Namespaces as Namespaces
-
-__all__ = [
-    "FactoryStatistics",
-    "FactoryTransform",
-    "FromFactory",
-    "InformerKey",
-    "Namespaces",
-    "SharedInformerFactory",
-]

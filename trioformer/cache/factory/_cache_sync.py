@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import trio
 
-from ...errors import CacheSyncError, NotSynced
+from ...errors import CacheSyncError
+from ...errors._internal import NotSynced
 from ...models import KubernetesObject
 from ..processor._processor import HandlerRegistration
 from ._entry import FactoryEntry

@@ -11,7 +11,8 @@ import trio
 
 from ..._suggestions import attribute_hints, describe
 from ..._util import opened_by
-from ...client import Client, FieldSelectorLike, LabelSelectorLike
+from ...client import Client
+from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from ..informer._shared_informer import SharedInformer
 from ..informer._statistics import InformerStatistics

@@ -9,7 +9,8 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 import attrs
 
 from ..._text import some_of
-from ...client import Client, FieldSelectorLike, LabelSelectorLike
+from ...client import Client
+from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import (
     FieldSelector,
     KubernetesObject,

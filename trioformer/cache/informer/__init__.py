@@ -10,5 +10,3 @@ from __future__ import annotations
 
 from ._shared_informer import SharedInformer as SharedInformer
 from ._statistics import InformerStatistics as InformerStatistics
-
-__all__ = ["InformerStatistics", "SharedInformer"]

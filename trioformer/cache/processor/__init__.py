@@ -21,18 +21,3 @@ from ._processor import ErrorHandler as ErrorHandler
 from ._processor import HandlerRegistration as HandlerRegistration
 from ._processor import HandlerStatistics as HandlerStatistics
 from ._processor import Subscription as Subscription
-
-__all__ = [
-    "Added",
-    "BufferStatistics",
-    "Deleted",
-    "ErrorHandler",
-    "FilteringHandler",
-    "HandlerRegistration",
-    "HandlerStatistics",
-    "Notification",
-    "Overflow",
-    "ResourceEventHandler",
-    "Subscription",
-    "Updated",
-]

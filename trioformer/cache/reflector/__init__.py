@@ -23,16 +23,3 @@ from ._status import InformerPhase as InformerPhase
 from ._status import InformerState as InformerState
 from ._status import ReflectorStatistics as ReflectorStatistics
 from ._transform import Transform as Transform
-
-__all__ = [
-    "ApiListWatch",
-    "EventSource",
-    "InformerPhase",
-    "InformerState",
-    "ListWatch",
-    "Reflector",
-    "ReflectorOptions",
-    "ReflectorStatistics",
-    "Sink",
-    "Transform",
-]

@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar, final
 import attrs
 import trio
 
-from ...client import Api, ObjectList, UndecodableHandler, WatchEvent
-from ...client._internal import without_retries
+from ...client import Api, ObjectList, WatchEvent
+from ...client._internal import UndecodableHandler, without_retries
 from ...models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)

@@ -8,7 +8,7 @@ from typing import final
 import attrs
 
 from ..._retry import MAX_SILENCE, BackoffPolicy, WatchErrorHandler
-from ...client import UndecodableHandler
+from ...client._internal import UndecodableHandler
 
 MIN_MAX_SILENCE = 20.0
 """The least ``max_silence``, seconds; with less, watches would be restarted all the time."""

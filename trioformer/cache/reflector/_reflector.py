@@ -38,7 +38,8 @@ from ..._retry import (
     watch_timeout,
 )
 from ..._util import remove_frames
-from ...client import PAGE_SIZE, Undecodable
+from ...client import Undecodable
+from ...client._internal import PAGE_SIZE
 from ...errors import ConnectionFailedError, InternalServerError, TrioformerError
 from ...models import KubernetesObject
 from .._bad_objects import BadObject, QuarantineReason

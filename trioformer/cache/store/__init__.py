@@ -13,5 +13,3 @@ from ._indexer import NAMESPACE_INDEX as NAMESPACE_INDEX
 from ._indexer import IndexFunc as IndexFunc
 from ._indexer import field_index as field_index
 from ._lister import Lister as Lister
-
-__all__ = ["NAMESPACE_INDEX", "IndexFunc", "Lister", "field_index"]

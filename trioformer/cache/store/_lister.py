@@ -10,8 +10,8 @@ import attrs
 
 from ..._text import quoted
 from ..._util import NoPublicConstructor
-from ...client import FieldSelectorLike, LabelSelectorLike, ObjectRef
-from ...client._internal import reference_to
+from ...client import ObjectRef
+from ...client._internal import FieldSelectorLike, LabelSelectorLike, reference_to
 from ...errors import CacheNotSyncedError, DecodeError, NotInCacheError
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from .._bad_objects import Quarantined, UndecodableLog

@@ -14,8 +14,10 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from ...cache import Added, ApiListWatch, Deleted, EventSource, ListWatch, ReflectorOptions, SharedInformer, Updated
-from ...client import Client, ObjectList, RawLines, UndecodableHandler, WatchEvent
+from ...cache import Added, ApiListWatch, Deleted, ReflectorOptions, SharedInformer, Updated
+from ...cache._internal import EventSource, ListWatch
+from ...client import Client, ObjectList, WatchEvent
+from ...client._internal import RawLines, UndecodableHandler
 from ...errors import ConnectionFailedError, StatusError, UnexpectedResponseError
 from ...models import KubernetesObject, Unstructured, to_dict, unstructured_kind
 from .._resources import TABLES, Target

@@ -16,10 +16,11 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 import attrs
 
 from ...errors import DecodeError
-from ...models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
+from ...models import KubernetesObject, PartialObjectMetadata, resource_of
 from ...models._internal import (
     Head,
     Raw,
+    builtin_resources,
     decode,
     dumps,
     level_decoder,

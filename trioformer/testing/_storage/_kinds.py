@@ -7,8 +7,8 @@ from typing import final
 
 import attrs
 
-from ...models import ResourceInfo, builtin_resources
-from ...models._internal import dumps
+from ...models import ResourceInfo
+from ...models._internal import builtin_resources, dumps
 from ._schemas import Schema
 
 WITH_GENERATION = frozenset(

@@ -8,8 +8,8 @@ from typing import Final, final
 import attrs
 
 from ...errors import SelectorError
-from ...models import FieldSelector, LabelOperator, LabelRequirement, LabelSelector
-from ...models._internal import Raw, decode, level_decoder
+from ...models import FieldSelector, LabelSelector
+from ...models._internal import LabelOperator, LabelRequirement, Raw, decode, level_decoder
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored

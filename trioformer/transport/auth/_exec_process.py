@@ -27,7 +27,7 @@ import trio
 
 from ..._secret import Secret
 from ..._util import raise_ungrouped
-from ...kubeconfig import InteractiveMode
+from ...kubeconfig._internal import InteractiveMode
 from ._exec_policy import PluginError
 
 KILL_PATIENCE: Final = 1.0

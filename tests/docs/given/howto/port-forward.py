@@ -7,7 +7,8 @@ import trio
 from trioformer import Client
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, ScriptedConnection
+from trioformer.testing import APIServer
+from trioformer.testing._serving._scripted_connections import ScriptedConnection
 
 
 async def set_up(client: Client, api_server: APIServer, nursery: trio.Nursery) -> dict[str, object]:

@@ -1,0 +1,6 @@
+"""Names for other packages of trioformer, not for users."""
+
+from __future__ import annotations
+
+from ._rate_limiters import default_priority_queue_rate_limiter as default_priority_queue_rate_limiter
+from ._statistics import QueueStatistics as QueueStatistics
