@@ -35,9 +35,9 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl",
 E2E_CORE = (
     "tests/e2e/test_cache.py",
     "tests/e2e/test_cluster.py",
-    "tests/e2e/test_crd_operator.py",
     "tests/e2e/test_pod_logger.py",
-    "tests/e2e/test_subresources.py",
+    "tests/e2e/test_website_operator.py",
+    "tests/e2e/contract/test_scale.py",
     "tests/e2e/contract/test_verbs.py",
 )
 """What is tested on them."""

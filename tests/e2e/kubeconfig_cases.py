@@ -1,15 +1,12 @@
-"""Kubeconfigs to compare with what kubectl and client-go make of them: hand-made ones, and generated ones."""
+"""Kubeconfigs, hand-made and generated, to compare with what client-go makes of them."""
 
 from __future__ import annotations
 
 import base64
-import copy
 import json
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 import trustme
@@ -21,8 +18,6 @@ SERVER = "https://k8s.example:6443"
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = f"{V1}beta1"
 EXTENSION = "client.authentication.k8s.io/exec"
-FOLDER = "folder"
-"""The name of an extension of each user."""
 
 
 @attrs.frozen
@@ -313,19 +308,10 @@ def write(case: Case, directory: Path, files: Mapping[str, bytes]) -> None:
     for name, content in case.files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = content if isinstance(content, str) else yaml.safe_dump(_marked(content, name), allow_unicode=True)
+        text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
         path.write_bytes(text.encode())
         path.chmod(0o600)
     for folder in {directory, *((directory / name).parent for name in case.files)}:
         for name, data in {**files, "tokens/token": f"from-{folder.name}\n".encode()}.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
-
-
-def _marked(content: Any, file: str) -> object:
-    """Add to each user an extension with its folder, which kubectl shows."""
-    content = copy.deepcopy(content)
-    users = content.get("users")
-    for entry in users if isinstance(users, list) else ():
-        entry["user"] = {**entry["user"], "extensions": [{"name": FOLDER, "extension": os.path.dirname(file) or "."}]}
-    return content

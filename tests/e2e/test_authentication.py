@@ -117,31 +117,6 @@ async def test_each_user_connects_by_each_route(
         assert through.refused == 0
 
 
-@pytest.mark.parametrize("scheme", ROUTES, ids=lambda scheme: scheme or "direct")
-@pytest.mark.parametrize("kind", [CertificateUser, TokenFileUser, PluginUser], ids=lambda kind: kind.__name__)
-async def test_each_user_impersonates_another_one_by_each_route(
-    kind: type[User],
-    scheme: Scheme | None,
-    server: ControlPlane,
-    authorities: Authorities,
-    administrator: Client,
-    tmp_path: Path,
-) -> None:
-    user = await make(kind, tmp_path, server, authorities, administrator)
-    extra = {"example.com/Team %": ["a b", "c"]}
-    impersonated = {"as": "jane", "as-uid": "77", "as-groups": ["developers", "testers"], "as-user-extra": extra}
-    with trio.fail_after(30):
-        async with routed(scheme, authorities) as through:
-            await user.begin(proxy=through.url if through else None, **impersonated)
-            async with open_client(kubeconfig=user.kubeconfig) as client:
-                found = await whoami(client)
-                other = await whoami(client.impersonating("bob"))
-    assert (found.username, found.uid) == ("jane", "77")
-    assert set(found.groups) == {"developers", "testers", "system:authenticated"}
-    assert {key: list(values) for key, values in found.extra.items()} == {"example.com/team %": ["a b", "c"]}
-    assert (other.username, other.uid, set(other.groups)) == ("bob", None, {"system:authenticated"})
-
-
 ROTATED: list[tuple[type[User], Scheme | None]] = [
     (CertificateUser, None),
     (TokenFileUser, "http"),

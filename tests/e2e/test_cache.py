@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shutil
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,13 +25,12 @@ import trio
 
 from tests.e2e.parallel import in_parallel
 from tests.e2e.tcp_proxy import TcpProxy, proxy_before
+from tests.e2e.workloads import make_namespace, versions
 from trioformer import ConnectionFailedError, ExpiredError, SharedInformerFactory, StatusError, load_config, open_client
 from trioformer.cache import ApiListWatch, ReflectorOptions, ResourceEventHandler, SharedInformer
-from trioformer.cache.reflector._list_watch import EventSource
-from trioformer.client import Api, Client, ClientOptions, ObjectList
-from trioformer.client._internal import UndecodableHandler
+from trioformer.client import Api, Client, ClientOptions
 from trioformer.models import KubernetesObject, ObjectMeta, encode, key_of
-from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
+from trioformer.models.core_v1 import ConfigMap, LimitRange, Secret, ServiceAccount
 from trioformer.testing import ControlPlane
 from trioformer.transport import MAX_RETRIES
 
@@ -118,9 +116,7 @@ async def connected(
 
 async def config_maps(client: Client) -> Api[ConfigMap]:
     """The ConfigMaps of a new namespace."""
-    namespace = f"cache-{os.getpid()}-{next(numbers)}"
-    await client.api(Namespace).create(Namespace(metadata=ObjectMeta(name=namespace)))
-    return client.api(ConfigMap, namespace=namespace)
+    return client.api(ConfigMap, namespace=await make_namespace(client, "cache"))
 
 
 def config_map(name: str) -> ConfigMap:
@@ -129,10 +125,6 @@ def config_map(name: str) -> ConfigMap:
 
 async def change(api: Api[ConfigMap], name: str) -> ConfigMap:
     return await api.patch(name, {"data": {"changed": str(next(numbers))}})
-
-
-def versions(objects: Iterable[KubernetesObject]) -> Versions:
-    return {key_of(each): each.resource_version for each in objects}
 
 
 # --- readers ---
@@ -380,72 +372,6 @@ async def test_a_version_from_the_future_is_refused_in_a_way_that_is_recognised(
             await in_parallel([plainly, streamed])
 
 
-@attrs.define(eq=False)
-class FromTheFuture:
-    """Asks once for a version that the server has not reached, as after a failover to one that lags behind."""
-
-    _source: ApiListWatch[ConfigMap]
-    asked: list[str] = attrs.field(factory=list)
-
-    @property
-    def name(self) -> str:
-        return self._source.name
-
-    @property
-    def kind(self) -> type[ConfigMap]:
-        return self._source.kind
-
-    @property
-    def supports_watch_list(self) -> bool:
-        return True
-
-    async def wait_to_retry(self, until: float) -> None:
-        await self._source.wait_to_retry(until)
-
-    def _version(self, resource_version: str) -> str:
-        self.asked.append(resource_version if self.asked else FUTURE)
-        return self.asked[-1]
-
-    async def list(
-        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
-    ) -> ObjectList[ConfigMap]:
-        version = self._version(resource_version)
-        return await self._source.list(resource_version=version, page_size=None, on_undecodable=on_undecodable)
-
-    def watch(
-        self,
-        *,
-        resource_version: str,
-        timeout_seconds: int,
-        send_initial_events: bool,
-        on_undecodable: UndecodableHandler,
-    ) -> AbstractAsyncContextManager[EventSource[ConfigMap]]:
-        return self._source.watch(
-            resource_version=self._version(resource_version),
-            timeout_seconds=timeout_seconds,
-            send_initial_events=send_initial_events,
-            on_undecodable=on_undecodable,
-        )
-
-
-async def test_a_list_of_a_version_from_the_future_becomes_one_of_the_newest(cluster: Cluster) -> None:
-    async with connected(cluster.control_plane) as client:
-
-        async def follow(*, watch_list: bool) -> None:
-            api = await config_maps(client)
-            await api.create(config_map("first"))
-            source = FromTheFuture(ApiListWatch(api))
-            informer = SharedInformer(source, options=ReflectorOptions(watch_list=watch_list))
-            async with trio.open_nursery() as nursery:
-                await nursery.start(informer.run)
-                await assert_up_to_date(informer, api)
-                assert source.asked[:2] == [FUTURE, ""]
-                nursery.cancel_scope.cancel()
-
-        with trio.fail_after(30):
-            await in_parallel([partial(follow, watch_list=True), partial(follow, watch_list=False)])
-
-
 async def test_a_server_that_is_restored_from_a_backup_is_listed_again(assets: Path) -> None:
     """What the informer knows is newer than what the server has: it says so to a list, but a watch just waits."""
     async with ControlPlane(assets=assets) as control_plane, connected(control_plane) as client:
@@ -584,15 +510,8 @@ async def test_two_hundred_informers_share_a_process(cluster: Cluster) -> None:
         connected(control_plane) as writer,
         connected(control_plane, through=proxy) as client,
     ):
-        namespaces: list[str] = []
-
-        async def make_namespace() -> None:
-            api = await config_maps(writer)
-            assert api.namespace is not None
-            namespaces.append(api.namespace)
-
         with trio.fail_after(60):
-            await in_parallel([make_namespace] * 50)
+            namespaces = [await make_namespace(writer, "many") for _ in range(50)]
             places = [(kind, namespace) for kind in kinds for namespace in namespaces]
             create = [partial(writer.api(kind, namespace=where).create, _named(kind, "x")) for kind, where in places]
             await in_parallel(create[::2])

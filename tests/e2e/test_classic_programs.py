@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import inspect
-import io
 import re
-from argparse import Namespace as Arguments
 from collections.abc import AsyncIterator, Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import attrs
 import pytest
 import trio
-import yaml
 
-from examples import simple_watch
 from examples.controller_manager import RUNNING
 from examples.job_controller import MANAGED_BY
 from tests.e2e.workloads import deployment, is_rolled_out, make_namespace
-from tests.support.processes import Program, logging_as_in_a_new_process, running
-from trioformer import Client, load_config, open_client
+from tests.support.processes import Program, running
+from trioformer import Client, open_client
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import Deployment, ReplicaSet
-from trioformer.models.authentication_v1 import TokenRequest, TokenRequestSpec
 from trioformer.models.batch_v1 import Job
 from trioformer.models.core_v1 import Binding, Container, Namespace, ObjectReference, Pod, PodSpec, ServiceAccount
-from trioformer.models.rbac_v1 import ClusterRoleBinding, RoleRef, Subject
 from trioformer.testing import ControlPlane
 from trioformer.watchtools import created, wait_for
 
@@ -97,31 +87,6 @@ async def wait_for_lines(program: Program, text: str, times: int = 1) -> None:
     await program.wait_for(lambda lines: sum(line.endswith(text) for line in lines) >= times)
 
 
-async def test_the_pod_logger(scenario: Scenario) -> None:
-    with trio.fail_after(60):
-        async with running(*scenario.program("pod_logger", "--resync", "0")) as program:
-            await scenario.create_pod("dns-test")
-            await wait_for_lines(program, "Store: dns-test")
-            await scenario.run_pod("dns-test")
-            await wait_for_lines(program, "Updated to dns-test", 2)  # it has a node; it runs
-            await scenario.delete_pod("dns-test")
-            await wait_for_lines(program, "Updated to dns-test", 3)
-            await scenario.remove_pod("dns-test")
-            await wait_for_lines(program, "Pod Deleted from Store: dns-test")
-            assert await program.interrupt() == 0
-    assert [line for line in program.lines if not re.match(rf"{TIME} ", line)] == []
-    texts = [line[len("2020/10/17 15:13:10 ") :] for line in program.lines]
-    assert_transcript(
-        texts,
-        [
-            "New Pod Added to Store: dns-test",
-            *["dns-test Pod Updated to dns-test"] * 3,
-            "Pod Deleted from Store: dns-test",
-        ],
-    )
-    assert program.errors == []
-
-
 async def test_the_simple_watch(scenario: Scenario) -> None:
     with trio.fail_after(60):
         async with running(*scenario.program("simple_watch")) as program:
@@ -161,62 +126,6 @@ async def test_the_simple_watch(scenario: Scenario) -> None:
         tools = await wait_for(scenario.client.api(Deployment, namespace=scenario.namespace), "tools", is_rolled_out)
         replica_sets = await scenario.client.api(ReplicaSet, namespace=scenario.namespace).list()
     assert len(replica_sets) == 2
-
-
-async def test_the_simple_watch_in_a_pod(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, because only root may write to the directory of a service account."""
-    account = "robot"
-    accounts = scenario.client.api(ServiceAccount, namespace=scenario.namespace)
-    await accounts.create(ServiceAccount(metadata=ObjectMeta(name=account)))
-    role = RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name="view")
-    subject = Subject(kind="ServiceAccount", name=account, namespace=scenario.namespace)
-    metadata = ObjectMeta(name=scenario.namespace)
-    await scenario.client.api(ClusterRoleBinding).create(
-        ClusterRoleBinding(metadata=metadata, role_ref=role, subjects=(subject,))
-    )
-    granted = await accounts.create_subresource(account, "token", TokenRequest(spec=TokenRequestSpec()))
-    kubeconfig = yaml.safe_load(scenario.cluster.kubeconfig.read_text())
-    authority = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"])
-    for name, content in {"token": granted.status.token.encode(), "ca.crt": authority, "namespace": b"other"}.items():
-        (tmp_path / name).write_bytes(content)
-    address = urlsplit(scenario.cluster.url)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", address.hostname or "")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    defaults = inspect.unwrap(load_config).__kwdefaults__
-    assert defaults is not None
-    monkeypatch.setitem(defaults, "service_account_directory", tmp_path)
-
-    await scenario.create_pod("nginx")
-    arguments = Arguments(embedded=False, kubeconfig=None, context=None, namespace=scenario.namespace)
-    output = Output()
-    with trio.fail_after(30), logging_as_in_a_new_process(), redirect_stdout(output):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(simple_watch.main, arguments)
-            await output.has_pod.wait()
-            nursery.cancel_scope.cancel()
-    assert_transcript(
-        output.getvalue().splitlines(),
-        [
-            f"Using namespace={scenario.namespace}",
-            f"Using serviceaccount={account}",
-            "Pod nginx added, current status is Pending",
-        ],
-    )
-
-
-class Output(io.StringIO):
-    """What a program in this process prints, until it reports a pod."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_pod = trio.Event()
-
-    def write(self, text: str) -> int:
-        if text.startswith("Pod "):
-            self.has_pod.set()
-        return super().write(text)
 
 
 async def test_the_custom_controller(scenario: Scenario, tmp_path: Path) -> None:
@@ -299,30 +208,6 @@ def job(**more: object) -> Job:
     pod = {"restartPolicy": "Never", "nodeName": "node-1", "containers": [{"name": "pi", "image": "perl"}]}
     spec = {"managedBy": MANAGED_BY, "template": {"spec": pod}, **more}
     return from_dict(Job, {"metadata": {"name": "pi"}, "spec": spec})
-
-
-async def test_the_job_controller(scenario: Scenario) -> None:
-    jobs = scenario.client.api(Job, namespace=scenario.namespace)
-    pods = scenario.client.api(Pod, namespace=scenario.namespace)
-    with trio.fail_after(60):
-        async with running(*scenario.program("job_controller")) as program:
-            await jobs.create(job(parallelism=2, completions=5))
-            await program.wait_for(lambda lines: any(line.endswith(": Complete") for line in lines))
-            assert await program.interrupt() == 0
-    assert program.errors == []
-    done = await jobs.get("pi")
-    assert (done.status.active, done.status.succeeded, done.status.failed) == (None, 5, None)
-    assert {each.type for each in done.status.conditions} == {"SuccessCriteriaMet", "Complete"}
-    made = await pods.list()
-    assert len(made) == 5  # its expectations: never one more while its cache is late
-    assert {each.status.phase for each in made} == {"Succeeded"}
-    line = re.compile(rf"{scenario.namespace}/pi: active (\d), succeeded (\d), failed 0")
-    counts = [tuple(map(int, found.groups())) for found in map(line.fullmatch, program.lines) if found]
-    assert counts[0] == (2, 0)
-    assert counts[-1] == (0, 5)
-    assert counts == sorted(counts, key=lambda each: each[1])
-    assert all(active <= 2 and active + succeeded <= 5 for active, succeeded in counts)
-    assert program.lines[-1] == f"{scenario.namespace}/pi: Complete"
 
 
 async def test_the_job_controller_with_pods_that_are_deleted(scenario: Scenario) -> None:

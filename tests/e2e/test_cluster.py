@@ -40,13 +40,6 @@ def are_running(pods: Iterable[Pod]) -> bool:
     return all(pod.status.phase == "Running" and has_condition("Ready")(pod) for pod in pods)
 
 
-async def test_the_nodes_are_ready(cluster: ControlPlane) -> None:
-    async with connected(cluster) as client:
-        nodes = await client.api(Node).list()
-    assert [node.name for node in nodes] == ["node-1", "node-2"]
-    assert all(map(has_condition("Ready"), nodes))
-
-
 async def test_a_deployment_comes_up_is_restarted_and_takes_everything_with_it(cluster: ControlPlane) -> None:
     with trio.fail_after(60):
         async with connected(cluster) as client, trio.open_nursery() as nursery:
@@ -164,27 +157,6 @@ async def test_a_deleted_namespace_is_emptied(cluster: ControlPlane) -> None:
             await client.api(Namespace).delete(namespace)
             await wait_for(client.api(Namespace), namespace, deleted())
             assert not (await client.api(Pod, namespace=namespace).list()).items
-
-
-async def test_a_cluster_goes_on_after_the_death_of_its_api_server(cluster: ControlPlane) -> None:
-    before = cluster.process_ids
-    with trio.fail_after(90):
-        async with connected(cluster) as client:
-            namespace = await make_namespace(client, "restarted")
-            api = client.api(Deployment, namespace=namespace)
-            await api.create(deployment("web", replicas=2))
-            await wait_for(api, "web", is_rolled_out)
-
-            await cluster.kill_api_server()
-            await cluster.start_api_server()
-
-            await restart(api, "web")
-            await wait_for(api, "web", is_rolled_out)
-            await api.delete("web", propagation_policy="Foreground")
-            await wait_for(api, "web", deleted())
-    after = cluster.process_ids
-    assert before.pop("kube-apiserver") != after.pop("kube-apiserver")
-    assert before == after
 
 
 async def test_leaving_stops_all_of_it(assets: Path) -> None:

@@ -85,12 +85,6 @@ async def test_without_the_client_certificate_nothing_opens(control_plane: Contr
             await client.get(f"{control_plane.etcd_url}/health")
 
 
-async def test_kubectl_works_with_the_kubeconfig(control_plane: ControlPlane, assets: Path, tmp_path: Path) -> None:
-    command = [str(assets / "kubectl"), f"--kubeconfig={control_plane.kubeconfig}", f"--cache-dir={tmp_path}"]
-    done = await trio.run_process([*command, "get", "namespaces", "-o", "name"], capture_stdout=True)
-    assert b"namespace/default" in done.stdout.splitlines()
-
-
 async def test_a_killed_api_server_comes_back_at_its_address_with_its_data(
     breakable_control_plane: ControlPlane, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.kubelet import commands_in, pod_of, running_kubelet
 from tests.support.containers import LocalContainer
 from tests.support.trees import describe_tree, make_tree
 from trioformer import open_client
@@ -24,21 +25,8 @@ from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import copy_from_pod, copy_to_pod
 from trioformer.testing import APIServer, ControlPlane, serve_http
-from trioformer.watchtools import has_condition, wait_for
 
-CLUSTER_EXEC = """\
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterExec
-metadata:
-  name: all
-spec:
-  execs:
-  - local:
-      workDir: {directory}
-"""
 MEBIBYTE = 1024 * 1024
-SPEC = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
 
 
 @pytest.fixture(scope="module")
@@ -51,31 +39,15 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, container: Path) -> Iterator[ControlPlane]:
     """A control plane with a pod whose commands are executed on this machine."""
     directory = tmp_path_factory.mktemp("assets")
-    for name in ("etcd", "kube-apiserver", "kwok"):
-        (directory / name).symlink_to(assets / name)
-    shutil.copy(assets / "kwok.yaml", directory)
-    with (directory / "kwok.yaml").open("a") as stages:
-        stages.write(CLUSTER_EXEC.format(directory=container))
-    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
-
-    async def start() -> None:
-        await control_plane.__aenter__()
-        async with open_client(kubeconfig=control_plane.kubeconfig) as client:
-            pods = client.api(Pod, namespace="default")
-            await pods.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
-            with trio.fail_after(60):
-                await wait_for(pods, "one", has_condition("Ready"))
-
-    trio.run(start)
-    yield control_plane
-    trio.run(control_plane.__aexit__, None, None, None)
+    with running_kubelet(assets, directory, commands_in(container), pod=pod_of("one")) as running:
+        yield running
 
 
 @asynccontextmanager
 async def embedded(container: Path) -> AsyncIterator[str]:
     """Yield the URL of an embedded server with such a pod."""
     server = APIServer()
-    server.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+    server.create(from_dict(Pod, pod_of("one")))
     server.script_pod("one").on_exec(LocalContainer(container).execute)
     async with trio.open_nursery() as nursery:
         yield await nursery.start(serve_http, server)

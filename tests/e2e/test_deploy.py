@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -76,15 +75,6 @@ async def test_kubectl_and_the_library_apply_the_same_and_it_rolls_out(kubectl: 
             await wait_for_manifests(administrator, manifests)
             nursery.cancel_scope.cancel()
         await administrator.api(Deployment, namespace=NAME).delete(NAME)
-
-
-async def test_the_pod_monitor_is_taken_where_its_line_is_not_a_comment(kubectl: Kubectl, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(DEPLOY, tmp_path / "deploy"))
-    kustomization = copy / "kustomization.yaml"
-    kustomization.write_text(kustomization.read_text().replace("# - pod-monitor", "- pod-monitor"))
-    kinds = [line for line in await kubectl("kustomize", str(copy)) if line.startswith("kind:")]
-    assert len(kinds) == 9
-    assert "kind: PodMonitor" in kinds
 
 
 async def kubeconfig_of_the_account(control_plane: ControlPlane, administrator: Client, directory: Path) -> Path:

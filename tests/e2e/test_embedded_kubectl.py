@@ -207,19 +207,3 @@ async def test_errors_are_those_of_a_cluster(kubectl: Kubectl) -> None:
     assert await kubectl.fails("get", "pod", "nope") == (1, "", 'Error from server (NotFound): pods "nope" not found\n')
     assert "Server Version: v1.36" in await kubectl("version")
     assert "deployments" in await kubectl("api-resources")
-
-
-async def test_what_is_applied_on_the_server_has_conflicts_and_owners(kubectl: Kubectl) -> None:
-    one = POD.replace("labels: {app: web}", 'labels: {size: "1"}')
-    two = one.replace('"1"', '"2"')
-    assert await kubectl("apply", "--server-side", "-f", "-", stdin=one) == "pod/web-1 serverside-applied\n"
-    other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
-    code, _, errors = await kubectl.fails(*other, stdin=two)
-    assert (code, errors.splitlines()[0]) == (
-        1,
-        'error: Apply failed with 1 conflict: conflict with "kubectl": .metadata.labels.size',
-    )
-    assert await kubectl(*other, "--force-conflicts", stdin=two) == "pod/web-1 serverside-applied\n"
-    pod = json.loads(await kubectl("get", "pod", "web-1", "-o", "json", "--show-managed-fields"))
-    assert pod["metadata"]["labels"] == {"size": "2"}
-    assert [one["manager"] for one in pod["metadata"]["managedFields"]] == ["kubectl", "other"]

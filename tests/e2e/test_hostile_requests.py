@@ -12,10 +12,22 @@ import httpx
 import pytest
 import trio
 
-from tests.e2e.test_subresources import WIDGET
 from trioformer.testing import APIServer, ControlPlane
 
 Connected = Callable[[], AbstractAsyncContextManager[httpx.AsyncClient]]
+KIND = {
+    "group": "hostile.example.com",
+    "scope": "Namespaced",
+    "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+    "versions": [
+        {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        }
+    ],
+}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/hostile.example.com/v1/namespaces/default/widgets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -56,7 +68,7 @@ async def prepare(http: httpx.AsyncClient) -> None:
     definition: dict[str, Any] = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "spec": {**WIDGET, "group": "hostile.example.com"},  # other tests have a kind of the same name
+        "spec": KIND,
     }
     definition["metadata"] = {"name": "widgets.hostile.example.com"}
     assert (await http.post(DEFINITIONS, json=definition)).status_code in (201, 409)

@@ -175,26 +175,3 @@ async def test_a_client_in_a_pod_survives_the_rotation_of_its_token(
                 await client.api(ConfigMap, "default").list()
             nursery.cancel_scope.cancel()
     print(f"{requests} requests, none failed")
-
-
-async def test_a_kubeconfig_from_the_files_of_a_service_account_works(
-    control_plane: ControlPlane, volume: Volume, tmp_path: Path
-) -> None:
-    async with robot_of(control_plane) as robot:
-        files = {"ca.crt": authority_of(control_plane), "token": (await robot.token("only")).encode()}
-        volume.write(files, "..2026_1")
-        folder = volume.directory.name
-        document = {
-            "current-context": "pod",
-            "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": robot.namespace}}],
-            "clusters": [
-                {"name": "pod", "cluster": {"server": control_plane.url, "certificate-authority": f"{folder}/ca.crt"}}
-            ],
-            "users": [{"name": "pod", "user": {"tokenFile": f"{folder}/token"}}],
-        }
-        path = tmp_path / "config"
-        path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump(document))
-        async with open_client(kubeconfig=path) as client:
-            assert not client.config.in_cluster
-            assert len(await client.api(ConfigMap, client.config.namespace).list()) == 0

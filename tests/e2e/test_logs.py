@@ -6,8 +6,6 @@ kwok serves a file, in the format of containerd, as the log of a container.
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,26 +13,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.kubelet import kubectl, logs_from, pod_of, running_kubelet, start_pod
 from trioformer import open_client
-from trioformer.client import Api
 from trioformer.errors import BadRequestError, NotFoundError
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import follow_logs, follow_logs_of, read_logs
 from trioformer.testing import ControlPlane
-from trioformer.watchtools import has_condition, wait_for
 
-CLUSTER_LOGS = """\
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterLogs
-metadata:
-  name: all
-spec:
-  logs:
-  - logsFile: {file}
-    follow: true
-"""
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 RATE = 500
 """Lines a second."""
@@ -61,41 +47,20 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
 @pytest.fixture(scope="module")
 def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, log: Log) -> Iterator[ControlPlane]:
     """A control plane with a node whose pods have logs; its API server may be killed."""
-    directory = tmp_path_factory.mktemp("assets")
-    for name in ("etcd", "kube-apiserver", "kwok"):
-        (directory / name).symlink_to(assets / name)
-    shutil.copy(assets / "kwok.yaml", directory)
-    with (directory / "kwok.yaml").open("a") as stages:
-        stages.write(CLUSTER_LOGS.format(file=log.path))
-    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
-    trio.run(control_plane.__aenter__)
-    yield control_plane
-    trio.run(control_plane.__aexit__, None, None, None)
-
-
-async def start(pods: Api[Pod], name: str, *containers: str, **metadata: object) -> None:
-    """Create a pod, and wait until it runs."""
-    spec = {"nodeName": "node-1", "containers": [{"name": each, "image": "x"} for each in containers or ("main",)]}
-    await pods.create(from_dict(Pod, {"metadata": {"name": name, **metadata}, "spec": spec}))
-    with trio.fail_after(60):
-        await wait_for(pods, name, has_condition("Ready"))
+    with running_kubelet(assets, tmp_path_factory.mktemp("assets"), logs_from(log.path)) as running:
+        yield running
 
 
 def ignore(error: Exception) -> None:
     """The server is killed: failures are expected."""
 
 
-def kubectl(cluster: ControlPlane, assets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [str(assets / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
 async def test_a_log_is_what_kubectl_prints(cluster: ControlPlane, assets: Path, log: Log) -> None:
     log.write(*(f"line {number}" for number in range(20)), "ünïcode")
     async with open_client(kubeconfig=cluster.kubeconfig) as client:
         pods = client.api(Pod, namespace="default")
-        await start(pods, "one")
-        await start(pods, "annotated", "a", "b", annotations={DEFAULT_CONTAINER: "b"})
+        await start_pod(pods, pod_of("one"))
+        await start_pod(pods, pod_of("annotated", "a", "b", annotations={DEFAULT_CONTAINER: "b"}))
         for flags, text in [
             ([], await read_logs(pods, "one")),
             (["--tail=3"], await read_logs(pods, "one", tail_lines=3)),
@@ -116,7 +81,7 @@ async def test_a_log_is_what_kubectl_prints(cluster: ControlPlane, assets: Path,
 async def test_what_has_no_log_is_the_error_of_the_api_server(cluster: ControlPlane, assets: Path) -> None:
     async with open_client(kubeconfig=cluster.kubeconfig) as client:
         pods = client.api(Pod, namespace="default")
-        await start(pods, "two", "a", "b")
+        await start_pod(pods, pod_of("two", "a", "b"))
         spec = {"containers": [{"name": "main", "image": "x"}]}
         await pods.create(from_dict(Pod, {"metadata": {"name": "unscheduled"}, "spec": spec}))
         with pytest.raises(NotFoundError, match='pods "none" not found'):
@@ -165,7 +130,7 @@ async def test_lines_are_neither_lost_nor_repeated_when_the_api_server_is_killed
     pattern = re.compile(rf"{name} (\d+)")
     async with open_client(kubeconfig=cluster.kubeconfig) as client:
         pods = client.api(Pod, namespace="default")
-        await start(pods, name, labels={"app": name})
+        await start_pod(pods, pod_of(name, labels={"app": name}))
 
         async def follow_all() -> None:
             async with follow_logs_of(pods, label_selector={"app": name}, on_retry=ignore) as lines:

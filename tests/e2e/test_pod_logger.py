@@ -1,14 +1,11 @@
-"""``examples/pod_logger.py`` as its users run it: against a real kube-apiserver, and the embedded one on a socket."""
+"""``examples/pod_logger.py`` as its users run it: against a real kube-apiserver."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
-from typing import Protocol
 
-import attrs
 import pytest
 import trio
 
@@ -22,64 +19,13 @@ from trioformer.testing import ControlPlane
 NAMESPACE = "pod-logger"
 
 
-class Cluster(Protocol):
-    """A server that can die."""
-
-    @property
-    def kubeconfig(self) -> Path: ...
-
-    async def kill_api_server(self) -> None: ...
-
-    async def start_api_server(self) -> None: ...
-
-
-@attrs.define(eq=False)
-class EmbeddedCluster:
-    """``python -m trioformer.testing serve``; it forgets everything when it is killed."""
-
-    kubeconfig: Path
-    bind: str
-    nursery: trio.Nursery
-    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
-    ended: trio.Event = attrs.field(factory=trio.Event)
-
-    async def _serve(self, *, task_status: trio.TaskStatus[None]) -> None:
-        command = ("-m", "trioformer.testing", "serve", "--bind", self.bind, "--write-kubeconfig", str(self.kubeconfig))
-        self.scope, self.ended = trio.CancelScope(), trio.Event()
-        try:
-            with self.scope:
-                async with running(*command) as server:
-                    await server.wait_for(lambda lines: any("http://" in line for line in lines))
-                    self.bind = server.lines[0].split("//")[1].split()[0].rstrip("/")
-                    task_status.started()
-                    await trio.sleep_forever()
-        finally:
-            self.ended.set()
-
-    async def start_api_server(self) -> None:
-        await self.nursery.start(self._serve)
-
-    async def kill_api_server(self) -> None:
-        self.scope.cancel()
-        await self.ended.wait()
-
-
-@pytest.fixture(params=["kube-apiserver", "embedded"])
-async def cluster(
-    request: pytest.FixtureRequest, breakable_control_plane: ControlPlane, tmp_path: Path
-) -> AsyncIterator[Cluster]:
-    if request.param == "kube-apiserver":
-        yield breakable_control_plane
-        return
-    async with trio.open_nursery() as nursery:
-        embedded = EmbeddedCluster(tmp_path / "kubeconfig", "127.0.0.1:0", nursery)
-        await embedded.start_api_server()
-        yield embedded
-        await embedded.kill_api_server()
+@pytest.fixture
+def cluster(breakable_control_plane: ControlPlane) -> ControlPlane:
+    return breakable_control_plane
 
 
 @asynccontextmanager
-async def connected(cluster: Cluster) -> AsyncIterator[Client]:
+async def connected(cluster: ControlPlane) -> AsyncIterator[Client]:
     async with open_client(load_config(kubeconfig=cluster.kubeconfig)) as client:
         yield client
 
@@ -97,12 +43,12 @@ async def delete(pods: Api[Pod], name: str) -> None:
     await pods.delete(name, grace_period_seconds=0)
 
 
-def pod_logger(cluster: Cluster) -> list[str]:
+def pod_logger(cluster: ControlPlane) -> list[str]:
     command = [str(POD_LOGGER), "--kubeconfig", str(cluster.kubeconfig), "--namespace", NAMESPACE]
     return [*command, "--resync", "0", "--no-time"]
 
 
-async def test_it_prints_a_line_when_a_pod_is_created_labelled_and_deleted(cluster: Cluster) -> None:
+async def test_it_prints_a_line_when_a_pod_is_created_labelled_and_deleted(cluster: ControlPlane) -> None:
     with trio.fail_after(60):
         async with connected(cluster) as client, running(*pod_logger(cluster)) as logger:
             await make_namespace(client)
@@ -151,7 +97,7 @@ def alive(lines: list[str]) -> set[str]:
     return names
 
 
-async def test_it_goes_on_through_the_death_and_return_of_the_server(cluster: Cluster) -> None:
+async def test_it_goes_on_through_the_death_and_return_of_the_server(cluster: ControlPlane) -> None:
     """Beside it an informer in this process shows that not only the names but the states agree."""
     with trio.fail_after(120):
         async with (
@@ -172,7 +118,6 @@ async def test_it_goes_on_through_the_death_and_return_of_the_server(cluster: Cl
             await cluster.kill_api_server()
             await trio.sleep(2)  # a real outage takes real time
             await cluster.start_api_server()
-            await make_namespace(client)
             restarted.set()
             await stop.wait()
             with informer.subscribe() as notifications:
@@ -193,7 +138,7 @@ async def test_it_goes_on_through_the_death_and_return_of_the_server(cluster: Cl
     assert Counter(logger.lines)["New Pod Added to Store: last"] == 1
 
 
-async def test_a_missing_server_is_reported_in_one_line(tmp_path: Path, cluster: Cluster) -> None:
+async def test_a_missing_server_is_reported_in_one_line(cluster: ControlPlane) -> None:
     await cluster.kill_api_server()
     try:
         with trio.fail_after(30):

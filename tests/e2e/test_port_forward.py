@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.kubelet import ports_to, running_kubelet
 from trioformer import Client, open_client
 from trioformer.errors import ConnectionFailedError, NotFoundError, PortForwardError
 from trioformer.kubeconfig import ClusterConfig
@@ -23,25 +22,7 @@ from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod, Service
 from trioformer.pods import connect_port, forward_port
 from trioformer.testing import APIServer, ControlPlane, serve_http
-from trioformer.watchtools import has_condition, wait_for
 
-CLUSTER_PORT_FORWARD = """\
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterPortForward
-metadata:
-  name: all
-spec:
-  forwards:
-  - ports: [8080]
-    target:
-      address: 127.0.0.1
-      port: {port}
-  - ports: [9]
-    target:
-      address: 127.0.0.1
-      port: 9
-"""
 POD = {
     "metadata": {"name": "one", "labels": {"app": "one"}},
     "spec": {
@@ -94,26 +75,9 @@ def port() -> int:
 @pytest.fixture(scope="module")
 def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[ControlPlane]:
     """A control plane with a node whose port 8080 is the port of this machine."""
-    directory = tmp_path_factory.mktemp("assets")
-    for name in ("etcd", "kube-apiserver", "kwok"):
-        (directory / name).symlink_to(assets / name)
-    shutil.copy(assets / "kwok.yaml", directory)
-    with (directory / "kwok.yaml").open("a") as stages:
-        stages.write(CLUSTER_PORT_FORWARD.format(port=port))
-    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
-
-    async def start() -> None:
-        await control_plane.__aenter__()
-        async with open_client(kubeconfig=control_plane.kubeconfig) as client:
-            pods = client.api(Pod, namespace="default")
-            await pods.create(from_dict(Pod, POD))
-            await client.api(Service, namespace="default").create(from_dict(Service, SERVICE))
-            with trio.fail_after(60):
-                await wait_for(pods, "one", has_condition("Ready"))
-
-    trio.run(start)
-    yield control_plane
-    trio.run(control_plane.__aexit__, None, None, None)
+    directory, ports = tmp_path_factory.mktemp("assets"), ports_to({8080: port, 9: 9})
+    with running_kubelet(assets, directory, ports, pod=POD, service=SERVICE) as running:
+        yield running
 
 
 @asynccontextmanager
@@ -254,25 +218,3 @@ async def test_an_api_server_that_dies_breaks_connections_and_not_the_port(clust
             await cluster.start_api_server()
             async with await trio.open_tcp_stream("127.0.0.1", forward.port) as stream:
                 await exchange(stream, b"again")
-
-
-async def test_the_command_line_prints_what_kubectl_prints(cluster: ControlPlane, port: int, assets: Path) -> None:
-    found = []
-    async with opened("real", cluster, port) as (_, flags):
-        for program in ([sys.executable, "-m", "trioformer"], [str(assets / "kubectl")]):
-            command = [*program, *flags, "port-forward", "svc/one", ":web"]
-            async with trio.open_nursery() as nursery:
-                process: trio.Process = await nursery.start(
-                    partial(trio.run_process, command, stdout=subprocess.PIPE, check=False)
-                )
-                assert process.stdout is not None
-                printed = b""
-                with trio.fail_after(30):
-                    while printed.count(b"-> 8080\n") < 2:
-                        printed += await process.stdout.receive_some()
-                    local = printed.split()[2].rpartition(b":")[2]
-                    async with await trio.open_tcp_stream("127.0.0.1", int(local)) as stream:
-                        await exchange(stream, b"hello")
-                found.append(printed.replace(local, b"PORT"))
-                nursery.cancel_scope.cancel()
-    assert found[0] == found[1].partition(b"Handling connection")[0]

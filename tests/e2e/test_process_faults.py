@@ -4,67 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
 
+from tests.e2e.kubelet import attached_to, commands_in, logs_from, pod_of, ports_to, running_kubelet
 from tests.support.remains import open_files, wait_for_tasks_to_end
 from trioformer import open_client
 from trioformer.client import Api
-from trioformer.errors import AlreadyExistsError, ConnectionFailedError, StatusError
-from trioformer.models import from_dict
+from trioformer.errors import ConnectionFailedError, StatusError
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import attach_to_pod, connect_port, exec_in_pod, follow_logs, read_logs, run_in_pod
 from trioformer.testing import ControlPlane
-from trioformer.watchtools import has_condition, wait_for
 
-KUBELET = """\
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterExec
-metadata:
-  name: all
-spec:
-  execs:
-  - local:
-      workDir: /
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterAttach
-metadata:
-  name: all
-spec:
-  attaches:
-  - logsFile: {file}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterLogs
-metadata:
-  name: all
-spec:
-  logs:
-  - logsFile: {file}
-    follow: true
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterPortForward
-metadata:
-  name: all
-spec:
-  forwards:
-  - ports: [8080]
-    target:
-      address: 127.0.0.1
-      port: {port}
-"""
-SPEC = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
 UNREACHABLE = re.compile("error dialing backend|connection refused")
 SLEEP = ["sh", "-c", "echo begun; exec sleep 1000"]
 MEBIBYTE = 1024 * 1024
@@ -89,27 +47,15 @@ def port() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, log: Path, port: int) -> Iterator[ControlPlane]:
     """A control plane whose programs are killed; the last test leaves it without kwok."""
-    directory = tmp_path_factory.mktemp("assets")
-    for name in ("etcd", "kube-apiserver", "kwok"):
-        (directory / name).symlink_to(assets / name)
-    shutil.copy(assets / "kwok.yaml", directory)
-    with (directory / "kwok.yaml").open("a") as stages:
-        stages.write(KUBELET.format(file=log, port=port))
-    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
-    trio.run(control_plane.__aenter__)
-    yield control_plane
-    trio.run(control_plane.__aexit__, None, None, None)
+    configured = (commands_in(), attached_to(log), logs_from(log), ports_to({8080: port}))
+    with running_kubelet(assets, tmp_path_factory.mktemp("assets"), *configured, pod=pod_of("one")) as running:
+        yield running
 
 
 @asynccontextmanager
 async def opened(cluster: ControlPlane) -> AsyncIterator[Api[Pod]]:
     async with open_client(kubeconfig=cluster.kubeconfig) as client:
-        pods = client.api(Pod, namespace="default")
-        with suppress(AlreadyExistsError):
-            await pods.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
-        with trio.fail_after(60):
-            await wait_for(pods, "one", has_condition("Ready"))
-        yield pods
+        yield client.api(Pod, namespace="default")
 
 
 async def test_a_slow_reader_receives_everything(cluster: ControlPlane) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import resource
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.kubelet import attached_to, commands_in, kubectl, pod_of, running_kubelet
 from trioformer import open_client
 from trioformer.client import Api
 from trioformer.errors import (
@@ -29,29 +29,8 @@ from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import CompletedCommand, attach_to_pod, exec_in_pod, run_in_pod
 from trioformer.testing import APIServer, ControlPlane, ScriptedProcess, serve_http
-from trioformer.watchtools import has_condition, wait_for
 
-CLUSTER_EXEC = """\
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterExec
-metadata:
-  name: all
-spec:
-  execs:
-  - local:
-      workDir: /
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterAttach
-metadata:
-  name: all
-spec:
-  attaches:
-  - logsFile: {file}
-"""
 MEBIBYTE = 1024 * 1024
-SPEC = {"nodeName": "node-1", "containers": [{"name": "main", "image": "x"}]}
 
 
 @pytest.fixture(scope="module")
@@ -64,31 +43,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[ControlPlane]:
     """A control plane with a node that executes commands."""
-    directory = tmp_path_factory.mktemp("assets")
-    for name in ("etcd", "kube-apiserver", "kwok"):
-        (directory / name).symlink_to(assets / name)
-    shutil.copy(assets / "kwok.yaml", directory)
-    with (directory / "kwok.yaml").open("a") as stages:
-        stages.write(CLUSTER_EXEC.format(file=log))
-    control_plane = ControlPlane(assets=directory, nodes=["node-1"])
-    trio.run(control_plane.__aenter__)
-    yield control_plane
-    trio.run(control_plane.__aexit__, None, None, None)
-
-
-async def start(pods: Api[Pod], name: str, *containers: str) -> None:
-    """Create a pod, and wait until it runs."""
-    spec = {"nodeName": "node-1", "containers": [{"name": each, "image": "x"} for each in containers or ("main",)]}
-    await pods.create(from_dict(Pod, {"metadata": {"name": name}, "spec": spec}))
-    with trio.fail_after(60):
-        await wait_for(pods, name, has_condition("Ready"))
-
-
-def kubectl(
-    cluster: ControlPlane, assets: Path, *arguments: str, data: bytes = b""
-) -> subprocess.CompletedProcess[bytes]:
-    command = [str(assets / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), *arguments]
-    return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
+    configured = (commands_in(), attached_to(log))
+    with running_kubelet(assets, tmp_path_factory.mktemp("assets"), *configured, pod=pod_of("one")) as running:
+        yield running
 
 
 async def execute_here(process: ScriptedProcess) -> int:
@@ -137,7 +94,7 @@ async def opened(kind: str, cluster: ControlPlane) -> AsyncIterator[Api[Pod]]:
             yield client.api(Pod, namespace="default")
         return
     server = APIServer()
-    server.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+    server.create(from_dict(Pod, pod_of("one")))
     server.script_pod("one").on_exec(execute_here)
     async with trio.open_nursery() as nursery:
         url = await nursery.start(serve_http, server)
@@ -146,22 +103,11 @@ async def opened(kind: str, cluster: ControlPlane) -> AsyncIterator[Api[Pod]]:
         nursery.cancel_scope.cancel()
 
 
-@pytest.fixture(scope="module")
-def one(cluster: ControlPlane) -> None:
-    """A pod of the real server."""
-
-    async def create() -> None:
-        async with open_client(kubeconfig=cluster.kubeconfig) as client:
-            await start(client.api(Pod, namespace="default"), "one")
-
-    trio.run(create)
-
-
 both = pytest.mark.parametrize("kind", ["embedded", "real"])
 
 
 @both
-async def test_a_command_has_its_outputs(kind: str, one: None, cluster: ControlPlane) -> None:
+async def test_a_command_has_its_outputs(kind: str, cluster: ControlPlane) -> None:
     async with opened(kind, cluster) as pods:
         done = await run_in_pod(pods, "one", ["sh", "-c", 'echo out; echo err >&2; echo $0 "$1"', "a b", "&=%ü"])
         assert (done.exit_code, done.text, done.stderr) == (0, "out\na b &=%ü\n", b"err\n")
@@ -171,7 +117,7 @@ async def test_a_command_has_its_outputs(kind: str, one: None, cluster: ControlP
 @both
 @pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("exit 127", 127), ("kill -9 $$", 137)])
 async def test_another_exit_code_is_an_error(
-    kind: str, script: str, code: int, one: None, cluster: ControlPlane, assets: Path
+    kind: str, script: str, code: int, cluster: ControlPlane, assets: Path
 ) -> None:
     command = ["sh", "-c", f"echo before; {script}"]
     async with opened(kind, cluster) as pods:
@@ -184,16 +130,14 @@ async def test_another_exit_code_is_an_error(
         with pytest.raises(InternalServerError) as failed:
             await run_in_pod(pods, "one", command)
         printed = kubectl(cluster, assets, "exec", "one", "--", *command)
-        assert printed.stdout == b"before\n"
+        assert printed.stdout == "before\n"
         prefix = "Internal error occurred: "
         assert failed.value.status_message.startswith(prefix)
-        assert printed.stderr.decode().replace(prefix * 2, prefix) == f"error: {failed.value.status_message}\n"
+        assert printed.stderr.replace(prefix * 2, prefix) == f"error: {failed.value.status_message}\n"
 
 
 @both
-async def test_a_command_that_does_not_exist_is_an_error_of_the_node(
-    kind: str, one: None, cluster: ControlPlane
-) -> None:
+async def test_a_command_that_does_not_exist_is_an_error_of_the_node(kind: str, cluster: ControlPlane) -> None:
     async with opened(kind, cluster) as pods:
         if kind == "real":
             with pytest.raises(InternalServerError, match="error executing command in container"):
@@ -205,7 +149,7 @@ async def test_a_command_that_does_not_exist_is_an_error_of_the_node(
 
 
 @both
-async def test_input_arrives_byte_for_byte(kind: str, one: None, cluster: ControlPlane) -> None:
+async def test_input_arrives_byte_for_byte(kind: str, cluster: ControlPlane) -> None:
     data = random.Random(0).randbytes(5_000_000)
     # kwok does not tell a command where its input ends, not for kubectl either.
     command = ["sh", "-c", f"head -c {len(data)} | sha256sum"]
@@ -217,7 +161,7 @@ async def test_input_arrives_byte_for_byte(kind: str, one: None, cluster: Contro
 
 
 @both
-async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: ControlPlane) -> None:
+async def test_a_large_output_needs_no_memory(kind: str, cluster: ControlPlane) -> None:
     size = 100 * MEBIBYTE
     digest, received = hashlib.sha256(), 0
     async with opened(kind, cluster) as pods:
@@ -235,7 +179,7 @@ async def test_a_large_output_needs_no_memory(kind: str, one: None, cluster: Con
 
 
 @pytest.mark.parametrize("size", [None, (101, 37)])
-async def test_a_terminal_has_its_size(size: tuple[int, int] | None, one: None, cluster: ControlPlane) -> None:
+async def test_a_terminal_has_its_size(size: tuple[int, int] | None, cluster: ControlPlane) -> None:
     # kwok may lose what is written right before the end, so the command waits for its input.
     script = "test -t 0 && echo terminal; read -r line; stty size; read -r line"
     async with opened("real", cluster) as pods:
@@ -252,7 +196,7 @@ async def test_a_terminal_has_its_size(size: tuple[int, int] | None, one: None, 
             assert printed.split() == [b"go", b"37", b"101"]
 
 
-async def test_what_a_container_writes_arrives_at_who_is_attached(one: None, cluster: ControlPlane, log: Path) -> None:
+async def test_what_a_container_writes_arrives_at_who_is_attached(cluster: ControlPlane, log: Path) -> None:
     async def write() -> None:
         # kwok begins with what is written after it has opened the file, and nothing shows when that is.
         while True:
@@ -268,7 +212,7 @@ async def test_what_a_container_writes_arrives_at_who_is_attached(one: None, clu
                 nursery.cancel_scope.cancel()
 
 
-async def test_a_command_goes_through_an_ordinary_client_many_times(one: None, cluster: ControlPlane) -> None:
+async def test_a_command_goes_through_an_ordinary_client_many_times(cluster: ControlPlane) -> None:
     async with opened("real", cluster) as pods:
         for _ in range(20):
             await run_in_pod(pods, "one", ["true"])
@@ -279,7 +223,7 @@ async def test_a_command_goes_through_an_ordinary_client_many_times(one: None, c
 
 async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: Path) -> None:
     server = APIServer()
-    server.create(from_dict(Pod, {"metadata": {"name": "one"}, "spec": SPEC}))
+    server.create(from_dict(Pod, pod_of("one")))
     server.script_pod("one").on_exec(execute_here)
     async with trio.open_nursery() as nursery:
         url = await nursery.start(serve_http, server)
@@ -304,7 +248,7 @@ async def test_kubectl_executes_commands_in_pods_of_the_embedded_server(assets: 
         nursery.cancel_scope.cancel()
 
 
-async def test_an_api_server_that_dies_ends_the_process_with_an_error(one: None, cluster: ControlPlane) -> None:
+async def test_an_api_server_that_dies_ends_the_process_with_an_error(cluster: ControlPlane) -> None:
     async with opened("real", cluster) as pods:
         async with exec_in_pod(pods, "one", ["sh", "-c", "echo begun; exec sleep 1000"]) as process:
             with trio.fail_after(60):

@@ -15,7 +15,6 @@ import pytest
 import trio
 import trio.testing
 
-from examples import controller_manager
 from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, make_parser, run_manager
 from tests.e2e.replicas import Entry, late_writes, overlaps
 from tests.support.processes import KUBECONFIG, Program, result_here, running
@@ -25,7 +24,7 @@ from trioformer.leaderelection import Leadership, leadership
 from trioformer.manager import ManagerContext
 from trioformer.metrics import Metrics
 from trioformer.models.apps_v1 import ReplicaSet
-from trioformer.models.core_v1 import Namespace, Pod, ServiceAccount
+from trioformer.models.core_v1 import Namespace, Pod
 from trioformer.testing import APIServer, serve_http
 
 MANAGER = "examples/controller_manager.py"
@@ -105,25 +104,6 @@ async def test_controllers_of_all_namespaces_are_skipped_with_a_namespace(
     ]
 
 
-async def test_a_controller_that_cannot_start_is_named_before_the_manager_ends(
-    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> Worker:
-        raise LookupError("no such thing")
-
-    fail.needs_all_namespaces = False  # type: ignore[attr-defined]  # as the classes have it
-    caplog.set_level(logging.INFO, "controller_manager")
-    monkeypatch.setitem(controller_manager.WORKERS, "pod-janitor", fail)
-    with pytest.RaisesGroup(pytest.RaisesExc(LookupError, match="no such thing"), flatten_subgroups=True):
-        await run_manager(client, arguments(), Settings, Metrics(), trio.Event())
-    assert lines_of(caplog) == [
-        'INFO Starting "namespace-labeller"',
-        'INFO Started "namespace-labeller"',
-        'INFO Starting "pod-janitor"',
-        'ERROR Error starting "pod-janitor"',
-    ]
-
-
 async def test_the_shared_informers_start_after_the_last_controller(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,20 +116,6 @@ async def test_the_shared_informers_start_after_the_last_controller(
         assert trio.current_time() - begin >= 40
         await trio.sleep(1)
         assert api_server.get(Namespace, "default").metadata.labels.items() >= LABELS.items()
-
-
-async def test_every_namespace_gets_its_service_account(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    async with managing(client, Settings(), "--controllers", "serviceaccount"):
-        await trio.sleep(1)
-        api_server.create(namespace("new"))
-        await trio.sleep(1)
-        expected = {(each.name, "default") for each in api_server.list(Namespace)}
-        assert {(each.namespace, each.name) for each in api_server.list(ServiceAccount)} == expected
-        api_server.delete(ServiceAccount, "default", namespace="new")
-        await trio.sleep(1)
-        assert api_server.get(ServiceAccount, "default", namespace="new").name == "default"
 
 
 async def test_namespaces_are_labelled_ended_pods_deleted_and_running_pods_counted(
@@ -233,16 +199,9 @@ async def test_a_conflicting_change_is_left_to_the_next_event(api_server: APISer
 @pytest.mark.parametrize(
     "text",
     [
-        "namespace_labels:",
-        "namespace_labels: yes",
-        "namespace_labels: [a]",
         "namespace_labels: {a: 1}",
-        "namespace_labels: {1: a}",
-        "keep_pods:",
         "keep_pods: .nan",
-        "keep_pods: .inf",
         "keep_pods: -1",
-        "keep_pods: long",
         "color: red",
     ],
 )
@@ -354,16 +313,6 @@ def test_wrong_usage_is_reported_in_one_line(given: Sequence[str], message: str)
     assert (code, lines) == (2, [])
     assert message in errors[-1]
     assert errors[-1].startswith("controller_manager.py: error: ")
-
-
-@pytest.mark.parametrize("content", ["a: [b", "keep_pods: long"])
-def test_a_wrong_configuration_at_the_start_is_one_line(content: str, tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text(content)
-    code, lines, errors = result_here(MANAGER, "--embedded", "--config", str(config))
-    assert (code, lines) == (1, [])
-    assert len(errors) == 1
-    assert str(config) in errors[0]
 
 
 # --- checks of a fencing log ------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -299,16 +298,6 @@ async def test_deleted_changed_and_ended_objects_are_restored(
     assert ready_of(operated).status == "True"
 
 
-async def test_a_later_orphan_is_adopted_and_an_excess_pod_deleted(
-    autojump_clock: trio.testing.MockClock, operated: APIServer
-) -> None:
-    operated.create(from_dict(Pod, {"metadata": {"name": "orphan", "labels": {LABEL: "hello"}}}))
-    await trio.sleep(1)
-    pods = operated.list(Pod)
-    assert len(pods) == 2
-    assert all(controller_of(pod) for pod in pods)
-
-
 async def test_a_terminating_pod_is_replaced_and_blocks_the_deletion_of_its_website(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
@@ -327,19 +316,6 @@ async def test_a_terminating_pod_is_replaced_and_blocks_the_deletion_of_its_webs
     assert operated.list(Website) == []
 
 
-async def test_a_pod_that_is_already_deleted_is_not_a_failure(
-    autojump_clock: trio.testing.MockClock, operated: APIServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    operated.fail_next(3, verb="watch", resource="pods")
-    operated.disconnect_watches(kind=Pod)
-    for pod in operated.list(Pod):
-        operated.delete(pod)
-    operated.patch(Website, "hello", {"spec": {"replicas": 0}})
-    await trio.sleep(60)
-    assert warnings_of(caplog) == []
-    assert ready_of(operated).status == "True"
-
-
 async def test_a_name_conflict_is_reported_in_an_event_and_retried(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
@@ -355,54 +331,6 @@ async def test_a_name_conflict_is_reported_in_an_event_and_retried(
     api_server.delete(ConfigMap, "hello")
     await trio.sleep(60)
     assert ready_of(api_server).status == "True"
-
-
-async def test_pods_that_cannot_be_adopted_are_reported_in_one_event(
-    autojump_clock: trio.testing.MockClock, operated: APIServer
-) -> None:
-    operated.fail_next(2, verb="patch", resource="pods", status=403)
-    operated.disconnect_watches(kind=Pod)  # so that it sees both in one reconcile
-    for name in ("one", "two"):
-        operated.create(from_dict(Pod, {"metadata": {"name": name, "labels": {LABEL: "hello"}}}))
-    await trio.sleep(60)
-    (warning,) = [event for event in operated.list(Event) if event.type == "Warning"]
-    assert (warning.reason, warning.regarding.name) == ("Failed", "hello")
-    assert re.findall("patch pods/(one|two) .*?: forbidden", warning.note or "") == ["one", "two"]
-    assert ready_of(operated).status == "True"
-
-
-async def test_a_website_without_the_finalizer_is_deleted_without_a_patch(
-    autojump_clock: trio.testing.MockClock, operated: APIServer
-) -> None:
-    """Another finalizer has replaced it; the operator deletes the pods, and leaves the Website alone."""
-    operated.patch(Website, "hello", {"metadata": {"finalizers": ["example.com/other"]}})
-    operated.requests.clear()
-    operated.delete(Website, "hello")
-    await trio.sleep(60)
-    assert operated.get(Website, "hello").metadata.finalizers == ("example.com/other",)
-    assert operated.list(Pod) == []
-    assert [each for each in operated.requests if each.verb == "patch" and each.resource == "websites"] == []
-    operated.patch(Website, "hello", {"metadata": {"finalizers": None}})
-    await trio.sleep(1)
-    assert operated.list(Website) == []
-
-
-async def test_unobserved_pods_are_deleted_with_their_website(
-    autojump_clock: trio.testing.MockClock, operated: APIServer
-) -> None:
-    """A pod that is missing in the operator's cache, since the watch is broken; and one with another owner."""
-    mine = to_dict(operated.list(Pod)[0].metadata.owner_references[0])
-    operated.patch(Website, "hello", {"spec": {"replicas": 0}})
-    await trio.sleep(1)
-    operated.fail_next(3, verb="watch", resource="pods")
-    operated.disconnect_watches(kind=Pod)
-    for name, owner in (("late", mine), ("foreign", mine | {"uid": "another"})):
-        metadata = {"name": name, "labels": {LABEL: "hello"}, "ownerReferences": [owner]}
-        operated.create(from_dict(Pod, {"metadata": metadata}))
-    operated.delete(Website, "hello")
-    await trio.sleep(60)
-    assert operated.list(Website) == []
-    assert [pod.name for pod in operated.list(Pod)] == ["foreign"]
 
 
 @pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)

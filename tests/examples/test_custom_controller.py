@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import MockClock
 
 from examples.custom_controller import Settings, serve
 from tests.examples.test_simple_watch import create_pod, create_tools
@@ -101,35 +101,6 @@ async def test_what_fails_is_tried_five_times_more_and_dropped_until_the_next_ev
     assert lines() == ["Stopping Pod controller"]
 
 
-async def test_an_event_of_a_pod_that_is_gone_is_reported_as_such(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with controlling(client, caplog) as lines:
-        create_pod(api_server, "new", "Pending")
-        await trio.sleep(1)
-        api_server.patch(Pod, "new", {"status": {"phase": "Running"}})
-        await trio.sleep(0.1)
-        api_server.delete(Pod, "new")
-        await trio.sleep(1)
-        assert lines()[-2:] == [
-            "Pod[default/new] is DELETED",
-            "Object[default/new] does not exists, maybe it has been deleted",
-        ]
-
-
-async def test_at_the_end_the_item_in_progress_is_finished(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    create_tools(api_server)
-    async with controlling(client, caplog) as lines:
-        create_pod(api_server, "new", "Pending")
-        await trio.sleep(1)
-        api_server.patch(Pod, "new", {"status": {"phase": "Running"}})
-        await wait_all_tasks_blocked()
-    assert lines()[-2:] == [A_NEW_POD, "Stopping Pod controller"]
-    assert api_server.get(Deployment, "tools").spec.template.metadata.annotations
-
-
 def test_embedded_its_lines_have_milliseconds_and_level() -> None:
     code, lines, errors = result_here(PROGRAM, "--embedded", is_virtual=True, interrupt_after=4.5)
     assert (code, errors) == (0, [])
@@ -183,11 +154,6 @@ def test_an_invalid_file_is_a_config_error(text: str, problem: str) -> None:
     assert problem in str(raised.value)
 
 
-def test_the_level_is_info_unless_the_file_names_another_one() -> None:
-    assert Settings.parse("{}") == Settings(logging.INFO, None)
-    assert Settings.parse("Log: {Level: WARN}") == Settings(logging.WARNING, None)
-
-
 def test_an_invalid_file_at_the_start_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "app.yaml"
     path.write_text("Log: {Level: loud}")
@@ -195,22 +161,6 @@ def test_an_invalid_file_at_the_start_is_reported_in_one_line(tmp_path: Path) ->
     assert (code, lines) == (1, [])
     assert len(errors) == 1
     assert str(path) in errors[0]
-
-
-def test_a_missing_file_is_wrong_usage() -> None:
-    code, lines, errors = result_here(PROGRAM, "-c", "missing.yaml")
-    assert (code, lines) == (2, [])
-    assert errors == ["custom_controller.py: error: argument -c/--config: there is no file missing.yaml (see --help)"]
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [("/dev/null", "/dev/null is no regular file"), ("examples", "examples is a directory")],
-)
-def test_what_cannot_be_followed_is_wrong_usage(name: str, problem: str) -> None:
-    code, lines, errors = result_here(PROGRAM, "-c", name)
-    assert (code, lines) == (2, [])
-    assert errors == [f"custom_controller.py: error: argument -c/--config: {problem} (see --help)"]
 
 
 async def test_a_changed_file_changes_the_level_and_the_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:

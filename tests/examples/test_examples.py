@@ -252,13 +252,6 @@ def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: 
         assert result("examples/dynamic_kinds.py", name) == (0, ["1"], [])
 
 
-@pytest.mark.parametrize("version", ["apps/v1/x", "apps/", "/v1", "apps", "v1 "])
-def test_a_bad_group_or_version_of_a_kind_is_wrong_usage(version: str) -> None:
-    code, lines, errors = result_here("examples/dynamic_kinds.py", "--api-version", version, "Deployment", "--embedded")
-    assert (code, lines, len(errors)) == (2, [], 1)
-    assert f"{version!r} is not a version, such as v1, or group/version, such as apps/v1" in errors[0]
-
-
 def test_a_namespace_of_a_kind_without_namespaces_is_reported() -> None:
     found = result_here("examples/dynamic_kinds.py", "nodes", "--embedded", "-n", "default", is_virtual=True)
     assert found == (1, [], ["dynamic_kinds: nodes are not namespaced; omit the namespace 'default'"])
@@ -278,13 +271,6 @@ async def test_pages_are_published_or_dropped_after_too_many_failures(
     ]
     assert lines[-1] == "lost:99: it is locked, dropped"
     assert sorted(made.name for made in await client.api(ConfigMap).list()) == ["index", "news"]
-
-
-async def test_pages_that_wait_for_a_retry_at_the_end_are_reported(
-    autojump_clock: trio.testing.MockClock, client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await work_queue.Publisher(client.api(ConfigMap, "default")).serve(["lost:99"], seconds=0.1)
-    assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, retrying"] * 4 + ["lost:99: not processed"]
 
 
 def test_pages_on_the_command_line_are_published(result: Result) -> None:
@@ -352,11 +338,3 @@ async def test_a_terminated_leader_cleans_up_and_the_next_replica_leads(served: 
                 assert await second.interrupt() == 130
                 await second.wait_for_line("b has cleaned up")
     assert first.errors == second.errors == []
-
-
-def test_times_that_no_election_can_have_are_wrong_usage() -> None:
-    code, lines, errors = result_here("examples/leader.py", "--embedded", "--retry-period", "0")
-    assert (code, lines) == (2, [])
-    assert errors == [
-        "leader.py: error: lease_duration must be a number of seconds above 0, not 0.0 (see --help)",
-    ]

@@ -142,17 +142,6 @@ def test_a_step_prints_what_its_page_shows_and_ends_on_ctrl_c(name: str) -> None
         assert lines == expected
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_step_explains_itself_and_refuses_unknown_flags(name: str) -> None:
-    code, lines, errors = result_here(str(STEPS / PROGRAMS[name]), "--help")
-    assert (code, errors) == (0, [])
-    number = re.findall(r"\d", PROGRAMS[name])[0]
-    assert any(line.startswith(f"Step {number}: ") for line in lines)
-    code, lines, errors = result_here(str(STEPS / PROGRAMS[name]), "--nonsense")
-    assert (code, lines) == (2, [])
-    assert errors[-1].endswith("error: unrecognized arguments: --nonsense")
-
-
 @pytest.mark.parametrize("name", SERVES_HTTP)
 def test_an_address_that_is_not_host_and_port_is_wrong_usage(name: str) -> None:
     code, lines, errors = result_here(str(STEPS / PROGRAMS[name]), "--embedded", "--http", "nonsense")

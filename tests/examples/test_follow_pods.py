@@ -12,9 +12,3 @@ def test_the_readmes_program_follows_a_simulated_cluster_until_ctrl_c() -> None:
     assert (code, errors) == (130, [])
     assert lines[0] == "1 pods of app=web"
     assert {line.partition(":")[0] for line in lines[1:]} == {"new", "changed", "gone"}
-
-
-def test_the_readmes_program_refuses_unknown_flags() -> None:
-    code, lines, errors = result_here(PROGRAM, "--nonsense")
-    assert (code, lines) == (2, [])
-    assert errors[-1] == "follow_pods.py: error: unrecognized arguments: --nonsense"

@@ -151,23 +151,6 @@ async def test_a_job_ends_after_the_last_of_its_pods(
     ]
 
 
-async def test_pods_that_a_suspended_job_stops_have_not_failed(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    template = {
-        "metadata": {"finalizers": ["example.com/x"]},
-        "spec": {"containers": [{"name": "pi", "image": "perl"}]},
-    }
-    create_job(api_server, backoffLimit=0, template=template)
-    async with controlling(client):
-        stopped = active(api_server)
-        api_server.patch(Job, "pi", {"spec": {"suspend": True}})
-        await trio.sleep(1)
-        for name in stopped:
-            await end(api_server, name, "Failed")
-        assert (counts(api_server), conditions(api_server)) == ((0, 0, 0), {})
-
-
 async def test_a_lower_parallelism_deletes_pods_that_have_not_begun(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
@@ -185,19 +168,6 @@ async def test_a_lower_parallelism_deletes_pods_that_have_not_begun(
         api_server.patch(Job, "pi", {"spec": {"suspend": False}})
         await trio.sleep(1)
         assert counts(api_server) == (1, 0, 0)
-
-
-async def test_without_completions_the_first_success_starts_no_other_pod(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    create_job(api_server, completions=None)
-    async with controlling(client):
-        first, second = active(api_server)
-        await end(api_server, first)
-        assert (active(api_server), conditions(api_server)) == ([second], {})
-        await end(api_server, second)
-        assert counts(api_server) == (0, 2, 0)
-        assert "Complete" in conditions(api_server)
 
 
 async def test_jobs_of_the_built_in_controller_are_left_alone(
@@ -246,19 +216,6 @@ async def test_a_late_cache_does_not_overwrite_a_newer_status(
     assert counts(api_server) == (0, 2, 0)
 
 
-async def test_a_job_of_the_same_name_does_not_count_the_pods_of_an_earlier_one(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    create_job(api_server)
-    async with controlling(client):
-        for name in active(api_server):
-            await end(api_server, name)
-        api_server.delete(Job, "pi")
-        create_job(api_server)
-        await trio.sleep(1)
-        assert counts(api_server) == (2, 0, 0)
-
-
 def test_embedded_jobs_complete_and_fail_until_ctrl_c() -> None:
     code, lines, errors = result_here(PROGRAM, "--embedded", is_virtual=True, interrupt_after=40)
     assert (code, errors) == (0, [])
@@ -270,10 +227,3 @@ def test_embedded_jobs_complete_and_fail_until_ctrl_c() -> None:
         "default/pi-1: active 2, succeeded 0, failed 0",
     ]
     assert any(line.endswith("failed 1") for line in lines)
-
-
-@pytest.mark.parametrize("workers", ["0", "-1", "two"])
-def test_a_wrong_number_of_workers_is_wrong_usage(workers: str) -> None:
-    code, lines, errors = result_here(PROGRAM, "--embedded", "--workers", workers)
-    assert (code, lines) == (2, [])
-    assert errors[-1].startswith("job_controller.py: error: argument --workers: ")

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from tests.support.loopback_server import Exchange, LoopbackServer
-from tests.support.processes import HERE_OR_AS_PROCESS, POD_LOGGER, Result, result_of, running, serving_in_a_thread
+from tests.support.processes import HERE_OR_AS_PROCESS, POD_LOGGER, Result, running, serving_in_a_thread
 
 LOGGER = str(POD_LOGGER)
 
@@ -55,24 +55,6 @@ def test_an_updated_pod_is_named_twice_in_its_line(result: Result) -> None:
     assert name == again
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--resync", "often"],
-        ["--resync", "-1"],
-        ["--for", "nan"],
-        ["--nonsense"],
-        ["--embedded", "--kubeconfig", "x"],
-        ["--embedded", "--context", "x"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_exits_with_2(arguments: list[str], result: Result) -> None:
-    code, lines, errors = result(LOGGER, *arguments)
-    assert (code, lines, len(errors)) == (2, [], 1)
-    assert errors[0].startswith("pod_logger.py: error: ")
-
-
 def told_in_one_line(code: int, lines: list[str], errors: list[str]) -> str:
     assert (code, lines) == (1, [])
     assert len(errors) == 1, errors
@@ -101,32 +83,9 @@ def kubeconfig(tmp_path: Path, server: str = "http://127.0.0.1:1", *, cluster: s
     ("content", "expected"),
     [
         (None, "does not exist"),
-        ("", "empty"),
-        ("a: [b", "not YAML"),
-        ("just words", "mapping"),
-        ("current-context: gone\ncontexts: []\n", "gone"),
-        (
-            KUBECONFIG.format(
-                server="https://127.0.0.1:1", cluster="", user="client-certificate-data: bm90IGEgY2VydA=="
-            ),
-            "client-certificate",
-        ),
-        (
-            KUBECONFIG.format(server="https://127.0.0.1:1", cluster=", certificate-authority: gone.pem", user=""),
-            "gone.pem",
-        ),
         (KUBECONFIG.format(server="https://127.0.0.1:1", cluster="", user="exec: {command: aws}"), "exec"),
     ],
-    ids=[
-        "missing",
-        "empty",
-        "not yaml",
-        "not a mapping",
-        "dangling context",
-        "bad certificate",
-        "missing ca",
-        "exec plugin",
-    ],
+    ids=["missing", "exec plugin"],
 )
 def test_a_wrong_kubeconfig_is_told_with_file_and_reason(
     tmp_path: Path, content: str | None, expected: str, result: Result
@@ -137,12 +96,6 @@ def test_a_wrong_kubeconfig_is_told_with_file_and_reason(
     line = told_in_one_line(*result(LOGGER, "--kubeconfig", str(path)))
     assert str(path) in line
     assert expected in line
-
-
-async def test_an_unknown_context_is_told_with_the_known_ones(tmp_path: Path) -> None:
-    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path), "--context", "gone"))
-    assert "gone" in line
-    assert "here" in line
 
 
 def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path, result: Result) -> None:
@@ -164,41 +117,18 @@ async def html(exchange: Exchange) -> None:
     await exchange.respond(b"<html><body>Welcome to the hotel's network</body></html>", content_type="text/html")
 
 
-async def half_an_object(exchange: Exchange) -> None:
-    await exchange.respond(
-        b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"na'
-    )
-
-
-async def broken_off(exchange: Exchange) -> None:
-    await exchange.begin()
-    await exchange.chunk(b'{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[')
-    await exchange.stream.aclose()
-
-
 async def closed_at_once(exchange: Exchange) -> None:
-    await exchange.stream.aclose()
-
-
-async def no_http(exchange: Exchange) -> None:
-    await exchange.stream.send_all(b"SSH-2.0-OpenSSH_9.2p1\r\n")
     await exchange.stream.aclose()
 
 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        (status(401, "Unauthorized", "Unauthorized"), "HTTP 401, Unauthorized"),
         (status(403, "Forbidden", 'pods is forbidden: User \\"me\\" cannot list'), "pods is forbidden"),
-        (status(404, "NotFound", "the server could not find the requested resource"), "HTTP 404"),
-        (status(500, "InternalError", "etcd is away"), "etcd is away (HTTP 500"),
         (html, "not JSON"),
-        (half_an_object, "an incomplete list"),
-        (broken_off, "127.0.0.1"),
         (closed_at_once, "127.0.0.1"),
-        (no_http, "127.0.0.1"),
     ],
-    ids=["401", "403", "404", "500", "html", "half an object", "broken off", "closed at once", "no http"],
+    ids=["403", "html", "closed at once"],
 )
 def test_a_server_that_answers_wrongly_is_told_in_one_line(
     tmp_path: Path, script: Callable[[Exchange], Awaitable[None]], expected: str, result: Result
@@ -207,20 +137,3 @@ def test_a_server_that_answers_wrongly_is_told_in_one_line(
     with serving_in_a_thread(server.run):
         line = told_in_one_line(*result(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
     assert expected in line
-
-
-def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: Path, result: Result) -> None:
-    """A permission that is lost between the first request and the informer's list."""
-
-    async def script(exchange: Exchange) -> None:
-        if "limit=1&" in exchange.target + "&":
-            await exchange.respond(
-                b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
-            )
-        else:
-            await status(403, "Forbidden", "no longer")(exchange)
-
-    server = LoopbackServer(script)
-    with serving_in_a_thread(server.run):
-        line = told_in_one_line(*result(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
-    assert "no longer" in line

@@ -25,7 +25,6 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing._serving._requests import RequestRecord
-from trioformer.transport import TokenBucketRateLimiter
 
 PROGRAM = "examples/restart_dependents.py"
 DB, QUEUE, WEB, API = (Request("default", name) for name in ("db", "queue", "web", "api"))
@@ -97,8 +96,6 @@ class Cluster:
     nursery: trio.Nursery
     rolled_out: dict[str, list[Mapping[str, str]]] = attrs.field(factory=dict)
     """For each Deployment the annotations of the templates that its controller has observed."""
-    qps: float | None = None
-    """The request rate limit of the program."""
 
     # --- the program ---
 
@@ -113,8 +110,7 @@ class Cluster:
         with trio.CancelScope() as scope:
             transport = FaultyTransport(self.server.http_transport(), fault, scope)
             task_status.started(scope)
-            limiter = None if self.qps is None else TokenBucketRateLimiter(qps=self.qps)
-            async with open_client(self.server.config, http_transport=transport, rate_limiter=limiter) as client:
+            async with open_client(self.server.config, http_transport=transport) as client:
                 await serve(client, dependents)
 
     @asynccontextmanager
@@ -234,36 +230,6 @@ async def test_a_deleted_pod_is_counted_when_its_successor_is_created(
     assert cluster.rollouts() == 1
 
 
-async def test_the_restarts_of_all_containers_of_all_pods_are_counted(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
-    cluster.set_restarts("db-0", 0, 0, 0)
-    async with cluster.program():
-        cluster.restart("db-0", 2)
-        await trio.sleep(10)
-        cluster.restart("db-1")
-        await trio.sleep(10)
-        cluster.restart("db-0", 1)
-    assert cluster.rollouts() == 3
-
-
-async def test_two_restarts_in_quick_succession_are_two_rollouts(autojump_clock: MockClock, cluster: Cluster) -> None:
-    async with cluster.program():
-        cluster.restart()
-        cluster.restart()
-        cluster.restart("db-1")
-    assert cluster.rollouts() == 3
-
-
-async def test_a_replaced_pod_that_has_restarted_since_counts_twice(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
-    async with cluster.program():
-        cluster.replace()
-        cluster.restart()
-    assert cluster.rollouts() == 2
-
-
 async def test_a_pod_that_restarts_and_is_replaced_before_a_reconcile_counts_once(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
@@ -294,17 +260,6 @@ async def test_pods_that_are_created_later_count_from_zero(autojump_clock: MockC
     async with cluster.program():
         pass
     assert cluster.rollouts() == 3
-
-
-async def test_the_first_reconcile_of_a_stateful_set_without_pods_is_recorded(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
-    async with cluster.program({WEB: [QUEUE]}):
-        pass
-    cluster.create_pod("queue-0", of="queue", restarts=[1])
-    async with cluster.program({WEB: [QUEUE]}):
-        pass
-    assert cluster.rollouts() == 1
 
 
 async def test_a_lower_count_is_a_restart_unless_the_pod_has_ended(
@@ -341,44 +296,7 @@ async def test_other_changes_and_other_pods_are_not_restarts(autojump_clock: Moc
     assert cluster.server.get(Deployment, "web").resource_version == before
 
 
-async def test_restarts_of_many_pods_are_counted_under_a_request_limit(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
-    names = [f"db-{number}" for number in range(3, 50)]
-    for name in names:
-        cluster.create_pod(name)
-    cluster.qps = 1
-    async with cluster.program():
-        for name in names:
-            cluster.restart(name)
-        await trio.sleep(200)
-    assert cluster.rollouts() == 47
-
-
 # --- dependencies ---
-
-
-async def test_each_deployment_has_its_own_ledger(autojump_clock: MockClock, cluster: Cluster) -> None:
-    cluster.create_deployment("api")
-    cluster.create_pod("queue-0", of="queue")
-    async with cluster.program({WEB: [DB], API: [DB, QUEUE]}):
-        cluster.restart("db-0")
-        cluster.restart("queue-0")
-        await trio.sleep(10)
-        cluster.restart("queue-0")
-    assert (cluster.rollouts("web"), cluster.rollouts("api")) == (1, 3)
-
-
-async def test_a_missing_deployment_is_rolled_after_it_is_created(autojump_clock: MockClock, cluster: Cluster) -> None:
-    cluster.server.delete(Deployment, "web")
-    async with cluster.program():
-        cluster.restart()
-        await trio.sleep(10)
-        cluster.create_deployment()
-        await trio.sleep(10)
-        assert cluster.rollouts() == 0  # it was created after that restart
-        cluster.restart()
-    assert cluster.rollouts() == 1
 
 
 async def test_a_deployment_that_is_deleted_before_the_patch_is_not_an_error(
@@ -457,18 +375,6 @@ async def restarts_of_all_kinds(cluster: Cluster) -> None:
     cluster.replace("db-1")
 
 
-@pytest.mark.parametrize("fault", ["fail before", "fail after"])
-@pytest.mark.parametrize("n", range(1, 6))
-async def test_each_restart_is_one_rollout_whichever_patch_fails(
-    autojump_clock: MockClock, cluster: Cluster, n: int, fault: Fault
-) -> None:
-    injected = Nth(n, fault, is_patch)
-    async with cluster.program(fault=injected):
-        await restarts_of_all_kinds(cluster)
-    assert injected.count >= max(n, 4)
-    assert cluster.rollouts() == 4
-
-
 @pytest.mark.parametrize("fault", ["fail before", "fail after", "kill before", "kill after"])
 @pytest.mark.parametrize("n", range(1, 10))  # there are eight requests
 async def test_each_restart_is_one_rollout_whichever_request_fails_or_kills(
@@ -480,14 +386,6 @@ async def test_each_restart_is_one_rollout_whichever_request_fails_or_kills(
         await restarts_of_all_kinds(cluster)
     async with cluster.program():
         pass
-    assert cluster.rollouts() == 4
-
-
-@pytest.mark.parametrize("status", [409, 429, 500, 503])
-async def test_rejected_patches_are_retried(autojump_clock: MockClock, cluster: Cluster, status: int) -> None:
-    async with cluster.program():
-        cluster.server.fail_next(5, verb="patch", status=status)
-        await restarts_of_all_kinds(cluster)
     assert cluster.rollouts() == 4
 
 
@@ -541,27 +439,6 @@ async def test_concurrent_programs_do_the_work_of_one(autojump_clock: MockClock,
     assert cluster.rollouts() == 20
 
 
-async def test_concurrent_writes_to_the_deployment_are_kept(autojump_clock: MockClock, cluster: Cluster) -> None:
-    async with cluster.program(fault=ConcurrentWriter(cluster, 5)):
-        await restarts_of_all_kinds(cluster)
-    assert cluster.rollouts() == 4
-
-
-@attrs.define(eq=False)
-class ConcurrentWriter:
-    """Changes the Deployment just before each of the first patches arrives."""
-
-    cluster: Cluster
-    times: int
-
-    def __call__(self, request: httpx.Request) -> Fault:
-        if is_patch(request) and self.times:
-            self.times -= 1
-            labels = {"remaining-writes": str(self.times)}
-            self.cluster.server.patch(Deployment, "web", {"metadata": {"labels": labels}})
-        return "pass"
-
-
 async def reconcile_once_with_outdated_cache(cluster: Cluster, client: Client, outdated: APIServer) -> None:
     """Run one reconcile with a cache of pods that is filled from an outdated API server."""
     await cluster.nursery.start(outdated.run)
@@ -588,16 +465,6 @@ async def test_a_cache_that_is_older_than_the_ledger_is_not_a_restart(
     await reconcile_once_with_outdated_cache(cluster, client, outdated)
     cluster.observe_all()
     assert cluster.rollouts() == 2
-
-
-async def test_the_first_reconcile_does_not_use_an_outdated_cache(
-    autojump_clock: MockClock, cluster: Cluster, client: Client
-) -> None:
-    cluster.set_restarts("db-0", 7)
-    await reconcile_once_with_outdated_cache(cluster, client, APIServer(seed=1))
-    async with cluster.program():
-        pass
-    assert cluster.rollouts() == 0
 
 
 async def test_an_invalid_ledger_is_logged_and_blocks_rollouts_until_corrected(
@@ -638,26 +505,6 @@ dependents:
         Settings.parse(f"kubeconfig: {kubeconfig}.missing")
     with pytest.raises(ConfigError, match="missing"):
         Settings.parse(f"kubeconfig: {kubeconfig}", kubeconfig=f"{kubeconfig}.missing")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[1]",
-        "log_level: LOUD",
-        "qps: 0",
-        "qps: .inf",
-        "qps: .nan",
-        "qps: many",
-        "burst: 0",
-        "color: red",
-        "dependents: {default/web: default/db}",
-    ],
-)
-def test_an_invalid_configuration_is_rejected(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        Settings.parse(text)
 
 
 def test_configuration_errors_do_not_quote_the_file() -> None:
@@ -748,21 +595,6 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
     assert program.errors == []
     first.observe_all()
     assert Ledger.of(first.server.get(Deployment, "web")).rollouts == 2
-
-
-async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
-    nursery: trio.Nursery, tmp_path: Path
-) -> None:
-    await served(nursery, tmp_path / "kubeconfig")
-    config = tmp_path / "config.yaml"
-    config.write_text(f"kubeconfig: {tmp_path / 'missing'}\ndependents: {{default/web: [default/db]}}\n")
-    command = (PROGRAM, "--config", str(config), "--kubeconfig", str(tmp_path / "kubeconfig"))
-    with trio.fail_after(30):
-        async with running(*command) as program:
-            await program.wait_for_line("default/web: restarts 0, rollouts 0")
-            program.process.terminate()
-            assert await program.wait_until_over() == 143
-    assert program.errors == []
 
 
 def test_a_missing_configuration_is_wrong_usage() -> None:

@@ -15,7 +15,6 @@ from trio.testing import MockClock
 from examples.simple_watch import RESTARTED_AT, connect, limiter_of, watch_pods
 from tests.support.processes import KUBECONFIG, result_here
 from trioformer import Client, ClusterConfig
-from trioformer.errors import InternalServerError
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
@@ -90,30 +89,6 @@ async def test_an_error_of_the_restart_is_the_servers_sentence(
     assert lines()[1:] == ["Pod web modified, current status is Running", 'deployments.apps "tools" not found']
 
 
-async def test_the_watch_resumes_and_lists_again_when_events_are_lost(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    create_pod(api_server, "web", "Pending")
-    async with watching(client, caplog) as lines:
-        api_server.disconnect_watches()
-        create_pod(api_server, "second", "Pending")
-        await trio.sleep(60)
-        assert lines()[1:] == ["Pod second added, current status is Pending"]
-        api_server.disconnect_watches()
-        api_server.delete(Pod, "second")
-        api_server.compact()
-        await trio.sleep(60)
-        assert lines() == ["Pod web added, current status is Pending"]
-
-
-async def test_a_list_that_fails_ends_the_program(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.fail_next(100, verb="list", status=500)
-    with pytest.raises(InternalServerError):
-        await watch_pods(client, "default")
-
-
 def test_embedded_it_shows_every_line() -> None:
     code, lines, errors = result_here(PROGRAM, "--embedded", is_virtual=True, interrupt_after=4.5)
     assert (code, errors) == (130, [])
@@ -153,13 +128,3 @@ def test_only_in_a_cluster_it_limits_its_requests_to_a_thousand_a_second() -> No
     limiter = limiter_of(ClusterConfig(server="http://127.0.0.1:1", in_cluster=True))
     assert limiter is not None
     assert (limiter.qps, limiter.burst) == (1000, 1000)
-
-
-def test_a_server_that_is_not_there_is_reported_in_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(KUBECONFIG.format(url="http://127.0.0.1:1"))
-    code, lines, errors = result_here(PROGRAM, "--kubeconfig", str(path))
-    assert (code, lines) == (1, ["Using namespace=default", f"Using kubeconfig={path}"])
-    assert len(errors) == 1
-    assert errors[0].startswith("simple_watch: ")
-    assert "127.0.0.1:1" in errors[0]

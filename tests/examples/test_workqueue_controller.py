@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import attrs
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from examples.workqueue_controller import Item, PodController, serve
-from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running
+from examples.workqueue_controller import Item, PodController
+from tests.support.processes import HERE_OR_AS_PROCESS, Result
 from trioformer import Client, SharedInformerFactory
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, serve_http
+from trioformer.testing import APIServer
 
 PROGRAM = "examples/workqueue_controller.py"
 
@@ -114,68 +113,6 @@ async def test_a_failing_pod_is_retried_five_times_and_dropped_until_its_next_ev
     ]
 
 
-async def test_a_dropped_pod_has_all_its_retries_again_after_its_next_event(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_controller(client) as controller:
-        create(api_server, "web-0", "Pending")
-        await trio.sleep(10)
-        api_server.patch(Pod, "web-0", {"metadata": {"labels": {"seen": "yes"}}})
-        await trio.sleep(10)
-    assert len(controller.synced) == 12
-    assert capsys.readouterr().out.count("dropped") == 2
-
-
-async def test_a_success_resets_the_number_of_failures(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    async with running_controller(client) as controller:
-        create(api_server, "web-0", "Pending")
-        await trio.sleep(0.02)
-        assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 3
-        change(api_server, "web-0", "Running")
-        await trio.sleep(10)
-        assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 0
-        assert len(controller.synced) == 4
-
-
-async def test_many_events_of_a_pod_are_processed_once_and_by_one_worker_at_a_time(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    async with running_controller(client, workers=3, duration=1) as controller:
-        create(api_server, "web-0")
-        await trio.sleep(0.5)
-        for number in range(100):
-            api_server.patch(Pod, "web-0", {"metadata": {"labels": {"number": str(number)}}})
-        await trio.sleep(10)
-    assert controller.names == ["web-0", "web-0"]
-
-
-async def test_workers_process_as_many_pods_concurrently_as_there_are_workers(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    for number in range(12):
-        create(api_server, f"web-{number}")
-    async with running_controller(client, workers=4, duration=1) as controller:
-        begin = trio.current_time()
-        await trio.sleep(2.5)
-    assert controller.max_concurrent == 4
-    assert [round(at - begin) for _, at in controller.synced] == [0] * 4 + [1] * 4 + [2] * 4
-    assert len(set(controller.names)) == 12
-
-
-async def test_a_failing_pod_does_not_delay_the_others(
-    autojump_clock: MockClock, api_server: APIServer, client: Client
-) -> None:
-    create(api_server, "bad", "Pending")
-    async with running_controller(client, workers=1) as controller:
-        for number in range(5):
-            create(api_server, f"web-{number}")
-        await trio.sleep(10)
-    assert Counter(controller.names) == {"bad": 6, **{f"web-{number}": 1 for number in range(5)}}
-    assert controller.names.index("web-4") < len(controller.names) - 1  # and some retries came after it
-
-
 async def test_changes_during_an_outage_are_processed_after_it(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,18 +156,6 @@ async def test_shutdown_is_bounded(autojump_clock: MockClock, api_server: APISer
     assert trio.current_time() == end + 10
 
 
-async def test_the_program_runs_until_it_is_stopped(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    create(api_server, "web-0")
-    stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(serve, client, 2, stop)
-        await trio.sleep(1)
-        stop.set()
-    assert capsys.readouterr().out == "Pod default/web-0: Running\n"
-
-
 @pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
 def test_embedded_it_shows_retries_a_drop_and_a_success(result: Result) -> None:
     code, lines, errors = result(PROGRAM, "--embedded", "--workers", "1", is_virtual=True, interrupt_after=5)
@@ -239,21 +164,3 @@ def test_embedded_it_shows_retries_a_drop_and_a_success(result: Result) -> None:
     assert back in lines[lines.index(dropped) :]
     assert any("does not exist any more" in line for line in lines)
     assert (code, errors) == (0, [])
-
-
-async def test_with_a_kubeconfig_it_uses_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
-    server = APIServer()
-    url = await nursery.start(serve_http, server)
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG.format(url=url))
-    create(server, "web-0")
-    with trio.fail_after(30):
-        async with running(PROGRAM, "--kubeconfig", str(kubeconfig)) as program:
-            await program.wait_for_line("Pod default/web-0: Running")
-            create(server, "web-1", "Pending")
-            await program.wait_for_line("Pod default/web-1: it is pending; dropped after 5 retries")
-            server.disconnect_watches(how="reset")
-            server.delete(Pod, "web-1")
-            await program.wait_for_line("Pod default/web-1 does not exist any more")
-            program.process.terminate()
-            assert await program.wait_until_over() == 0

@@ -324,14 +324,12 @@ STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
     f"strategic merge: {name}": (kind, [made, *map(strategic, bodies)])
     for name, kind, made, bodies in (
         ("an item by its key", "Deployment", _MADE, [_spec(containers=[{"name": "b", "image": "i:9"}])]),
-        ("a new item comes first", "Deployment", _MADE, [_spec(containers=[_NEW])]),
         (
             "new items and old ones",
             "Deployment",
             _MADE,
             [_spec(containers=[{"name": "c", "image": "i:8"}, _NEW, {"name": "a", "image": "i:9"}])],
         ),
-        ("an item is deleted", "Deployment", _MADE, [_spec(containers=[{"name": "b", "$patch": "delete"}])]),
         (
             "an item is deleted, and one is new",
             "Deployment",
@@ -339,12 +337,6 @@ STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
             [_spec(containers=[{"name": "b", "$patch": "delete"}, _NEW])],
         ),
         ("all items are replaced", "Deployment", _MADE, [_spec(containers=[_NEW, {"$patch": "replace"}])]),
-        (
-            "the order is set",
-            "Deployment",
-            _MADE,
-            [{"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}}}}],
-        ),
         (
             "the order is set, with a new item",
             "Deployment",
@@ -379,7 +371,6 @@ STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
             _MADE,
             [_spec(containers=[{"name": "a", "ports": [{"containerPort": 90, "name": "x"}]}])],
         ),
-        ("lists without a key are replaced", "Deployment", _MADE, [_spec(containers=[{"name": "a", "args": ["y"]}])]),
         (
             "an environment",
             "Deployment",
@@ -410,18 +401,25 @@ STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
         ),
         ("a struct is deleted", "ConfigMap", create("u", data={"x": "1"}), [{"data": {"$patch": "delete"}}]),
         (
+            "items of a set are deleted",
+            "ConfigMap",
+            _FINALIZED,
+            [{"metadata": {"$deleteFromPrimitiveList/finalizers": ["e.io/a"]}}],
+        ),
+        (
+            "the order is set",
+            "Deployment",
+            _MADE,
+            [{"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}}}}],
+        ),
+        ("a list of other values", "ServiceAccount", _ACCOUNT, [{"secrets": ["y"]}]),
+        (
             "a member is deleted",
             "ConfigMap",
             create("u", data={"x": "1", "y": "2"}),
             [{"data": {"x": None, "z": None}}],
         ),
         ("a set gets an item", "ConfigMap", _FINALIZED, [{"metadata": {"finalizers": ["e.io/c", "e.io/a"]}}]),
-        (
-            "items of a set are deleted",
-            "ConfigMap",
-            _FINALIZED,
-            [{"metadata": {"$deleteFromPrimitiveList/finalizers": ["e.io/a"]}}],
-        ),
         (
             "items of a set are deleted and ordered",
             "ConfigMap",
@@ -452,36 +450,18 @@ STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
             _ACCOUNT,
             [{"secrets": [{"name": "y"}, {"name": "z"}]}],
         ),
-        ("image pull secrets have a key", "ServiceAccount", _ACCOUNT, [{"imagePullSecrets": [{"name": "q"}]}]),
-        ("a list of other values", "ServiceAccount", _ACCOUNT, [{"secrets": ["y"]}]),
         ("a list is set to null", "ServiceAccount", _ACCOUNT, [{"secrets": None}]),
     )
 }
 W = "Widget"
 CASES: dict[str, tuple[str, list[Step]]] = {
     # --- ownership of scalars
-    "an apply creates an object": (W, [apply("a", spec={"size": 1, "color": "red"})]),
     "the same apply twice": (W, [apply("a", spec={"size": 1}), apply("a", spec={"size": 1})]),
-    "an apply changes what it owns": (W, [apply("a", spec={"size": 1}), apply("a", spec={"size": 2})]),
     "an apply drops a field": (W, [apply("a", spec={"size": 1, "color": "red"}), apply("a", spec={"size": 1})]),
-    "an apply drops everything": (W, [apply("a", spec={"size": 1, "color": "red"}), apply("a")]),
-    "an apply adds a field": (W, [apply("a", spec={"size": 1}), apply("a", spec={"size": 1, "color": "red"})]),
-    "an apply of nothing": (W, [apply("a")]),
     "an apply of an empty spec": (W, [apply("a", spec={}), apply("a", spec={"size": 1}), apply("a", spec={})]),
-    "two managers own different fields": (W, [apply("a", spec={"size": 1}), apply("b", spec={"color": "red"})]),
-    "two managers own one field": (W, [apply("a", spec={"size": 1}), apply("b", spec={"size": 1})]),
     "one of two owners drops the field": (
         W,
         [apply("a", spec={"size": 1}), apply("b", spec={"size": 1}), apply("a", spec={})],
-    ),
-    "both owners drop the field": (
-        W,
-        [apply("a", spec={"size": 1}), apply("b", spec={"size": 1}), apply("a"), apply("b")],
-    ),
-    "a conflict": (W, [apply("a", spec={"size": 1}), apply("b", spec={"size": 2})]),
-    "a conflict with two fields": (
-        W,
-        [apply("a", spec={"size": 1, "color": "red"}), apply("b", spec={"size": 2, "color": "blue"})],
     ),
     "a conflict with two managers": (
         W,
@@ -491,11 +471,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("c", spec={"size": 2, "color": "blue"}),
         ],
     ),
-    "a forced conflict": (
-        W,
-        [apply("a", spec={"size": 1, "color": "red"}), apply("b", spec={"size": 2}, force=True)],
-    ),
-    "a forced conflict that takes all": (W, [apply("a", spec={"size": 1}), apply("b", spec={"size": 2}, force=True)]),
     "a forced conflict, and back": (
         W,
         [
@@ -504,14 +479,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("a", spec={"size": 1}),
             apply("a", spec={"size": 1}, force=True),
         ],
-    ),
-    "one of two owners changes the field": (
-        W,
-        [apply("a", spec={"size": 1}), apply("b", spec={"size": 1}), apply("a", spec={"size": 2})],
-    ),
-    "force without a conflict": (
-        W,
-        [apply("a", spec={"size": 1}, force=True), apply("b", spec={"ratio": 1.5}, force=True)],
     ),
     "numbers that are equal": (W, [apply("a", spec={"ratio": 1}), apply("b", spec={"ratio": 1.0})]),
     "an integer or a text": (W, [apply("a", spec={"either": 1}), apply("b", spec={"either": "1"})]),
@@ -525,10 +492,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("b", spec={}),
         ],
     ),
-    "an empty nested object": (
-        W,
-        [apply("a", spec={"nested": {}}), apply("b", spec={"nested": {"b": {}}}), apply("a"), apply("b")],
-    ),
     "a map": (
         W,
         [
@@ -537,10 +500,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("a", spec={"names": {"x": "1"}}),
             apply("b", spec={"names": {"y": "3"}}),
         ],
-    ),
-    "a map that becomes empty": (
-        W,
-        [apply("a", spec={"names": {"x": "1"}}), apply("a", spec={"names": {}}), apply("a", spec={})],
     ),
     "a map of objects": (
         W,
@@ -560,30 +519,12 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("b", spec={}),
         ],
     ),
-    "an atomic map": (
-        W,
-        [
-            apply("a", spec={"selector": {"x": "1"}}),
-            apply("b", spec={"selector": {"x": "1"}}),
-            apply("a", spec={"selector": {"x": "1", "y": "2"}}),
-            apply("a", spec={"selector": {"y": "2"}}, force=True),
-        ],
-    ),
     "unknown fields that are preserved": (
         W,
         [
             apply("a", spec={"extra": {"m": {"k": 1, "l": [1, 2]}}}),
             apply("b", spec={"extra": {"m": {"l": [1, 2, 3]}, "n": True}}, force=True),
             apply("a", spec={"extra": {"m": {"k": 2}}}),
-        ],
-    ),
-    "a preserved field changes its type": (
-        W,
-        [
-            apply("a", spec={"extra": {"m": 1}}),
-            apply("a", spec={"extra": {"m": {"k": 1}}}),
-            apply("b", spec={"extra": {"m": [1]}}, force=True),
-            apply("a", spec={"extra": {}}),
         ],
     ),
     # --- sets
@@ -596,19 +537,7 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("b", spec={"tags": ["z"]}),
         ],
     ),
-    "a set in another order": (
-        W,
-        [apply("a", spec={"tags": ["x", "y", "z"]}), apply("a", spec={"tags": ["z", "x", "y"]})],
-    ),
     "a set with an item twice": (W, [apply("a", spec={"tags": ["x", "x"]})]),
-    "a set of numbers": (
-        W,
-        [apply("a", spec={"numbers": [3, 1, 2]}), apply("b", spec={"numbers": [10, 2]}), apply("a", spec={})],
-    ),
-    "a set that becomes empty": (
-        W,
-        [apply("a", spec={"tags": ["x"]}), apply("a", spec={"tags": []}), apply("a", spec={})],
-    ),
     "a set with special characters": (W, [apply("a", spec={"tags": ["<a&b>", 'q"uote', "ü", "a:b/c"]})]),
     # --- lists with keys
     "a list with keys": (
@@ -625,15 +554,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
         [
             apply("a", spec={"items": [item("p", value="1", size=1)]}),
             apply("b", spec={"items": [item("p", value="2")]}),
-        ],
-    ),
-    "an item that two managers share": (
-        W,
-        [
-            apply("a", spec={"items": [item("p", value="1")]}),
-            apply("b", spec={"items": [item("p", size=1)]}),
-            apply("a", spec={"items": []}),
-            apply("b", spec={"items": []}),
         ],
     ),
     "a list with keys in another order": (
@@ -657,14 +577,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
     ),
     "a key without its name": (W, [apply("a", spec={"items": [{"value": "1"}]})]),
     "a key twice": (W, [apply("a", spec={"items": [item("p"), item("p", value="1")]})]),
-    "a set and an object in an item": (
-        W,
-        [
-            apply("a", spec={"items": [item("p", tags=["x"], options={"x": "1"})]}),
-            apply("b", spec={"items": [item("p", tags=["y"], options={"y": "2"})]}),
-            apply("a", spec={"items": [item("p")]}),
-        ],
-    ),
     "an atomic list": (
         W,
         [
@@ -677,7 +589,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
         ],
     ),
     # --- nulls and empties
-    "a null text": (W, [apply("a", spec={"nothing": "x"}), apply("a", spec={"nothing": None}), apply("a", spec={})]),
     "a null text of another manager": (
         W,
         [
@@ -693,7 +604,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("b", spec={"extra": {"m": {"k": 1}}}, force=True),
         ],
     ),
-    "an empty list": (W, [apply("a", spec={"atoms": [], "items": [], "tags": []}), apply("a", spec={})]),
     # --- defaults
     "a default has no owner": (
         W,
@@ -736,9 +646,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
     ),
     # --- what cannot be applied
     "an unknown field": (W, [apply("a", spec={"sizes": 1})]),
-    "an unknown nested field": (W, [apply("a", spec={"items": [item("p", options={"z": "1"})]})]),
-    "a wrong list": (W, [apply("a", spec={"items": 1})]),
-    "a wrong map": (W, [apply("a", spec={"names": "x"})]),
     "no manager": (W, [apply("", spec={"size": 1})]),
     "a long manager": (W, [apply("m" * 129, spec={"size": 1})]),
     "another kind": (W, [apply("a", {"kind": "Gadget"}), apply("a", {"apiVersion": "v1"})]),
@@ -751,28 +658,10 @@ CASES: dict[str, tuple[str, list[Step]]] = {
     ),
     "force for another patch": (W, [apply("a"), Step("patch", "a", {}, {"patch": "merge", "force": True})]),
     # --- updates
-    "a create has an updater": (W, [create("a", spec={"size": 1, "items": [item("p", value="1")], "tags": ["x"]})]),
-    "an apply after a create": (
-        W,
-        [create("a", spec={"size": 1, "color": "red"}), apply("a", spec={"size": 1}), apply("a", spec={"size": 2})],
-    ),
     "a conflict with an updater": (
         W,
         [create("u", spec={"size": 1}), apply("a", spec={"size": 2}), apply("a", spec={"size": 2}, force=True)],
     ),
-    "an update takes a field": (
-        W,
-        [
-            apply("a", spec={"size": 1, "color": "red"}),
-            replace("u", spec={"size": 2, "color": "red"}),
-            apply("a", spec={}),
-        ],
-    ),
-    "an update removes a field": (
-        W,
-        [apply("a", spec={"size": 1, "color": "red"}), replace("u", spec={"size": 1}), apply("a", spec={"size": 1})],
-    ),
-    "an update changes nothing": (W, [apply("a", spec={"size": 1}), replace("u", spec={"size": 1})]),
     "updates of two managers": (
         W,
         [
@@ -790,14 +679,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             patch("u", [{"op": "remove", "path": "/spec/items/1"}], "json"),
             apply("a", spec={"items": [item("p", value="1"), item("q")]}),
             apply("a", spec={"items": [item("q")]}, force=True),
-        ],
-    ),
-    "an updater gives a set to an applier": (
-        W,
-        [
-            create("u", spec={"tags": ["x", "y"]}),
-            apply("a", spec={"tags": ["y", "z"]}),
-            apply("a", spec={"tags": ["z"]}),
         ],
     ),
     "managed fields are removed by an update": (
@@ -832,10 +713,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
         [create("u", spec={}), *(patch(f"u{i:02}", {"spec": {"names": {f"n{i}": "1"}}}) for i in range(12))],
     ),
     # --- metadata
-    "labels of two managers": (
-        W,
-        [apply("a", labels(x="1")), apply("b", labels(y="2")), apply("b", labels(x="2")), apply("a", {})],
-    ),
     "annotations, finalizers and owners": (
         W,
         [
@@ -880,40 +757,12 @@ CASES: dict[str, tuple[str, list[Step]]] = {
     ),
     "the status of what does not exist": (W, [apply("a", status={"phase": "Ready"})]),
     # --- built-in kinds
-    "a config map": (
-        "ConfigMap",
-        [
-            apply("a", data={"x": "1", "y": "2"}),
-            apply("b", data={"y": "3"}),
-            apply("b", data={"y": "3"}, force=True),
-            apply("a", data={"x": "1"}),
-            apply("b"),
-        ],
-    ),
     "a config map with null data": (
         "ConfigMap",
         [apply("a", data={"x": None, "y": "2"}), apply("a", {"data": None}), apply("a", {"immutable": None})],
     ),
-    "a config map that is created and patched": (
-        "ConfigMap",
-        [
-            create("u", data={"x": "1"}, metadata={"labels": {"l": "1"}}),
-            patch("v", {"data": {"y": "2"}}, "strategic"),
-            patch("v", {"data": {"x": None}}),
-            replace("u", data={"z": "1"}),
-        ],
-    ),
     "a config map with an unknown field": ("ConfigMap", [apply("a", {"dat": {"x": "1"}})]),
     "a config map with a number": ("ConfigMap", [apply("a", data={"x": 1})]),
-    "the managers of a config map are removed by an update": (
-        "ConfigMap",
-        [
-            apply("a", data={"x": "1"}),
-            patch("u", {"metadata": {"managedFields": []}}),
-            patch("u", {"data": {"y": "1"}}),
-            apply("b", data={"x": "2"}),
-        ],
-    ),
     "a uid or a resource version of what does not exist": (
         "ConfigMap",
         [apply("a", metadata={"uid": "u1"}), apply("a", metadata={"resourceVersion": "1"})],
@@ -926,6 +775,7 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("a", spec={"color": {"a": [1, "x", None, 1.5, True]}}),
             apply("a", spec={"color": ["x"], "size": True}),
             apply("a", spec={"items": {"b": {"c": "d"}}}),
+            apply("a", spec={"names": "x"}),
         ],
     ),
     "a role": (
@@ -942,13 +792,6 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("a", {"secrets": [{"name": "x"}], "imagePullSecrets": [{"name": "p"}]}),
             apply("b", {"secrets": [{"name": "y"}]}),
             apply("a", {"secrets": []}),
-        ],
-    ),
-    "endpoints are atomic": (
-        "Endpoints",
-        [
-            apply("a", {"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]}),
-            apply("b", {"subsets": [{"addresses": [{"ip": "10.0.0.2"}], "ports": [{"port": 80}]}]}),
         ],
     ),
     "a deployment": (

@@ -22,9 +22,8 @@ from trioformer.crds import (
     custom_resource,
     install_crds,
     resource_part,
-    wait_until_served,
 )
-from trioformer.errors import BadRequestError, ConflictError, CRDInstallError, InvalidError, NotFoundError
+from trioformer.errors import BadRequestError, ConflictError, CRDInstallError, InvalidError
 from trioformer.models import (
     EMPTY_MAP,
     JSON,
@@ -330,15 +329,3 @@ async def test_a_definition_that_is_being_deleted_is_installed_again(real_client
         await shops.patch("a", {"metadata": {"finalizers": None}})
     assert second not in ([], [first.uid])
     assert list(await shops.list()) == []
-
-
-async def test_the_wait_for_a_definition_that_does_not_exist_is_an_error(client: Client) -> None:
-    with pytest.raises(NotFoundError):
-        await wait_until_served(client, crd_of(make_shop()))
-
-
-async def test_a_definition_may_be_given_instead_of_classes(client: Client) -> None:
-    kind = make_shop()
-    (definition,) = await install_crds(client, crd_of(kind))
-    assert definition.name == f"shops.{kind.__resource__.group}"
-    assert list(await client.api(kind, namespace="default").list()) == []

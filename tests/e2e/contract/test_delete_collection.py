@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.contract.custom_kinds import serve_kind
 from trioformer.client import Client
 from trioformer.errors import BadRequestError, ConflictError, InvalidError, MethodNotAllowedError
 from trioformer.models import ObjectMeta
@@ -57,15 +56,6 @@ async def test_an_object_with_a_finalizer_stays_and_is_listed_again(server_clien
     assert second.metadata.deletion_timestamp is not None
     await api.patch("held", {"metadata": {"finalizers": None}})
     assert list(await api.list()) == []
-
-
-async def test_custom_objects_are_deleted_as_a_collection(server_client: Client, namespace: str) -> None:
-    async with serve_kind(server_client) as widget:
-        api = server_client.api(widget, namespace)
-        for name in ("a", "b"):
-            await api.create(widget.of({"metadata": {"name": name}, "spec": {}}))
-        assert [one.name for one in await api.delete_collection(everything=True)] == ["a", "b"]
-        assert list(await api.list()) == []
 
 
 async def test_a_collection_that_cannot_be_deleted_is_an_error(server_client: Client, namespace: str) -> None:

@@ -10,9 +10,8 @@ import trio
 from tests.e2e.contract.custom_kinds import serve_kind
 from trioformer.client import Client
 from trioformer.errors import NotFoundError
-from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, from_dict, resource_of
+from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from trioformer.models._kinds import builtin_resources
-from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Event
@@ -77,21 +76,3 @@ async def _discovered(client: Client, name: str) -> type[KubernetesObject]:
             return await client.discover(name)
         except NotFoundError:
             await trio.sleep(0.1)
-
-
-async def test_the_short_names_and_categories_of_a_custom_kind_are_known(server_client: Client) -> None:
-    names = {"plural": "quaggas", "singular": "quagga", "kind": "Quagga", "shortNames": ["qg"], "categories": ["all"]}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
-    old = {**version, "name": "v1beta1", "storage": False}
-    spec = {"group": "k.example.com", "scope": "Cluster", "names": names, "versions": [old, version]}
-    definitions = server_client.api(CustomResourceDefinition)
-    made = from_dict(CustomResourceDefinition, {"metadata": {"name": "quaggas.k.example.com"}, "spec": spec})
-    await definitions.create(made)
-    try:
-        with trio.fail_after(30):
-            found = resource_of(await _discovered(server_client, "qg"))
-            assert (found.version, found.categories, found.namespaced) == ("v1", ("all",), False)
-            assert resource_of(await _discovered(server_client, "qg.v1beta1.k.example.com")).version == "v1beta1"
-    finally:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
-            await definitions.delete("quaggas.k.example.com")

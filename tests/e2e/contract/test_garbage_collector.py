@@ -81,13 +81,6 @@ async def test_dependents_are_deleted_after_their_owner(api: Api[ConfigMap]) -> 
     await wait_until_gone(api, "grandchild")
 
 
-async def test_background_is_the_default_policy(api: Api[ConfigMap]) -> None:
-    await make(api, "child", reference(await make(api, "owner")))
-    await settle(api)
-    assert await api.delete("owner") is None
-    await wait_until_gone(api, "child")
-
-
 async def test_an_object_whose_owner_never_existed_is_deleted(api: Api[ConfigMap]) -> None:
     owner = await make(api, "owner")
     await make(api, "of-another-name", reference(owner, name="another"))

@@ -95,13 +95,6 @@ async def test_objects_are_created_then_unchanged_then_configured(server_client:
     assert stored.data == {"key": "two"}
 
 
-async def test_what_a_manifest_does_not_have_any_more_is_removed(server_client: Client, namespace: str) -> None:
-    text = config_map("c", namespace)
-    for more in ("  other: value\n", ""):
-        await apply_manifests(server_client, load_manifests(text=text + more), field_manager=MANAGER)
-    assert (await server_client.api(ConfigMap, namespace).get("c")).data == {"key": "value"}
-
-
 async def test_namespaces_and_definitions_come_first_and_kinds_are_waited_for(server_client: Client) -> None:
     name = await make_namespace(server_client, "ordered")
     group, inside = f"{name}.example.com", f"{name}-inside"
@@ -184,14 +177,6 @@ async def test_a_dry_run_stores_nothing(server_client: Client, namespace: str) -
     assert actions(results) == ["ConfigMap c configured"]
     results = await apply_manifests(server_client, manifests, field_manager=MANAGER, dry_run=True)
     assert actions(results) == ["ConfigMap c unchanged"]
-
-
-async def test_objects_of_a_program_are_applied_with_what_was_given(server_client: Client, namespace: str) -> None:
-    obj = ConfigMap(metadata=ObjectMeta(name="c"), data={"a": "b"})
-    (result,) = await apply_manifests(server_client, [obj], field_manager=MANAGER, namespace=namespace)
-    assert str(result) == f"ConfigMap c in namespace {namespace} created"
-    (again,) = await apply_manifests(server_client, [result.object], field_manager=MANAGER)  # type: ignore[list-item]
-    assert again.action == "unchanged"
 
 
 async def test_a_set_that_is_not_valid_is_refused_before_anything_is_applied(
@@ -321,14 +306,6 @@ async def test_a_dry_run_prunes_nothing_and_says_what_it_would(server_client: Cl
     assert (await server_client.api(ConfigMap, namespace).get("b")).name == "b"
 
 
-async def test_nothing_is_pruned_if_an_object_was_rejected(server_client: Client, namespace: str) -> None:
-    prune = ApplySet("set", namespace)
-    both = config_map("a", namespace) + config_map("b", namespace)
-    await apply_manifests(server_client, load_manifests(text=both), field_manager=MANAGER, prune=prune)
-    await failure(server_client, config_map("INVALID", namespace), prune=prune)
-    assert len(await server_client.api(ConfigMap, namespace).list(label_selector="app=web")) == 2
-
-
 # ------------------------------------------------------------------------------------------------- waiting and deleting
 
 
@@ -391,12 +368,6 @@ async def test_a_failed_job_ends_the_wait_for_all(server_client: Client, namespa
     (found,) = caught.value.failures
     assert isinstance(found.error, RolloutFailedError)
     assert str(found) == (f"Job once in namespace {namespace}: it has failed: BackoffLimitExceeded: too many retries")
-
-
-async def test_what_does_not_exist_is_not_waited_for(server_client: Client, namespace: str) -> None:
-    with pytest.raises(ManifestsFailedError) as caught:
-        await wait_for_manifests(server_client, load_manifests(text=config_map("c", namespace)))
-    assert isinstance(caught.value.failures[0].error, NotFoundError)
 
 
 async def test_a_deletion_waits_for_finalizers(server_client: Client, namespace: str) -> None:

@@ -44,6 +44,11 @@ async def test_a_pod_is_bound_once(server_client: Client, namespace: str) -> Non
     assert (await pods.get(pod)).spec.node_name == "node-9"
     with pytest.raises(ConflictError, match="already assigned to node"):
         await pods.create_subresource(pod, "binding", binding)
+    other = await make_pod(server_client, namespace, "web-1")
+    await server_client.api(Binding, namespace).create(
+        Binding(metadata=ObjectMeta(name=other.name), target=binding.target)
+    )
+    assert (await pods.get(other)).spec.node_name == "node-9"
 
 
 # --- eviction ---

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.contract.custom_kinds import serve_kind
 from tests.e2e.workloads import deployment
 from trioformer.client import Client
-from trioformer.errors import ConflictError, InternalServerError, InvalidError, NotFoundError
+from trioformer.errors import ConflictError, InternalServerError, InvalidError, NotFoundError, StatusError
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale, ScaleSpec
@@ -44,6 +44,21 @@ async def test_a_deployment_is_scaled_and_its_scale_replaced(server_client: Clie
         await server_client.api(ConfigMap, namespace).scale("web", 1)
 
 
+async def test_every_type_of_patch_of_a_scale_returns_the_scale(server_client: Client, namespace: str) -> None:
+    api = server_client.api(Deployment, namespace)
+    await api.create(deployment("web", replicas=2))
+    scale = await api.patch("web", {"spec": {"replicas": 3}}, subresource="scale")
+    assert (type(scale), scale.spec.replicas) == (Scale, 3)
+    strategic = await api.patch("web", {"spec": {"replicas": 0}}, patch_type="strategic", subresource="scale")
+    assert strategic.spec.replicas == 0
+    operations = [{"op": "add", "path": "/spec/replicas", "value": 5}]
+    assert (await api.patch("web", operations, patch_type="json", subresource="scale")).spec.replicas == 5
+    assert (await api.get("web")).spec.replicas == 5
+    stale = {"metadata": {"resourceVersion": scale.metadata.resource_version}, "spec": {"replicas": 1}}
+    with pytest.raises(ConflictError):
+        await api.patch("web", stale, subresource="scale")
+
+
 async def test_a_dry_run_scales_nothing(server_client: Client, namespace: str) -> None:
     api = server_client.api(Deployment, namespace)
     await api.create(deployment("web", replicas=2))
@@ -74,6 +89,9 @@ async def test_a_custom_kind_is_scaled_by_the_paths_of_its_definition(server_cli
         assert (await api.get("w"))["spec"] == {"size": {"count": 7}}
         with pytest.raises(InvalidError, match=r"\.spec\.size\.count: Invalid value: -1: should be a non-negative"):
             await api.scale("w", -1)
+        with pytest.raises(StatusError) as refused:
+            await api.patch("w", {"spec": {"replicas": 5}}, patch_type="strategic", subresource="scale")
+        assert refused.value.code == 415
         wanted = Scale(metadata=ObjectMeta(name="w"), spec=ScaleSpec(replicas=0))
         assert (await api.replace_subresource("w", "scale", wanted)).spec.replicas == 0
         assert (await api.get("w"))["spec"] == {"size": {"count": 0}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.contract.custom_kinds import serve_kind
 from trioformer.client import Client
 from trioformer.errors import AlreadyExistsError, ConflictError, NotFoundError
 from trioformer.models import ObjectMeta
@@ -25,10 +24,3 @@ async def test_an_object_is_created_read_replaced_patched_and_deleted(server_cli
     await api.delete("a")
     with pytest.raises(NotFoundError):
         await api.get("a")
-
-
-async def test_an_object_of_a_custom_kind_is_created_and_read(server_client: Client, namespace: str) -> None:
-    async with serve_kind(server_client) as widget:
-        api = server_client.api(widget, namespace)
-        await api.create(widget.of({"metadata": {"name": "w"}, "spec": {"size": 3}}))
-        assert (await api.get("w"))["spec"] == {"size": 3}
