@@ -163,7 +163,7 @@ async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer,
         (
             lambda old: attrs.evolve(old, metadata=ObjectMeta(name="other")),
             ValueError,
-            r"^change must return a changed default/counter, not other$",
+            r"^change must return the same object, default/counter, not other$",
         ),
     ],
 )

@@ -46,7 +46,7 @@ async def test_a_path_in_the_place_of_a_configuration_says_where_it_belongs() ->
             async with open_client(config):
                 pytest.fail("the client is open")
         kind = type(config).__name__
-        assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; a file is kubeconfig="
+        assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; pass a file as kubeconfig="
 
 
 LABELS = "a label selector must be such as 'app=web' or {'app': 'web'}"
@@ -57,7 +57,7 @@ async def test_an_argument_of_another_type_says_what_to_pass() -> None:
     for call, text in [
         (
             lambda client: client.api(Pod, "shop").get(Node(metadata=ObjectMeta(name="a"))),
-            "this is the API of Pod, and <Node a> is not one; for the Pod of that name pass Request.of(obj)",
+            "the API of Pod does not accept <Node a>; for the Pod of that name pass Request.of(obj)",
         ),
         (
             lambda client: client.api(Pod, "shop").delete(7),
@@ -65,11 +65,11 @@ async def test_an_argument_of_another_type_says_what_to_pass() -> None:
         ),
         (
             lambda client: client.api(Secret, "shop").create(SECRET),
-            "this is the API of Secret, and a dict is not one; from_dict(Secret, ...) makes one",
+            "the API of Secret does not accept a dict; from_dict(Secret, ...) makes one",
         ),
         (
             lambda client: client.delete("web-0"),
-            f"this takes an object that says its kind and name, not a str; by name: {HAS_API} has the methods",
+            f"expected an object, not a str; for a name, call the methods of {HAS_API}",
         ),
         (
             lambda client: client.api(Pod, "shop").list(label_selector=LabelSelector(match_labels={"app": "web"})),
@@ -148,5 +148,5 @@ def test_a_client_in_asyncio_says_that_it_needs_trio() -> None:
 
     with pytest.raises(RuntimeError) as caught:
         asyncio.run(main())
-    hint = "start the program with trioformer.run(main), and a prompt with `python -m trio`"
-    assert str(caught.value) == f"a client needs trio, which does not run here; {hint}"
+    hint = "start the program with trioformer.run(main), or an interactive prompt with `python -m trio`"
+    assert str(caught.value) == f"open_client() requires trio; {hint}"

@@ -57,13 +57,13 @@ async def test_api_of_an_unknown_name_says_how_to_discover_it(client: Client) ->
         client.api("widgets.example.com")
     assert str(caught.value) == (
         "'widgets.example.com' is neither a built-in kind nor one that this client has discovered;"
-        " for a custom kind write await client.discover('widgets.example.com') before, or pass its class"
+        " for a custom kind call await client.discover('widgets.example.com') first, or pass its class"
     )
     with pytest.raises(
-        LookupError, match=r"; did you mean deployments\? If not, write await client\.discover\('deploymets'\) before"
+        LookupError, match=r"; did you mean deployments\? If not, call await client\.discover\('deploymets'\) first"
     ):
         client.api("deploymets")
-    with pytest.raises(ValueError, match="a kind is named as for kubectl"):
+    with pytest.raises(ValueError, match="the name of a kind must be as for kubectl"):
         client.api("apps/v1")
 
 

@@ -141,7 +141,7 @@ async def test_a_typed_object_that_would_be_merged_is_refused_with_the_call_that
     for patch, what, call in [
         ({"status": STATUS}, "'status' of a {} patch must be a mapping, not a DeploymentStatus", "replace_status"),
         ({"status": {"x": {"y": STATUS}}}, "'status.x.y' of a {} patch must be", "replace_status"),
-        (Deployment(status=STATUS), "a {} patch must be a mapping, not a Deployment, which", "replace"),
+        (Deployment(status=STATUS), "a {} patch must be a mapping, not a Deployment", "replace"),
     ]:
         for patch_type in ["merge", "strategic"]:
             with pytest.raises(TypeError) as caught:

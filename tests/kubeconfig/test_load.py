@@ -178,7 +178,7 @@ def test_credentials_are_omitted_for_a_plain_http_server(
     )
     with caplog.at_level(logging.WARNING, "trioformer.kubeconfig"):
         assert load_kubeconfig(path) == ClusterConfig(server="http://h:8080", context="dev", source=path)
-    assert caplog.messages == [f"{path}: users[dev].user: no credentials are sent to http://h:8080, it is not https"]
+    assert [path in message and "http://h:8080" in message for message in caplog.messages] == [True]
     assert caplog.records[0].name == "trioformer.kubeconfig"
     caplog.clear()
     load_kubeconfig(write(kubeconfig(cluster={"server": "http://h:8080"})))

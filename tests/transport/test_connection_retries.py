@@ -314,8 +314,8 @@ async def test_each_retry_is_one_line_of_the_log(caplog: pytest.LogCaptureFixtur
     async with opened(response(429, retry_after="0"), lost(), response(200)) as (transport, _):
         await transport.request("GET", "/x", where="get pod default/a")
     first, second = caplog.messages
-    assert first == "get pod default/a: http://api.test: HTTP 429; sending the request again in 0.0 s (retry 1)"
-    assert second.startswith("get pod default/a: http://api.test: the connection was lost; try again; sending the ")
+    assert first == "get pod default/a: http://api.test: HTTP 429; retrying in 0.0 s (retry 1)"
+    assert second.startswith("get pod default/a: http://api.test: the connection was lost; try again; retrying ")
     assert second.endswith(" s (retry 2)")
 
 

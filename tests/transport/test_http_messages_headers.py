@@ -61,8 +61,8 @@ def test_keys_of_extra_attributes_are_percent_encoded() -> None:
 
 async def test_what_cannot_be_in_a_header_is_refused() -> None:
     for fields, text in [
-        ({"user": ""}, "needs a user"),
-        ({"user": "", "groups": ("dev",)}, "needs a user"),
+        ({"user": ""}, "requires a user"),
+        ({"user": "", "groups": ("dev",)}, "requires a user"),
         ({"user": "a\nb"}, "the user to impersonate must not contain control characters"),
         ({"user": " a"}, "begin or end with a space"),
         ({"user": "a\x00"}, "control characters"),

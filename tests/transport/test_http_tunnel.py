@@ -93,7 +93,7 @@ async def test_each_other_response_to_http_connect_has_its_error(
 
 
 async def test_a_proxy_that_requires_a_user_says_where_to_write_it() -> None:
-    assert "write them into its URL" in str(await failure("http://proxy", Scripted(b"HTTP/1.1 407 X\r\n\r\n")))
+    assert "add them to its URL" in str(await failure("http://proxy", Scripted(b"HTTP/1.1 407 X\r\n\r\n")))
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ class Api(ApiVerbs[T]):
             if not isinstance(new, self.kind):
                 raise TypeError(f"change must return the changed {self.kind.__name__}, not {describe(new)}; {_CHANGE}")
             if (new.name, new.namespace) != (old.name, old.namespace):
-                raise ValueError(f"change must return a changed {key_of(old)}, not {key_of(new)}")
+                raise ValueError(f"change must return the same object, {key_of(old)}, not {key_of(new)}")
             if new == old:
                 return old
             if not new.resource_version:  # a new object: without a version it would overwrite any stored object
@@ -429,7 +429,7 @@ class Api(ApiVerbs[T]):
 
         self._requests.check_kind("create_token", "serviceaccounts")
         if isinstance(audiences, str):
-            raise TypeError(f"audiences must be a sequence of texts, not a text; write audiences=[{audiences!r}]")
+            raise TypeError(f"audiences must be a list of strings, not a string; write audiences=[{audiences!r}]")
         bound = None
         if bound_to is not None:
             bound = BoundObjectReference(

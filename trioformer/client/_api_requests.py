@@ -146,7 +146,7 @@ class ApiRequests(Generic[T]):
         kind = self.kind.__name__
         found = repr(obj) if isinstance(obj, KubernetesObject) else describe(obj)
         hint = f"; from_dict({kind}, ...) makes one" if isinstance(obj, Mapping) else ""
-        raise TypeError(f"this is the API of {kind}, and {found} is not one{hint}")
+        raise TypeError(f"the API of {kind} does not accept {found}{hint}")
 
     def check_kind(self, method: str, resource: str) -> None:
         """Check that the API is for a resource.

@@ -64,9 +64,9 @@ class ResourceName:
         if not dot or is_subdomain(rest):
             meanings.append(_Meaning(None, rest if dot else None))
         if not meanings or not is_label(name.lower()):
-            hint = "for an apiVersion and a kind write await client.discover('apps/v1', 'Deployment')"
+            hint = "for an apiVersion and a kind, write await client.discover('apps/v1', 'Deployment')"
             raise ValueError(
-                f"a kind is named as for kubectl, such as deploy or deployments.v1.apps, not {quoted(text)}; {hint}"
+                f"the name of a kind must be as for kubectl, such as deploy or jobs.batch, not {quoted(text)}; {hint}"
             )
         return cls(text, name.lower(), tuple(meanings))
 

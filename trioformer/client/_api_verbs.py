@@ -573,7 +573,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         expected = {"apiVersion": resource.api_version, "kind": resource.kind}
         for name, value in expected.items():
             if mapping.get(name, value) != value:
-                raise TypeError(f"this is the API of {self.kind.__name__}, and the mapping has another {name}")
+                raise TypeError(f"the {name} of the mapping must be {value}, as in this API of {self.kind.__name__}")
         return from_dict(self.kind, {**expected, **mapping})
 
     async def delete(

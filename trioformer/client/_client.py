@@ -61,7 +61,7 @@ _HINTS: Final = dict.fromkeys(
 
 
 _NO_TRIO: Final = (
-    "a client needs trio, which does not run here; start the program with trioformer.run(main), and a prompt with "
+    "open_client() requires trio; start the program with trioformer.run(main), or an interactive prompt with "
     "`python -m trio`"
 )
 
@@ -350,7 +350,7 @@ async def open_client(
                 raise
             config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     elif not isinstance(config, ClusterConfig):
-        raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; a file is kubeconfig=")
+        raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; pass a file as kubeconfig=")
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
     if field_manager is not None:

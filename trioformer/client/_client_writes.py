@@ -130,5 +130,5 @@ def _checked(obj: T) -> T:
     given: object = obj
     if isinstance(given, KubernetesObject):
         return obj
-    hint = "by name: client.api(Pod, namespace=...) has the methods" if isinstance(given, str) else "pass an object"
-    raise TypeError(f"this takes an object that says its kind and name, not {describe(given)}; {hint}")
+    hint = "; for a name, call the methods of client.api(Pod, namespace=...)" if isinstance(given, str) else ""
+    raise TypeError(f"expected an object, not {describe(given)}{hint}")

@@ -51,7 +51,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     group, _, version = api_version.rpartition("/")
     is_valid = is_version(version) and (is_subdomain(group) if "/" in api_version else True)
     if not is_valid or kind_problem(kind):
-        raise ValueError(f"a kind has an apiVersion such as apps/v1 and a name, not {api_version!r} and {kind!r}")
+        raise ValueError(f"expected an apiVersion such as apps/v1 and a kind, not {api_version!r} and {kind!r}")
     where = f"discover {kind} of {api_version}"
     path = f"/apis/{api_version}" if group else f"/api/{version}"
     response = await transport.request("GET", path, where=where)

@@ -62,7 +62,7 @@ class KnownKinds:
         meant = f"did you mean {similar}? If not, " if similar else "for a custom kind "
         raise LookupError(
             f"{text!r} is neither a built-in kind nor one that this client has discovered; {meant}"
-            f"write await client.discover({text!r}) before, or pass its class"
+            f"call await client.discover({text!r}) first, or pass its class"
         )
 
     async def look_up(self, text: str) -> type[KubernetesObject]:

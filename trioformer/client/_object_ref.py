@@ -76,5 +76,5 @@ def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "
     if wanted and found and (found.group, found.kind) != (wanted.group, wanted.kind):
         kind = wanted.kind if found.kind != wanted.kind else f"{wanted.api_version} {wanted.kind}"
         hint = f"for the {kind} of that name pass Request.of(obj)"
-        raise TypeError(f"this is the {reader} of {kind}, and {target!r} is not one; {hint}")
+        raise TypeError(f"the {reader} of {kind} does not accept {target!r}; {hint}")
     return ObjectRef.of(target)

@@ -52,7 +52,7 @@ def _check_merged(patch: object, patch_type: PatchType) -> None:
     what = f"{where!r} of a {patch_type} patch" if where else f"a {patch_type} patch"
     call = "replace_status()" if where.partition(".")[0] == "status" else "replace()"
     raise TypeError(
-        f"{what} must be a mapping, not a {type(model).__name__}, which cannot say that a field is removed; "
+        f"{what} must be a mapping, not a {type(model).__name__}, because a model cannot mark a field as removed; "
         f"call {call} with the object, or pass a mapping with None for each field to remove"
     )
 

@@ -94,7 +94,7 @@ class RawStream(metaclass=NoPublicConstructor):
         """
         data = await self._body.receive_some()
         if not data and self._body.is_cut_off:
-            what = "the certificates of this client have changed, which ends what is streamed; send the request again"
+            what = "the certificates of this client have changed, so the stream was closed; send the request again"
             raise ConnectionFailedError(f"{self._where}: {self._body.server}: {what}")
         return data
 
@@ -256,12 +256,12 @@ def _where(method: str, path: str) -> str:
     if not _METHOD.fullmatch(method):
         raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
     if not path.startswith("/"):
-        raise ValueError("a path must begin with a slash, as in /apis/apps/v1; the client knows the server")
+        raise ValueError("a path must begin with a slash, as in /apis/apps/v1; omit the server's URL")
     if _NO_PATH.search(path):
         raise ValueError("a path must be quoted, and without query and fragment; pass the query as params")
     # A proxy or the server may resolve "configmaps/." to the whole collection.
     if not {b".", b".."}.isdisjoint(unquote_to_bytes(path).split(b"/")):
-        raise ValueError("a path must not have segments that are '.' or '..', also as %2e: they select another object")
+        raise ValueError("a path must not contain the segments '.' and '..', even as %2e: they select another object")
     return f"{method} {path}"
 
 

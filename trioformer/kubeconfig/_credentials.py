@@ -31,7 +31,7 @@ def read_server(cluster: Entry) -> str | None:
     server = cluster.text("server")
     if server is None:
         if not cluster.fields.get("server"):
-            cluster.report("server", "is missing: a cluster needs the URL of its API server")
+            cluster.report("server", "is missing: set the URL of the API server")
         return None
     if _HOST_AND_PORT.fullmatch(server):
         has_tls = cluster.has(*_AUTHORITY) or cluster.flag("insecure-skip-tls-verify")
@@ -133,7 +133,7 @@ def _exec(user: Entry, cluster: Entry) -> ExecConfig | None:
     names = [variable.text("name") for variable in variables]
     for variable, name in zip(variables, names, strict=True):
         if name is None:
-            variable.report("name", "is missing: a variable needs a name")
+            variable.report("name", "is missing: a variable requires a name")
     extensions = [extension for extension in cluster.mappings("extensions") if extension.text("name") == EXTENSION]
     if len(extensions) > 1:
         cluster.report("extensions", f"has {EXTENSION} twice: remove one of them")

@@ -97,7 +97,7 @@ def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
     for file in dict.fromkeys(files):
         if trio.lowlevel.in_trio_run() and is_stream(file):
             hint = "open_client(kubeconfig=…) reads it in a thread, or load it before trio.run()"
-            raise StreamError(f"is a FIFO or a device, for which a task must not wait: {hint}", file=file)
+            raise StreamError(f"is a FIFO or a device, and reading it would block trio: {hint}", file=file)
         try:
             content = read_file(file)
         except FileNotFoundError:
@@ -172,7 +172,7 @@ def _warn_about_mode(file: str) -> None:
     with suppress(OSError):  # the file was replaced meanwhile
         mode = os.stat(file).st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
-            shown = f"{file}: others may read or change it (mode {stat.S_IMODE(mode):04o})"
+            shown = f"{file}: other users can read or change it (mode {stat.S_IMODE(mode):04o})"
             warn_once(_log, f"{shown}: run chmod 600 {shlex.quote(file)}")
 
 

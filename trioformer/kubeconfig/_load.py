@@ -114,7 +114,7 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
         TypeError: No path was given.
     """
     if not paths:
-        raise TypeError("load_kubeconfig() needs at least one path")
+        raise TypeError("load_kubeconfig() requires at least one path")
     files = [os.fspath(path) for path in paths]
     if len(files) == 1:
         kubeconfig = read_one(files[0])

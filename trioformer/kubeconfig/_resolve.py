@@ -73,7 +73,7 @@ def configure(
         return ClusterConfig(server=server, **reachable, **tls, **credentials)
     if any(value is not None for value in credentials.values()):
         place = f"{user.file}: {user.key}" if user.file else about["source"]
-        _log.warning("%s: no credentials are sent to %s, it is not https", place, server)
+        _log.warning("%s: not sending credentials to %s, because it is not https", place, server)
     return ClusterConfig(server=server, **reachable)
 
 

@@ -546,7 +546,7 @@ def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any],
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda pods: pods.get(made(Node, "n1")), "this is the lister of Pod, and <Node n1"),
+        (lambda pods: pods.get(made(Node, "n1")), "the lister of Pod does not accept <Node n1"),
         (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an ObjectRef"),
         (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an ObjectRef"),
         (lambda pods: pods.get("a", namespace=1), "a namespace must be a string, not int"),

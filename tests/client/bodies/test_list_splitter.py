@@ -199,7 +199,7 @@ def test_what_is_beside_the_items_is_bounded() -> None:
         splitter = ListSplitter(block=1)
         splitter.feed(begin + b"x" * 1_000_000)
         splitter.feed(b"x" * 3_000_000)
-        with pytest.raises(DecodeError, match="more than 4194304 bytes beside its items"):
+        with pytest.raises(DecodeError, match="more than 4194304 bytes outside its items"):
             splitter.feed(b"x" * 1_000_000)
 
 

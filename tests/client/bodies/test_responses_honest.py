@@ -37,7 +37,7 @@ class TypedProjectRequest(KubernetesObject):
     )
 
 
-WRITTEN = "the server reports success, so read the object before this is sent again"
+WRITTEN = "the server reports success, so read the object before you try again"
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
 
 def shown_kind(kind: str) -> str:
     """Return the kind of an object with its article, for an error; invalid names of kinds are not shown."""
-    return "an object of no valid kind" if kind_problem(kind) else f"a {kind}"
+    return "an object without a valid kind" if kind_problem(kind) else f"a {kind}"
 
 
 def describe(body: bytes) -> str:

@@ -130,7 +130,7 @@ class ListSplitter:
         if self._state is State.CUTTING:
             return self._cut()
         if len(buffer) > _MAX_OTHERS:
-            raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes beside its items")
+            raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes outside its items")
         self._try_at = min(2 * len(buffer), _MAX_OTHERS)  # so that each byte is searched at most twice
         return []
 

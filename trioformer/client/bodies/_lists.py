@@ -90,7 +90,7 @@ async def read_list(
                 error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
                 found = await undecodable_item(wire_format.name, item, error, slices)
                 if on_undecodable is None:
-                    what = found.key or "without a key that can be found"
+                    what = found.key or "without a key"
                     hint = "correct it, or pass on_undecodable to receive the others"
                     text = f"{where}: an object, {what}: {exc}; {hint}"
                     raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc

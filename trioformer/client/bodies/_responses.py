@@ -33,7 +33,7 @@ T = TypeVar("T", bound=KubernetesObject)
 MAX_STATUS: Final = 64 * 1024
 """The maximum number of bytes to read from a streamed error response; a Status is much shorter."""
 
-_WRITTEN: Final = "the server reports success, so read the object before this is sent again"
+_WRITTEN: Final = "the server reports success, so read the object before you try again"
 """The additional advice after a write."""
 
 _metadata_of: Final = level_decoder(("metadata",))

@@ -76,7 +76,7 @@ def find_in_environment(server: str, variable: Callable[[str], str | None]) -> t
     if found is None:
         return None
     if url.scheme == "http" and variable("REQUEST_METHOD"):
-        problem = "not used, because REQUEST_METHOD is set: the client of a CGI program chooses it; unset one of them"
+        problem = "is not used because REQUEST_METHOD is set: in a CGI program, a client can set it; unset one of them"
         raise ConfigError(problem, key=found[0])
     host, port = _host_and_port(url.netloc)
     exceptions = _first_set(variable, "NO_PROXY")

@@ -81,7 +81,7 @@ class Proxy:
     def credentials_rejected(self, answer: str) -> ProxyFailedError:
         """Make the error for rejected or missing credentials."""
         if self.user is None:
-            return self.failed(f"requires a user and a password ({answer}); write them into its URL", permanent=True)
+            return self.failed(f"requires a user and a password ({answer}); add them to its URL", permanent=True)
         return self.failed(f"rejected the user and password of its URL ({answer})", permanent=True)
 
 
@@ -108,15 +108,15 @@ def _parse(url: str, origin: str) -> Proxy | str:
         return "no valid address"
     if any("@" in part for part in parts[2:]):
         # Otherwise a part of the password would become the host, which is resolved and shown.
-        return "there is '@' after '/', '?' or '#'; percent-encode these in name and password, '#' as %23"
+        return "'@' follows '/', '?' or '#'; percent-encode these in the user name and password, such as '#' as %23"
     credentials, at, place = parts.netloc.rpartition("@")
     found = _PLACE.fullmatch(place)
     port = int(found[2] or _PORTS[scheme]) if found else 0
     if found is None or not 0 < port < _MAX_PORT:
-        return "no valid host name or address, or no valid port; in a password, write special characters as %23"
+        return "the host or the port is not valid; percent-encode special characters in the password"
     name, _, password = (unquote(part) for part in credentials.partition(":"))
     if scheme == SOCKS5 and at and not (0 < len(name.encode()) <= _MAX_SOCKS and len(password.encode()) <= _MAX_SOCKS):
-        return f"name and password for a SOCKS5 proxy have 1 to {_MAX_SOCKS} bytes"
+        return f"the user name and the password for SOCKS5 must have 1 to {_MAX_SOCKS} bytes"
     return Proxy(
         scheme=scheme,
         host=unquote(found[1]).strip("[]").lower(),

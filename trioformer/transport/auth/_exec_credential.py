@@ -74,7 +74,7 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Cred
     if version != api_version:
         shown = version if isinstance(version, str) and _ANY_VERSION.fullmatch(version) else "another apiVersion"
         raise PluginError(
-            f"has printed an ExecCredential of {shown}, and is configured for {api_version}; "
+            f"has printed an ExecCredential of {shown}, but the kubeconfig expects {api_version}; "
             "change the apiVersion in the kubeconfig, or update the plugin",
             permanent=True,
         )
@@ -125,4 +125,4 @@ def _parse_time(text: str) -> datetime:
             return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise PluginError("has printed an expirationTimestamp that is not a time as in RFC 3339")
+    raise PluginError("has printed an expirationTimestamp that is not an RFC 3339 time")

@@ -57,10 +57,10 @@ class PluginPolicy:
             raise ValueError(f"patience must be more than 0 seconds, not {self.patience}")
         if self.policy != "Allowlist":
             if self.allowlist is not None:
-                raise ValueError(f'an allowlist needs policy="Allowlist", not {self.policy!r}')
+                raise ValueError(f'an allowlist requires policy="Allowlist", not {self.policy!r}')
             return
         if not self.allowlist:
-            raise ValueError('policy="Allowlist" needs an allowlist; to allow no plugin, use "DenyAll"')
+            raise ValueError('policy="Allowlist" requires an allowlist; to allow no plugin, use "DenyAll"')
         for command in self.allowlist:
             if not command or _cleaned(command) != command:
                 raise ValueError(f"a command of the allowlist must be a name or a normalized path, not {command!r}")

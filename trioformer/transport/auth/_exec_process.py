@@ -167,7 +167,7 @@ def may_ask(mode: InteractiveMode) -> bool:
     has_terminal = os.isatty(_STDIN)
     if mode is InteractiveMode.ALWAYS and not has_terminal:
         problem = "was not run: its interactiveMode is Always, and the standard input is not a terminal"
-        raise PluginError(f"{problem}; run the program in one, or choose another user", permanent=True)
+        raise PluginError(f"{problem}; run the program in a terminal, or choose another user", permanent=True)
     return has_terminal and mode is not InteractiveMode.NEVER
 
 
@@ -175,5 +175,5 @@ def how_it_ended(process: PluginProcess) -> str:
     """Describe the end of a failed plugin and the fix, as a predicate."""
     code = process.exit_code or 0
     if code >= 0:
-        return f"has failed with exit code {code}; its standard error says why, or run it by hand"
+        return f"has failed with exit code {code}; see its standard error, or run it by hand"
     return f"was ended by signal {-code}"

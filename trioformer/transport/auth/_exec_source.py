@@ -171,7 +171,7 @@ class PluginCredentials:
         is_anonymous = self.latest.authorization is None and self.latest.certificate is None
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
             return result
-        logger.warning("%s; keeping the previous credential, which a server has rejected", self._text(result))
+        logger.warning("%s; keeping the previous credential, which the server has rejected", self._text(result))
         self.latest = attrs.evolve(self.latest)  # a new object, so that late 401s are ignored
         self._is_usable = True
         return self.latest

@@ -55,8 +55,8 @@ class TLS:
         if config.insecure_skip_tls_verify:
             warn_once(
                 logger,
-                f"{config.source}: insecure-skip-tls-verify is set: whoever answers as {config.server} receives the"
-                " credentials; set certificate-authority-data instead",
+                f"{config.source}: insecure-skip-tls-verify is set, so any server that responds at {config.server}"
+                " receives the credentials; set certificate-authority-data instead",
             )
 
     def use(self, certificate: ClientCertificate | None) -> None:
@@ -162,7 +162,7 @@ def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
                 is_any_valid = True
         if not is_any_valid:
             raise
-        logger.warning("certificate authorities that are not valid are ignored; others in the same bundle are used")
+        logger.warning("ignoring certificate authorities that are not valid; using the others in the bundle")
 
 
 def _text(pem: bytes) -> str:

@@ -147,7 +147,7 @@ class ByteStream:
         """The stream of the new protocol after status 101."""
         stream = self._response.upgraded
         if stream is None:
-            raise ValueError("there is no stream of another protocol")
+            raise ValueError("the response has no stream of another protocol")
         return stream
 
     async def receive_some(self) -> bytes:

@@ -160,7 +160,7 @@ class BodyReader:
         rest = data[position:]
         after = end_of_head(rest)
         if (after or len(rest)) > self._limit:
-            raise TooLongHeadError("what follows the last chunk", self._limit)
+            raise TooLongHeadError("the trailer section", self._limit)
         if not after:
             self._held = rest
             return len(data)
@@ -282,7 +282,7 @@ class Connection:
         """Receive the next bytes of the body; ``b""`` at its end."""
         body = self._body
         if body is None:
-            raise InvalidResponseError("it switches to another protocol, which was not requested")
+            raise InvalidResponseError("the server switched to another protocol without being asked")
         if self._held:
             data, self._held = self._held, b""
             if found := body.feed(data):

@@ -111,7 +111,7 @@ class RequestHeaders:
 def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
     """Return the headers for a request that acts as another user."""
     if not impersonation.user:
-        raise ValueError("impersonation needs a user, also for groups, a UID or extra attributes")
+        raise ValueError("impersonation requires a user, even with groups, a UID or extra attributes")
     headers = [(b"Impersonate-User", _value("user", impersonation.user))]
     if impersonation.uid:
         headers.append((b"Impersonate-Uid", _value("UID", impersonation.uid)))

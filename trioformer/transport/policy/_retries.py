@@ -300,7 +300,7 @@ class Retries:
         )
 
     def _next(self, before: str, delay: float, why: str = "") -> float:
-        text = "%s: %s: %s; sending the request again in %.1f s (retry %d)"
+        text = "%s: %s: %s; retrying in %.1f s (retry %d)"
         logger.info(text, self._what, self._server, why or before, delay, self.number)
         self.number += 1
         self._before = before
