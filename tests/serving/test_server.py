@@ -15,7 +15,8 @@ import trio.testing
 
 from tests.support.controllers import errors_of
 from tests.support.raw_http import connection, read_to_end
-from trioformer._serving import Message, ServerLimits, _server, open_listener, serve_app
+from trioformer._listeners import open_listener
+from trioformer._serving import Message, ServerLimits, _server, serve_app
 from trioformer._serving._connection import Places, Receive, Send
 
 

@@ -1,4 +1,4 @@
-"""Accepts connections, and serves an ASGI application on them."""
+"""Accept connections, and serve an ASGI application on them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -18,11 +17,11 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]  # a module elsewhere
 
+from .._listeners import url_of
 from ._connection import LINGER, ASGIApplication, Connection, Places, ServerLimits, logger
-from ._listeners import url_of
 
 ACCEPT_PAUSE: Final = 0.1
-"""Seconds until the next try when no file descriptor, or no memory, is left for a connection."""
+"""Seconds until the next try if no file descriptor or memory is left for a connection."""
 _NOT_ENOUGH: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 DEFAULT_LIMITS: Final = ServerLimits()
 
@@ -36,28 +35,23 @@ async def serve_app(
     access_log: logging.Logger | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve an ASGI application over HTTP/1.1 on a listening socket until cancelled, then close the socket.
+    """Serve an ASGI application over HTTP/1.1 on a listening socket, and close it; cancellation ends requests at once.
 
-    An error of the application is logged, and its response is a 500; nothing that a peer does ends the server.
+    An error of the application is logged, and its response is a 500.  A peer cannot end the server.
 
     Args:
         app: The application; it gets the scope ``http`` only.
-        listener: The socket, which this owns.
-        limits: What a peer can make the server keep.  There are at most as many connections as a quarter of the
-            process's file descriptors.
+        listener: The socket, which the server owns.
+        limits: The limits.  Connections take at most a quarter of the process's file descriptors.
         tls: The context for TLS; None for plain HTTP.
         access_log: The logger for finished requests.
         task_status: Reports the URL.
-
-    Cancellation:
-        Ends requests immediately.
     """
     if resource is not None:
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if descriptors != resource.RLIM_INFINITY:
             limits = attrs.evolve(limits, connections=max(1, min(limits.connections, descriptors // 4)))
     places = Places(limits.connections)
-    url = url_of(listener, "https" if tls else "http")
 
     async def serve_and_release(stream: trio.SocketStream) -> None:
         try:
@@ -67,10 +61,14 @@ async def serve_app(
 
     accepting = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
     async with accepting, trio.open_nursery() as nursery:
-        task_status.started(url)
+        task_status.started(url_of(listener, "https" if tls else "http"))
         while True:
             stream = await _accept(accepting, places)
-            await _take(places, stream)
+            try:
+                await places.take()
+            except BaseException:
+                await trio.aclose_forcefully(stream)
+                raise
             nursery.start_soon(serve_and_release, stream)
 
 
@@ -89,15 +87,6 @@ async def _accept(listener: trio.SocketListener, places: Places) -> trio.SocketS
             await trio.sleep(ACCEPT_PAUSE)
 
 
-async def _take(places: Places, stream: trio.SocketStream) -> None:
-    """Take a place for a connection, or close it when cancelled."""
-    try:
-        await places.take()
-    except BaseException:
-        await trio.aclose_forcefully(stream)
-        raise
-
-
 async def serve_stream(
     app: ASGIApplication,
     stream: trio.abc.Stream,
@@ -107,45 +96,30 @@ async def serve_stream(
     tls: ssl.SSLContext | None = None,
     access_log: logging.Logger | None = None,
 ) -> None:
-    """Serve an ASGI application on one connection, and close it.
-
-    An error in it is logged, and ends only this connection.
-    """
-    with _errors_logged():
-        addresses = _address(stream, "getpeername"), _address(stream, "getsockname")
-        transport = stream
+    """Serve an ASGI application on one connection, and close it; an error is logged, and ends only this connection."""
+    addresses = _address(stream, "getpeername"), _address(stream, "getsockname")
+    transport = stream
+    try:
         try:
             if tls is not None:
-                stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
-            connection = Connection(app, stream, limits, places, "https" if tls else "http", addresses, access_log)
-            if isinstance(stream, trio.SSLStream):
+                stream = secure = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
                 with places.waiting(limits.head_period) as scope:
-                    await stream.do_handshake()
+                    await secure.do_handshake()
                 if scope.cancelled_caught:
                     return
-            await connection.serve()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # in the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected
+            scheme = "https" if tls else "http"
+            await Connection(app, stream, limits, places, scheme, addresses, access_log).serve()
         finally:
             await _close(stream, transport)
-
-
-@contextmanager
-def _errors_logged() -> Iterator[None]:
-    """Log the exceptions of one connection, so that whatever raised them does not end the server.
-
-    A cancellation, and whatever else is no :class:`Exception`, is raised.
-    """
-    try:
-        yield
-    except* Exception:  # noqa: BLE001  # the boundary between the connections
-        with suppress(Exception):  # a filter or a handler of the program may fail too; then it cannot be logged
-            logger.exception("error in a connection, which is closed")
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass  # in the handshake: the peer does not speak TLS, does not trust the certificate, or has disconnected
+    except Exception:  # noqa: BLE001  # the boundary between the connections
+        logger.exception("error in a connection, which is closed")
 
 
 async def _close(stream: trio.abc.Stream, transport: trio.abc.Stream) -> None:
     try:
-        with trio.move_on_after(LINGER):  # TLS says that it closes, which a peer that does not read could delay
+        with trio.move_on_after(LINGER):  # TLS sends a closing message, which a peer that does not read could delay
             await stream.aclose()
     except BaseException:
         await trio.aclose_forcefully(transport)
@@ -158,6 +132,6 @@ def _address(stream: trio.abc.Stream, which: str) -> tuple[str, int] | None:
     name: Callable[[], tuple[str, int]] = getattr(stream.socket, which)
     try:
         host, port = name()[:2]
-    except OSError:  # it has disconnected already
+    except OSError:  # it has already disconnected
         return None
     return host, port

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import attrs
 import trio
 
-from .. import _serving
+from .. import _listeners, _serving
 from .._serving import Message
 from .._text import one_line
 from ..errors import ListenError
@@ -109,7 +109,7 @@ class Endpoints:
         required, checks = self.options.metrics_token, self._token_checks
         if required is None and checks is None:
             return None
-        token = _serving.bearer_token(scope["headers"])
+        token = _listeners.bearer_token(scope["headers"])
         if token is None:
             return UNAUTHORIZED
         if checks is None:
@@ -164,7 +164,7 @@ async def listen(bind: str) -> socket.socket:
         ListenError: The address cannot be listened on; it is an OSError.
     """
     try:
-        return await _serving.open_listener(bind)
+        return await _listeners.open_listener(bind)
     except OSError as exc:
         raise ListenError(f"cannot listen on {bind}: {exc.strerror}", errno=exc.errno) from exc
 
@@ -172,11 +172,11 @@ async def listen(bind: str) -> socket.socket:
 def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:
     """Log a warning if tokens of other machines come without TLS, so that others may read them."""
     has_tokens = options.metrics_token is not None or options.check_metrics_token is not None
-    if has_tokens and options.certificate is None and not _serving.is_loopback(listener.getsockname()[0]):
+    if has_tokens and options.certificate is None and not _listeners.is_loopback(listener.getsockname()[0]):
         logger.warning(
             "%s has no TLS: who can read the network can read the tokens of requests for /metrics, and use them; "
             "give HTTPOptions a certificate and a key",
-            _serving.url_of(listener),
+            _listeners.url_of(listener),
         )
 
 
@@ -189,7 +189,7 @@ def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
     if options.certificate is None or options.key is None:
         return None
     names = "HTTPOptions.certificate", "HTTPOptions.key"
-    return _serving.server_context(options.certificate, options.key, names=names)
+    return _listeners.server_context(options.certificate, options.key, names=names)
 
 
 async def serve(

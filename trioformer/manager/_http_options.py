@@ -8,8 +8,8 @@ from typing import TypeAlias, final
 
 import attrs
 
+from .._listeners import is_token, split_address
 from .._secret import Secret, conceal
-from .._serving import is_token, split_address
 
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 """Returns whether a bearer token may read the metrics; called with the token of a request.

@@ -23,9 +23,10 @@ import trio
 import yaml
 
 from .._files import read_file, write_private
+from .._listeners import open_listener, url_of
 from .._run import run
 from .._secret import Secret
-from .._serving import open_listener, serve_app, url_of
+from .._serving import serve_app
 from ..errors import ConfigError, ManifestError, StatusError
 from ._serve_http import LIMITS, Access
 from ._server import APIServer

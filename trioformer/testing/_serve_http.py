@@ -13,8 +13,9 @@ from typing import Final, final
 import attrs
 import trio
 
+from .._listeners import is_loopback, is_token, open_listener, server_context, url_of
 from .._secret import Secret, conceal
-from .._serving import ServerLimits, is_loopback, is_token, open_listener, serve_app, server_context, url_of
+from .._serving import ServerLimits, serve_app
 from ._server import APIServer
 from ._serving._guard import Guard, checked_host, plain_host
 

@@ -15,8 +15,8 @@ from typing import Final, final
 
 import attrs
 
+from ..._listeners import bearer_token, is_loopback
 from ..._secret import Secret
-from ..._serving import bearer_token, is_loopback
 from .._storage._status import APIStatusError, status_error
 from ._app import Application, Message, Receive, Send, send_response
 from ._responses import error_response

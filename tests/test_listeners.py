@@ -12,7 +12,7 @@ import trio
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from trioformer._serving import server_context
+from trioformer._listeners import server_context
 from trioformer.errors import ConfigError
 
 NAMES = ("HTTPOptions.certificate", "HTTPOptions.key")

@@ -11,10 +11,10 @@ from os import PathLike
 
 import trio
 
-from .._certificates import CertificateRefusedError, load_certificate
-from .._files import read_file
-from .._secret import Secret
-from ..errors import ConfigError
+from ._certificates import CertificateRefusedError, load_certificate
+from ._files import read_file
+from ._secret import Secret
+from .errors import ConfigError
 
 
 def split_address(bind: str) -> tuple[str, int]:
