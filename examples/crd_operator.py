@@ -240,9 +240,7 @@ class Operator:
             await self.create(website, wanted)
         elif page.data != wanted.data:
             missing.append("an old page")
-            await self.client.api(ConfigMap).replace(
-                attrs.evolve(page, data=wanted.data)
-            )
+            await self.client.api(ConfigMap).replace(page.evolve(data=wanted.data))
         if website.name not in await self.claim(website, Service):
             missing.append("no service")
             await self.create(website, service_of(website))
@@ -321,14 +319,13 @@ class Operator:
             observed_generation=generation,
             now=self.now(),
         )
-        status = attrs.evolve(
-            website.status,
+        status = website.status.evolve(
             observed_generation=generation,
             pods=pods,
             conditions=conditions,
         )
         written = await self.client.api(Website).update_status(
-            website, attrs.evolve(website, status=status)
+            website, website.evolve(status=status)
         )
         # The next reconcile compares with this status, so the cache must not be older.
         await self.factory.informer(Website).wait_until_at_least(written)

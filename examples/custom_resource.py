@@ -12,7 +12,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated
 
-import attrs
 from command_line import Arguments, connect, namespace_of, parser_of, start
 
 from trioformer import AlreadyExistsError, Client, KubernetesObject, Model, ObjectMeta
@@ -59,9 +58,7 @@ async def scale(client: Client, namespace: str, name: str, replicas: int) -> Cro
     """
     crontabs = client.api(CronTab, namespace=namespace)
     old = await crontabs.get(name)
-    return await crontabs.replace(
-        attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=replicas))
-    )
+    return await crontabs.replace(old.evolve(spec=old.spec.evolve(replicas=replicas)))
 
 
 async def main(arguments: Arguments) -> None:

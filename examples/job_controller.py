@@ -148,8 +148,7 @@ class JobController:
         """
         now = datetime.now(UTC)
         has_ended = bool(outcome) and not counts.active and not counts.terminating
-        status = attrs.evolve(
-            job.status,
+        status = job.status.evolve(
             active=counts.active or None,
             terminating=counts.terminating or None,
             succeeded=counts.succeeded or None,
@@ -166,7 +165,7 @@ class JobController:
         jobs = self.client.api(Job, namespace=job.namespace)
         try:
             await jobs.update_status(
-                job, attrs.evolve(job, status=status), optimistic_lock=True
+                job, job.evolve(status=status), optimistic_lock=True
             )
         except (ConflictError, NotFoundError):
             return  # the cache is behind; the event of the newer state will follow

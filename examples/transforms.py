@@ -8,7 +8,6 @@ delete config maps, or against a simulated one::
 
 from __future__ import annotations
 
-import attrs
 import trio
 from command_line import Arguments, connect, namespace_of, parser_of, start
 
@@ -20,9 +19,7 @@ NAME = "seen-by-the-cache"
 
 def without_values(config_map: ConfigMap) -> ConfigMap:
     """Keep only the names of the entries; removed values take no memory."""
-    return attrs.evolve(
-        config_map, data=dict.fromkeys(config_map.data, ""), binary_data={}
-    )
+    return config_map.evolve(data=dict.fromkeys(config_map.data, ""), binary_data={})
 
 
 async def write_and_read(client: Client, namespace: str) -> list[str]:

@@ -105,7 +105,7 @@ class Operator:
             old, type="Ready", status=is_ready, reason=reason, message=message, observed_generation=generation
         )
         status = WebsiteStatus(available=available, conditions=conditions)
-        written = await self.client.api(Website).update_status(website, attrs.evolve(website, status=status))
+        written = await self.client.api(Website).update_status(website, website.evolve(status=status))
         await self.websites.wait_until_at_least(written)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import attrs
 import trio
 
 from trioformer.models import (
@@ -65,7 +64,7 @@ def _changed(levels: int) -> Callable[[], object]:
     data = deep_json(levels)
 
     def change() -> object:
-        return encode(attrs.evolve(from_json(ConfigMap, data.replace(b"e.io/v1", b"v1")), data={"a": "b"}))
+        return encode(from_json(ConfigMap, data.replace(b"e.io/v1", b"v1")).evolve(data={"a": "b"}))
 
     return change
 
@@ -82,7 +81,7 @@ def _compared(levels: int) -> Callable[[], object]:
 
 def _evolved(levels: int) -> Callable[[], object]:
     one, other = (deep_json(levels, last).replace(b"e.io/v1", b"v1").replace(b"Widget", b"ConfigMap") for last in "12")
-    return lambda: encode(attrs.evolve(from_json(ConfigMap, one), metadata=from_json(ConfigMap, other).metadata))
+    return lambda: encode(from_json(ConfigMap, one).evolve(metadata=from_json(ConfigMap, other).metadata))
 
 
 for _levels in (500, 950, 10_000, LEVELS):

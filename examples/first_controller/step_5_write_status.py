@@ -82,7 +82,7 @@ class Reconciler:
         if status == app.status:
             return
         print(f"{request}: {ready} ready, {app.spec.min_ready} needed")
-        new = attrs.evolve(app, status=status)
+        new = app.evolve(status=status)
         written = await self.client.api(App).update_status(app, new)
         await self.apps.wait_until_at_least(written)  # the next reconcile reads it
 

@@ -79,7 +79,7 @@ class Reconciler:
         if status == app.status:
             return
         logger.info("%s: %d ready, %d needed", request, ready, app.spec.min_ready)
-        new = attrs.evolve(app, status=status)
+        new = app.evolve(status=status)
         written = await self.client.api(App).update_status(app, new)
         await self.apps.wait_until_at_least(written)  # the next reconcile reads it
 

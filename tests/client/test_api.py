@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import attrs
 import httpx
 import pytest
 import trio
@@ -132,7 +131,7 @@ async def test_replace_sends_the_object_and_replace_status_uses_the_subresource(
     async with client_of(POD, POD, POD) as (client, transport):
         pods = client.api(Pod, "shop")
         pod = await pods.get("web-0")
-        changed = attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, labels={"seen": "yes"}))
+        changed = pod.evolve(metadata=pod.metadata.evolve(labels={"seen": "yes"}))
         await pods.replace(changed)
         await pods.replace_status(changed)
     body = json.loads(POD)

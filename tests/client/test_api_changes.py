@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
 import trio
 from trio.testing import MockClock
@@ -35,10 +34,9 @@ def deployment() -> Deployment:
 
 def changed() -> Deployment:
     old = deployment()
-    return attrs.evolve(
-        old,
-        metadata=attrs.evolve(old.metadata, labels={"a": "1"}),
-        spec=attrs.evolve(old.spec, replicas=3, paused=None),
+    return old.evolve(
+        metadata=old.metadata.evolve(labels={"a": "1"}),
+        spec=old.spec.evolve(replicas=3, paused=None),
         status=DeploymentStatus(replicas=3),
     )
 
@@ -65,7 +63,7 @@ async def test_update_status_sends_only_the_status() -> None:
 
 
 async def test_an_optimistic_lock_sends_the_version_of_the_old_state() -> None:
-    new = attrs.evolve(changed(), metadata=ObjectMeta(name="web", namespace="shop", resource_version="99"))
+    new = changed().evolve(metadata=ObjectMeta(name="web", namespace="shop", resource_version="99"))
     _, body = await sent_by(lambda api: api.update(deployment(), new, optimistic_lock=True))
     assert body["metadata"] == {"labels": None, "resourceVersion": "7"}
     _, body = await sent_by(lambda api: api.update_status(deployment(), changed(), optimistic_lock=True))
@@ -77,7 +75,7 @@ async def test_nothing_is_sent_if_nothing_differs() -> None:
         transport = InMemory([])
         async with open_client(CONFIG, http_transport=transport) as client:
             old = deployment()
-            same = attrs.evolve(old, metadata=attrs.evolve(old.metadata, finalizers=()))
+            same = old.evolve(metadata=old.metadata.evolve(finalizers=()))
             assert await getattr(client.api(Deployment, "shop"), write)(old, same, optimistic_lock=True) is old
 
 
@@ -89,17 +87,17 @@ def counter(value: int) -> ConfigMap:
 
 
 def add_one(old: ConfigMap) -> ConfigMap:
-    return attrs.evolve(old, data={**old.data, "n": str(int(old.data["n"]) + 1)})
+    return old.evolve(data={**old.data, "n": str(int(old.data["n"]) + 1)})
 
 
 async def test_update_leaves_alone_what_others_have_changed(api_server: APIServer, client: Client) -> None:
     old = api_server.create(counter(1))
     api_server.patch(ConfigMap, "counter", {"data": {"other": "1"}, "metadata": {"labels": {"l": "1"}}})
     api = client.api(ConfigMap, "default")
-    updated = await api.update(old, attrs.evolve(old, data={"n": "2"}))
+    updated = await api.update(old, old.evolve(data={"n": "2"}))
     assert (updated.data, updated.metadata.labels) == ({"n": "2", "other": "1"}, {"l": "1"})
     with pytest.raises(ConflictError):
-        await api.update(old, attrs.evolve(old, data={"n": "3"}), optimistic_lock=True)
+        await api.update(old, old.evolve(data={"n": "3"}), optimistic_lock=True)
 
 
 async def test_concurrent_updates_with_retry_lose_nothing(
@@ -114,9 +112,7 @@ async def test_concurrent_updates_with_retry_lose_nothing(
 
 async def test_an_unchanged_object_is_not_written(api_server: APIServer, client: Client) -> None:
     old = api_server.create(counter(0))
-    found = await client.api(ConfigMap, "default").update_with_retry(
-        old, lambda read: attrs.evolve(read, data=old.data)
-    )
+    found = await client.api(ConfigMap, "default").update_with_retry(old, lambda read: read.evolve(data=old.data))
     assert found.resource_version == old.resource_version
     assert api_server.get(ConfigMap, "counter").resource_version == old.resource_version
 
@@ -146,7 +142,7 @@ async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer,
     api_server.create(made)
 
     def change(old: Deployment) -> Deployment:
-        return attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=9), status=attrs.evolve(old.status, replicas=1))
+        return old.evolve(spec=old.spec.evolve(replicas=9), status=old.status.evolve(replicas=1))
 
     stored = await client.api(Deployment, "default").update_with_retry("web", change, subresource="status")
     assert (stored.spec.replicas, stored.status.replicas) == (1, 1)
@@ -161,7 +157,7 @@ async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer,
             r"^change must return the changed ConfigMap, not None; def change\(obj\): ",
         ),
         (
-            lambda old: attrs.evolve(old, metadata=ObjectMeta(name="other")),
+            lambda old: old.evolve(metadata=ObjectMeta(name="other")),
             ValueError,
             r"^change must return the same object, default/counter, not other$",
         ),
@@ -255,7 +251,7 @@ async def test_an_invalid_change_is_not_repeated(api_server: APIServer, client: 
 
     def change(old: ConfigMap) -> ConfigMap:
         tries.append(1)
-        return attrs.evolve(old, metadata=attrs.evolve(old.metadata, uid="another"))
+        return old.evolve(metadata=old.metadata.evolve(uid="another"))
 
     with pytest.raises((InvalidError, ConflictError)):
         await client.api(ConfigMap, "default").update_with_retry("counter", change, tries=1)

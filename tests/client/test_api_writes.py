@@ -151,7 +151,7 @@ async def test_what_is_extracted_is_applied_also_with_preconditions() -> None:
     stored = {"name": "web-0", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
     read = from_dict(Pod, {"metadata": {**stored, "labels": {"a": "b"}, "managedFields": [entry]}})
     mine = extract(read, field_manager="me")
-    guarded = attrs.evolve(mine, metadata=attrs.evolve(mine.metadata, uid=read.uid, resource_version="7"))
+    guarded = mine.evolve(metadata=mine.metadata.evolve(uid=read.uid, resource_version="7"))
     _, _, body = await requested(lambda api: api.apply(guarded, field_manager="me"))
     metadata = {"name": "web-0", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}}
     assert body == {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
@@ -202,8 +202,8 @@ async def test_a_default_that_a_factory_makes_is_created_but_not_applied() -> No
 
 async def test_a_field_that_was_emptied_in_an_object_that_was_read_is_sent_empty() -> None:
     read = from_dict(Node, {"metadata": {"name": "a", "labels": {"x": "y"}, "uid": "u"}, "spec": {"taints": [{}]}})
-    emptied = attrs.evolve(read.metadata, labels={}, annotations={})
-    obj = attrs.evolve(read, metadata=emptied, spec=attrs.evolve(read.spec, taints=()))
+    emptied = read.metadata.evolve(labels={}, annotations={})
+    obj = read.evolve(metadata=emptied, spec=read.spec.evolve(taints=()))
     transport = InMemory([response(200, json.dumps({"kind": "Node", "metadata": {"name": "a"}}))])
     async with open_client(CONFIG, http_transport=transport) as client:
         await client.api(Node).replace(obj)

@@ -128,7 +128,7 @@ def without_annotations(order: Order) -> Order:
     """The transform."""
     if order.spec.count < 0:
         raise ValueError("less than nothing")
-    return attrs.evolve(order, metadata=attrs.evolve(order.metadata, annotations={}))
+    return order.evolve(metadata=order.metadata.evolve(annotations={}))
 
 
 def by_customer(order: Order) -> Iterable[str]:

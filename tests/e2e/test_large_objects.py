@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import attrs
 import trio
 
 from tests.e2e.recovery.subjects import POLL_PERIOD, THEIRS, programs_of, run_subject
@@ -80,7 +79,7 @@ async def test_an_event_above_the_limit_ends_the_watch_and_the_list_has_the_obje
                 await informer.wait_until_synced()
                 pod = large_pod("large")
                 created = await client.api(Pod, namespace).create(
-                    attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, namespace=namespace))
+                    pod.evolve(metadata=pod.metadata.evolve(namespace=namespace))
                 )
                 found = await anext(notifications)
             nursery.cancel_scope.cancel()

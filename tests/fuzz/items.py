@@ -189,7 +189,7 @@ def exercise(obj: Model, oracle: Oracle) -> None:
 
 
 def _changed(obj: Any) -> bytes:
-    return encode(attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={"changed": "yes"})))
+    return encode(obj.evolve(metadata=obj.metadata.evolve(labels={"changed": "yes"})))
 
 
 def _walk(value: Any, left: int) -> int:

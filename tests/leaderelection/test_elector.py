@@ -67,7 +67,7 @@ async def test_an_update_sets_the_labels_and_keeps_everything_else(
             "spec": {"holderIdentity": "old", "strategy": "kept", "preferredHolder": "kept"},
         },
     )
-    api_server.create(made if not labels else attrs.evolve(made, metadata=attrs.evolve(made.metadata, labels=labels)))
+    api_server.create(made if not labels else made.evolve(metadata=made.metadata.evolve(labels=labels)))
     lock = LeaseLock(client.api(Lease, namespace=NAMESPACE), NAME, {"by": "us"})
     with pytest.raises(RuntimeError, match="lease default/the-lease cannot be updated before it was read"):
         await lock.update(LeaseRecord())

@@ -87,7 +87,7 @@ def test_conditions_of_built_in_kinds_are_of_their_own_class_and_keep_their_fiel
     assert conditions == (
         PodCondition(type="Ready", status="True", reason="Up", last_probe_time=NOON, last_transition_time=LATER),
     )
-    status = attrs.evolve(pod.status, conditions=conditions)
+    status = pod.status.evolve(conditions=conditions)
     assert is_condition_true(status.conditions, "Ready")
     (made,) = set_condition((), type="example.com/Up", status=True, reason="", now=NOON, model=DeploymentCondition)
     assert isinstance(made, DeploymentCondition)
@@ -109,7 +109,7 @@ def test_a_class_of_the_program_is_used_like_the_others() -> None:
         severity: str | None = None
 
     (made,) = set_condition((), type="Ready", status=True, reason="A", now=NOON, model=Graded)
-    (new,) = set_condition([attrs.evolve(made, severity="low")], type="Ready", status=False, reason="B", model=Graded)
+    (new,) = set_condition([made.evolve(severity="low")], type="Ready", status=False, reason="B", model=Graded)
     assert (new.status, new.severity) == ("False", "low")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
 
 from trioformer.errors import DecodeError
@@ -119,7 +118,7 @@ def test_an_extracted_object_is_encoded_as_it_was_extracted_and_can_be_changed()
     metadata = {**NAMES, "managedFields": [mine]}
     obj = from_dict(Deployment, {"metadata": metadata, "spec": {"replicas": 0, "minReadySeconds": 4, "paused": True}})
     found = extract(obj, field_manager="me")
-    changed = attrs.evolve(found, spec=attrs.evolve(found.spec, min_ready_seconds=None))
+    changed = found.evolve(spec=found.spec.evolve(min_ready_seconds=None))
     assert to_dict(changed)["spec"] == {"replicas": 0}
     assert b"paused" not in encode(found)
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trioformer.models
-from trioformer.models import KubernetesObject, Model, Quantity, builtin_kind, encode, from_json, resource_of
+from trioformer.models import KubernetesObject, Model, Quantity, builtin_kind, encode, evolve, from_json, resource_of
 from trioformer.models._generate import Schema
 from trioformer.models._generate._naming import EMPTY, LEAVES, class_of, module_of
 from trioformer.models._kinds import builtin_resources
@@ -340,7 +340,7 @@ def test_every_field_can_be_changed(module: str) -> None:
         for key in sample.keys() & fields_of(definition).keys():
             name = python_names(cls)[key]
             for new, wanted in new_values(cls, name, fields_of(definition)[key]):
-                changed = attrs.evolve(from_json(cls, raw), **{name: new})
+                changed = from_json(cls, raw).evolve(**{name: new})
                 assert json.loads(encode(changed)) == replaced(sample, key, wanted), f"{definition}.{key}"
                 assert getattr(from_json(cls, encode(changed)), name) == getattr(changed, name)
 
@@ -369,7 +369,7 @@ def change(model: Model, sample: Sample, definition: str, data: st.DataObject) -
         new, wanted = {**found, member: part}, {**value, member: wanted_part}
     else:
         new, wanted = change(found, value, inner, data)
-    return attrs.evolve(model, **{name: new}), replaced(sample, key, wanted)
+    return model.evolve(**{name: new}), replaced(sample, key, wanted)
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), unknown_fields=st.booleans(), data=st.data())
@@ -386,7 +386,7 @@ def test_a_change_of_one_field_changes_no_other_field(kind: str, unknown_fields:
 def test_unknown_fields_survive_at_every_level(kind: str) -> None:
     cls, injected = class_named(KINDS[kind]), INJECTED[kind]
     model = from_json(cls, json.dumps(injected))
-    assert json.loads(encode(attrs.evolve(model))) == injected
+    assert json.loads(encode(model.evolve())) == injected
     assert json.loads(encode(evolve_everything(model))) == injected
     assert model != from_json(cls, json.dumps(SAMPLES[kind]))
 
@@ -395,7 +395,7 @@ def evolve_everything(value: Any) -> Any:
     """Evolve an object and all its parts without changing a field."""
     if isinstance(value, Model):
         fields = (a.name for a in attrs.fields(type(value)) if a.name != "_origin")
-        return attrs.evolve(value, **{name: evolve_everything(getattr(value, name)) for name in fields})
+        return value.evolve(**{name: evolve_everything(getattr(value, name)) for name in fields})
     if isinstance(value, tuple):
         return tuple(map(evolve_everything, value))
     return {key: evolve_everything(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -416,7 +416,7 @@ SAME: list[Callable[[Any], Any]] = [
     copy.copy,
     copy.deepcopy,
     lambda model: pickle.loads(pickle.dumps(model)),
-    attrs.evolve,
+    evolve,
     lambda model: from_json(type(model), encode(model)),
 ]
 
@@ -458,4 +458,4 @@ def test_lazy_and_decoded_objects_and_json_agree_in_any_order_of_access(kind: st
         pool.append((again, twin))
     assert lazy == full
     assert_reads(lazy, sample, definition)
-    assert json.loads(encode(lazy)) == json.loads(encode(attrs.evolve(lazy))) == sample
+    assert json.loads(encode(lazy)) == json.loads(encode(lazy.evolve())) == sample

@@ -213,7 +213,7 @@ def test_a_type_that_the_converter_does_not_know_is_a_decode_error(monkeypatch: 
     assert (found.one, found.two) == (1, 0)
     with pytest.raises(DecodeError, match=r"^cannot decode Odd\.value: Unsupported type"):
         _ = found.value
-    assert attrs.evolve(found, one=2).one == 2
+    assert found.evolve(one=2).one == 2
 
 
 def test_a_dataclass_has_the_names_of_the_api_like_an_attrs_class() -> None:
@@ -222,7 +222,7 @@ def test_a_dataclass_has_the_names_of_the_api_like_an_attrs_class() -> None:
     text = b'{"value":[{"hostName":"a","port":1,"more":{"hostName":"b"},"podIP":"c","new":1}]}'
     found = from_json(cls, text)
     assert found.value == (Named("a", 1, Named("b"), "c"),)
-    changed = attrs.evolve(found, value=(*found.value, Named("d")))
+    changed = found.evolve(value=(*found.value, Named("d")))
     assert encode(changed) == text[:-2] + b',{"hostName":"d","port":0,"podIP":""}]}'
     with pytest.raises(DecodeError, match=r"^cannot decode Whole\.value: expected an object, got str @ \[0\]"):
         _ = from_json(cls, '{"value": ["a"]}').value

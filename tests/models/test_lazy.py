@@ -349,7 +349,7 @@ def test_an_unchanged_object_encodes_to_its_bytes() -> None:
 
 def test_a_change_keeps_unknown_fields() -> None:
     before = pod()
-    after = attrs.evolve(before, spec=attrs.evolve(before.spec, node_name="worker-2"))
+    after = before.evolve(spec=before.spec.evolve(node_name="worker-2"))
     wanted = json.loads(POD)
     wanted["spec"]["nodeName"] = "worker-2"
     assert json_of(after) == wanted
@@ -359,8 +359,8 @@ def test_a_change_keeps_unknown_fields() -> None:
 def test_a_change_inside_a_list_keeps_unknown_fields() -> None:
     before = pod()
     first, second = before.spec.containers
-    containers = (attrs.evolve(first, image="new"), second)
-    after = attrs.evolve(before, spec=attrs.evolve(before.spec, containers=containers))
+    containers = (first.evolve(image="new"), second)
+    after = before.evolve(spec=before.spec.evolve(containers=containers))
     wanted = json.loads(POD)
     wanted["spec"]["containers"][0]["image"] = "new"
     assert json_of(after) == wanted
@@ -372,16 +372,16 @@ def test_unchanged_values_keep_their_bytes() -> None:
         '"extendedResourceClaimStatus":{},"message":"\\u00e9"}'
     )
     status = from_json(PodStatus, text)
-    assert encode(attrs.evolve(status)) == text.encode()
-    changed = encode(attrs.evolve(status, phase="Failed"))
+    assert encode(status.evolve()) == text.encode()
+    changed = encode(status.evolve(phase="Failed"))
     assert changed == text.replace("Running", "Failed").encode()
 
 
 def test_an_absent_field_is_added_only_with_a_value() -> None:
     status = from_json(PodStatus, '{"phase": "Running"}')
-    same = attrs.evolve(status, conditions=(), message=None)
+    same = status.evolve(conditions=(), message=None)
     assert json_of(same) == {"phase": "Running"}
-    assert json_of(attrs.evolve(status, message="")) == {"phase": "Running", "message": ""}
+    assert json_of(status.evolve(message="")) == {"phase": "Running", "message": ""}
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_an_absent_field_is_added_only_with_a_value() -> None:
     ],
 )
 def test_changed_fields_are_merged_by_rules(text: str, changes: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert json_of(attrs.evolve(from_json(PodStatus, text), **changes)) == wanted
+    assert json_of(from_json(PodStatus, text).evolve(**changes)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -432,18 +432,18 @@ def test_changed_fields_are_merged_by_rules(text: str, changes: dict[str, Any], 
 def test_changed_fields_of_custom_resources_are_merged_by_rules(
     text: str, changes: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    assert json_of(attrs.evolve(from_json(Limits, text), **changes)) == wanted
+    assert json_of(from_json(Limits, text).evolve(**changes)) == wanted
 
 
 def test_an_emptied_part_keeps_unknown_fields() -> None:
     before = from_json(Service, '{"metadata": {}, "spec": {"type": "NodePort", "new": 1}}')
-    after = attrs.evolve(before, spec=attrs.evolve(before.spec, type=None))
+    after = before.evolve(spec=before.spec.evolve(type=None))
     assert json_of(after)["spec"] == {"new": 1}
 
 
 def test_a_changed_api_version_is_encoded_although_it_is_the_default() -> None:
     stored = from_json(Pod, '{"apiVersion": "v0", "kind": "Pod", "metadata": {}}')
-    assert json_of(attrs.evolve(stored, api_version="v1"))["apiVersion"] == "v1"
+    assert json_of(stored.evolve(api_version="v1"))["apiVersion"] == "v1"
 
 
 def test_a_part_of_another_object_keeps_all_fields() -> None:
@@ -465,7 +465,7 @@ def test_a_new_object_omits_its_defaults() -> None:
 def test_an_unset_optional_part_is_omitted() -> None:
     assert json_of(Quota(spec=Limits(labels={"a": "b"})))["spec"] == {"labels": {"a": "b"}}
     selecting = from_dict(Pod, {"spec": {}})
-    assert json_of(attrs.evolve(selecting.spec, affinity=None)) == {}
+    assert json_of(selecting.spec.evolve(affinity=None)) == {}
     assert LabelSelector() == from_json(LabelSelector, "{}")
 
 
@@ -534,7 +534,7 @@ def test_collections_passed_to_a_constructor_are_frozen() -> None:
 
 def test_collections_passed_to_evolve_are_frozen() -> None:
     data: Any = {"a": ["b"]}
-    assert attrs.evolve(Limits(), plan=data).plan == {"a": ("b",)}
+    assert Limits().evolve(plan=data).plan == {"a": ("b",)}
 
 
 def test_decoded_collections_are_frozen() -> None:
@@ -559,7 +559,7 @@ def test_decoded_collections_are_frozen() -> None:
 )
 def test_a_frozen_map_raises_at_every_change(change: Any) -> None:
     frozen = FrozenMap(a=1)
-    with pytest.raises(TypeError, match="part of an immutable object"):
+    with pytest.raises(TypeError, match="mapping in a model cannot be changed"):
         change(frozen)
     assert frozen == {"a": 1}
 
@@ -583,7 +583,7 @@ def test_objects_are_equal_when_their_json_is() -> None:
     assert pod() == from_json(Pod, json.dumps(json.loads(POD), sort_keys=True))
     assert from_json(PodSpec, "{}") == PodSpec()
     assert from_json(PodSpec, '{"a": 1}') != PodSpec()
-    assert pod() != attrs.evolve(pod(), spec=PodSpec())
+    assert pod() != pod().evolve(spec=PodSpec())
     assert PodSpec() != PodStatus()
     assert PodSpec() != "PodSpec"
     same = pod()
@@ -613,7 +613,7 @@ def test_a_repr_is_short() -> None:
 
 
 def test_a_copy_of_a_model_is_the_model_and_a_pickle_is_equal() -> None:
-    changed = attrs.evolve(pod(), spec=attrs.evolve(pod().spec, node_name="x"))
+    changed = pod().evolve(spec=pod().spec.evolve(node_name="x"))
     for obj in (pod(), Pod(metadata=ObjectMeta(name="a")), changed, pod().spec):
         assert copy.copy(obj) is obj
         assert copy.deepcopy(obj) is obj
@@ -636,7 +636,7 @@ def test_a_copy_of_a_model_is_the_model_and_a_pickle_is_equal() -> None:
 def test_times_are_decoded_in_every_format_of_the_api(text: str, moment: datetime) -> None:
     metadata = from_dict(ObjectMeta, {"creationTimestamp": text})
     assert metadata.creation_timestamp == moment
-    assert json_of(attrs.evolve(metadata, name="a"))["creationTimestamp"] == text
+    assert json_of(metadata.evolve(name="a"))["creationTimestamp"] == text
 
 
 def test_times_are_encoded_in_utc() -> None:
@@ -682,7 +682,7 @@ def test_a_port_is_a_number_or_a_name(value: int | str) -> None:
 def test_bytes_are_encoded_as_base64() -> None:
     secret = from_json(Secret, '{"metadata": {}, "data": {"key": "AP8h", "empty": ""}}')
     assert secret.data == {"key": b"\x00\xff!", "empty": b""}
-    changed = attrs.evolve(secret, data={**secret.data, "new": b"\xfe"})
+    changed = secret.evolve(data={**secret.data, "new": b"\xfe"})
     assert json_of(changed)["data"] == {"key": "AP8h", "empty": "", "new": "/g=="}
     with pytest.raises(DecodeError, match=r"Secret\.data"):
         from_json(Secret, '{"data": {"key": "!"}}').data  # noqa: B018
@@ -794,7 +794,7 @@ def test_a_custom_resource_may_have_a_plain_attrs_class_as_its_spec() -> None:
         free={"a": (1,)},
     )
     assert pizza.spec is pizza.spec
-    bigger = attrs.evolve(pizza, spec=attrs.evolve(pizza.spec, size=Quantity("40m")))
+    bigger = pizza.evolve(spec=attrs.evolve(pizza.spec, size=Quantity("40m")))
     wanted = copy.deepcopy(text)
     wanted["spec"]["size"] = "40m"
     assert json_of(bigger) == wanted
@@ -852,7 +852,7 @@ def test_a_head_has_namespace_name_uid_and_version() -> None:
 def test_a_new_object_has_a_head() -> None:
     new = Pod(metadata=ObjectMeta(name="a", namespace="b", uid="c", resource_version="9"))
     assert (new.name, new.namespace, new.uid, new.resource_version, key_of(new)) == ("a", "b", "c", "9", "b/a")
-    renamed = attrs.evolve(pod(), metadata=attrs.evolve(pod().metadata, name="z"))
+    renamed = pod().evolve(metadata=pod().metadata.evolve(name="z"))
     assert (renamed.name, key_of(renamed)) == ("z", "shop/z")
     cluster_wide = Quota(metadata=ObjectMeta(name="q", namespace=""))
     assert (cluster_wide.namespace, key_of(cluster_wide)) == (None, "q")

@@ -64,7 +64,7 @@ def text_of(kind: type[Exception], mistake: Callable[[], object]) -> str:
         (lambda: POD.node_name, "spec.node_name"),
         (lambda: POD.podIP, "status.pod_ip"),
         (lambda: POD.to_dict(), "trioformer.models.to_dict(obj)"),
-        (lambda: POD.copy(), "attrs.evolve(obj, ...), which makes a changed copy"),
+        (lambda: POD.copy(), "evolve(...), which makes a changed copy"),
         (lambda: Widget().spec.sizeLimit, "size_limit"),  # type: ignore[attr-defined]  # the mistake
         (lambda: Widget().size_limit, "spec.size_limit"),  # type: ignore[attr-defined]  # the mistake
     ],
@@ -131,10 +131,10 @@ def test_a_model_is_no_iterable_and_an_unstructured_object_is_a_mapping() -> Non
 @pytest.mark.parametrize(
     ("obj", "name", "text"),
     [
-        (POD.spec, "nodeName", "a PodSpec cannot be changed; make a copy with attrs.evolve(obj, node_name=...)"),
-        (POD.spec, "node_name", "a PodSpec cannot be changed; make a copy with attrs.evolve(obj, node_name=...)"),
-        (POD.metadata, "labels", "an ObjectMeta cannot be changed; make a copy with attrs.evolve(obj, labels=...)"),
-        (Widget(), "spec", "a Widget cannot be changed; make a copy with attrs.evolve(obj, spec=...)"),
+        (POD.spec, "nodeName", "a PodSpec cannot be changed; make a copy with evolve(node_name=...)"),
+        (POD.spec, "node_name", "a PodSpec cannot be changed; make a copy with evolve(node_name=...)"),
+        (POD.metadata, "labels", "an ObjectMeta cannot be changed; make a copy with evolve(labels=...)"),
+        (Widget(), "spec", "a Widget cannot be changed; make a copy with evolve(spec=...)"),
     ],
 )
 def test_the_error_of_a_change_in_place_says_how_to_make_a_copy(obj: object, name: str, text: str) -> None:
@@ -149,7 +149,7 @@ def test_the_error_of_a_change_in_place_says_how_to_make_a_copy(obj: object, nam
     ("make", "text"),
     [
         (lambda: PodSpec(nodeName="n"), "PodSpec() has no argument 'nodeName'; did you mean node_name?"),  # type: ignore[call-arg]  # the mistake
-        (lambda: attrs.evolve(POD.spec, nodeName="n"), "PodSpec() has no argument 'nodeName'; did you mean node_name?"),
+        (lambda: POD.spec.evolve(nodeName="n"), "PodSpec() has no argument 'nodeName'; did you mean node_name?"),
         (lambda: Pod(name="a"), "Pod() has no argument 'name'; did you mean metadata=ObjectMeta(name=...)?"),  # type: ignore[call-arg]  # the mistake
         (
             lambda: Deployment(replicas=3),  # type: ignore[call-arg]  # the mistake
@@ -183,7 +183,7 @@ def test_a_value_of_another_type_is_refused_and_not_shown(cls: type[Model], give
 
 def test_values_of_the_right_types_are_taken_and_none_removes_a_member() -> None:
     spec = DeploymentSpec(replicas=3, paused=True)
-    assert attrs.evolve(spec, replicas=None).replicas is None
+    assert spec.evolve(replicas=None).replicas is None
     container = Container(name="a", args=["-v"], image=None)  # type: ignore[arg-type]  # a list becomes a tuple
     assert container.args == ("-v",)
 

@@ -210,13 +210,13 @@ def test_texts_that_are_not_unicode_are_decode_errors(template: bytes, bad: byte
             lambda obj=obj: obj["spec"] if isinstance(obj, Loose) else repr(obj.spec) + str(obj.spec.free),
             lambda obj=obj: obj == make(type(obj), data + b" "),
             lambda obj=obj: encode_for_server(obj),
-            lambda obj=obj: encode(attrs.evolve(obj, metadata=ObjectMeta(name="b"))),
-            lambda obj=obj: encode(attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, name="b"))),
+            lambda obj=obj: encode(obj.evolve(metadata=ObjectMeta(name="b"))),
+            lambda obj=obj: encode(obj.evolve(metadata=obj.metadata.evolve(name="b"))),
             lambda obj=obj: to_dict(obj),
             lambda obj=obj: pickle.loads(pickle.dumps(obj)),
             lambda obj=obj: find_undecodable(obj),
             lambda obj=obj: obj.merge({"spec": {"x": 1}}) if isinstance(obj, Loose) else None,
-            lambda obj=obj: encode(attrs.evolve(obj.spec, text="y", size=Size(1))) if isinstance(obj, Widget) else None,
+            lambda obj=obj: encode(obj.spec.evolve(text="y", size=Size(1))) if isinstance(obj, Widget) else None,
         ]
     shown: list[str] = []
     for use in uses:
@@ -229,7 +229,7 @@ def test_texts_that_are_not_unicode_are_decode_errors(template: bytes, bad: byte
 
 def test_keys_that_are_not_utf_8_are_named_as_such() -> None:
     for use in (
-        lambda: encode(attrs.evolve(make(Widget, KEY), metadata=ObjectMeta(name="b"))),
+        lambda: encode(make(Widget, KEY).evolve(metadata=ObjectMeta(name="b"))),
         lambda: encode_for_server(make(Widget, KEY)),
         lambda: scan_without_managed_fields(KEY.replace(b'"name"', b'"managedFields" : [], "name"')),
         lambda: list(make(Loose, KEY)),
@@ -254,7 +254,7 @@ def test_of_two_members_with_a_name_the_last_counts_as_in_go() -> None:
     assert scan_head(data).metadata.name == "b"
     obj = from_json(Widget, data)
     assert (obj.name, obj.metadata.name, obj.spec.text) == ("b", "b", "z")
-    assert json.loads(encode(attrs.evolve(obj, kind="Other")))["spec"] == {"text": "z"}
+    assert json.loads(encode(obj.evolve(kind="Other")))["spec"] == {"text": "z"}
 
 
 # --- numbers and times ---
@@ -321,7 +321,7 @@ def test_a_number_that_json_does_not_have_cannot_be_encoded(number: float) -> No
         lambda: Spec(free=number),
         lambda: Spec(free={"a": [number]}),
         lambda: Spec(size=Size(ratio=number)),
-        lambda: attrs.evolve(from_json(Spec, '{"ratio": 1.5}'), ratio=number),
+        lambda: from_json(Spec, '{"ratio": 1.5}').evolve(ratio=number),
     ):
         with pytest.raises(ValueError, match="NaN and infinity"):
             encode(make_spec())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 
-import attrs
 import pytest
 import trio
 import trio.testing
@@ -144,7 +143,7 @@ async def test_only_transformed_objects_are_read_and_each_is_transformed_once(
     def transform(obj: Pod) -> Pod:
         assert not obj.metadata.labels, "transformed already"
         transformed.append(f"{obj.name}@{obj.resource_version}")
-        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={"transformed": "yes"}))
+        return obj.evolve(metadata=obj.metadata.evolve(labels={"transformed": "yes"}))
 
     five = [pod(f"p{number}", number + 1) for number in range(5)]
     source = ScriptedListWatch(

@@ -80,7 +80,7 @@ def mark(pod: Pod) -> Pod:
     """A transform that records how often it was applied."""
     passes = int(pod.metadata.annotations.get("passes", "0")) + 1
     annotations = {**pod.metadata.annotations, "passes": str(passes)}
-    return attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, annotations=annotations))
+    return pod.evolve(metadata=pod.metadata.evolve(annotations=annotations))
 
 
 def transform_of(setting: Setting) -> Callable[[Pod], Pod]:

@@ -1,7 +1,7 @@
 """Random custom kinds and random edits, made with models and, beside them, as a JSON client makes them.
 
 A schema is a class that is made at run time; the stored JSON may lack its fields, have others, nulls, and values of
-wrong types.  Each edit is applied to the object with ``attrs.evolve`` and to a dict by assignment.
+wrong types.  Each edit is applied to the object with ``evolve`` and to a dict by assignment.
 """
 
 from __future__ import annotations
@@ -259,9 +259,9 @@ def edit(schema: Schema, model: Any, twin: Object, draw: Draw) -> Any:
         except DecodeError:
             return _replace(schema, member, model, twin, draw)
         if member.shape == "boxes":
-            return attrs.evolve(model, **{member.name: _edit_boxes(member, value, twin, draw)})
+            return model.evolve(**{member.name: _edit_boxes(member, value, twin, draw)})
         if member.part is None and value is not None:
-            return attrs.evolve(model, **{member.name: _edit_box(member, value, twin, draw)})
+            return model.evolve(**{member.name: _edit_box(member, value, twin, draw)})
         if member.part is not None and draw(st.integers(0, 3)):
             part = schema.parts[member.part]
             if member.shape == "list" and value:
@@ -272,14 +272,14 @@ def edit(schema: Schema, model: Any, twin: Object, draw: Draw) -> Any:
                     if draw(st.booleans()):
                         items.reverse()
                         old.reverse()
-                    return attrs.evolve(model, **{member.name: items})
+                    return model.evolve(**{member.name: items})
             elif member.shape == "map" and value:
                 key = draw(st.sampled_from(sorted(value)))
                 if isinstance(old[key], dict):
-                    return attrs.evolve(model, **{member.name: {**value, key: edit(part, value[key], old[key], draw)}})
+                    return model.evolve(**{member.name: {**value, key: edit(part, value[key], old[key], draw)}})
             elif member.shape in ("model", "optional") and value is not None and (old is None or isinstance(old, dict)):
                 twin[member.key] = old = {} if old is None else old
-                return attrs.evolve(model, **{member.name: edit(part, value, old, draw)})
+                return model.evolve(**{member.name: edit(part, value, old, draw)})
     return _replace(schema, member, model, twin, draw)
 
 
@@ -287,10 +287,10 @@ def _replace(schema: Schema, member: Member, model: Any, twin: Object, draw: Dra
     """Give a field a new value, or None."""
     if member.shape not in ("box", "boxes") and draw(st.integers(0, 4)) == 0:
         remove(twin, member.key)
-        return attrs.evolve(model, **{member.name: None})
+        return model.evolve(**{member.name: None})
     value, found = _new_value(schema, member, draw)
     twin[member.key] = found
-    return attrs.evolve(model, **{member.name: value})
+    return model.evolve(**{member.name: value})
 
 
 def _new_value(schema: Schema, member: Member, draw: Draw) -> tuple[Any, Any]:
@@ -403,11 +403,11 @@ async def read_modify_write(client: Client, name: str, draw: Draw) -> None:
     twin = twin_of(to_dict(await plain.get(f"{name}-twin")))
     changed: Any = first
     for _ in range(draw(st.integers(1, 4))):
-        changed = attrs.evolve(changed, spec=edit(schema, changed.spec, twin["spec"], draw))
+        changed = changed.evolve(spec=edit(schema, changed.spec, twin["spec"], draw))
         assert text_of(json.loads(encode(changed.spec))) == text_of(twin["spec"])
     if draw(st.booleans()):
         labels = draw(st.dictionaries(keys, st.sampled_from(("", "x")), max_size=2))
-        changed = attrs.evolve(changed, metadata=attrs.evolve(changed.metadata, labels=labels))
+        changed = changed.evolve(metadata=changed.metadata.evolve(labels=labels))
         twin["metadata"] |= {"labels": labels}
         if not labels:
             del twin["metadata"]["labels"]

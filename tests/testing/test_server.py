@@ -48,7 +48,7 @@ def test_the_direct_api_takes_and_returns_models() -> None:
     made = server.create(Pod(metadata=ObjectMeta(name="a"), status=PodStatus(phase="Running")))
     assert type(made) is Pod
     assert (made.namespace, made.status.phase) == ("default", "Running")
-    replaced = server.replace(attrs.evolve(made, status=PodStatus(phase="Failed")))
+    replaced = server.replace(made.evolve(status=PodStatus(phase="Failed")))
     assert replaced.status == PodStatus(phase="Failed")
     patched = server.patch(Pod, "a", {"metadata": {"labels": {"x": "y"}}})
     assert server.get(Pod, "a") == patched
@@ -116,7 +116,7 @@ def test_the_direct_api_raises_the_errors_of_a_client() -> None:
         server.list(Pod, field_selector="spec.no=x")
     server.patch(Pod, "a", {"metadata": {"labels": {"x": "y"}}})
     with pytest.raises(ConflictError, match="the object has been modified"):
-        server.replace(attrs.evolve(made, status=PodStatus()))
+        server.replace(made.evolve(status=PodStatus()))
 
 
 def test_a_custom_kind_is_served_once_registered() -> None:

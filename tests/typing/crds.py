@@ -9,7 +9,7 @@ import attrs
 from trioformer.client import Api, Client
 from trioformer.crds import PrinterColumn, Rule, Schema, crd_of, custom_resource, install_crds, resource_part
 from trioformer.crds._definition import crds_of
-from trioformer.models import KubernetesObject, Model, ObjectMeta
+from trioformer.models import KubernetesObject, Model, ObjectMeta, evolve
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 
 
@@ -31,7 +31,8 @@ assert_type(page, Page)
 assert_type(page.spec, PageSpec)
 assert_type(page.spec.replicas, int)
 assert_type(page.status, str | None)
-assert_type(attrs.evolve(page, spec=PageSpec(host="b", tags=("c",))), Page)
+assert_type(page.evolve(spec=PageSpec(host="b", tags=("c",))), Page)  # mypy checks no names, as spec has no default
+assert_type(evolve(page, spec=page.spec.evolve(replicas=2)), Page)
 PageSpec()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # host must be given
 PageSpec(host=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # host is a str
 Page(spec=PageSpec(host="a"), other=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # no such field

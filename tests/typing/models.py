@@ -22,6 +22,7 @@ from trioformer.models import (
     Unstructured,
     builtin_kind,
     encode,
+    evolve,
     from_dict,
     from_json,
     json_equal,
@@ -94,8 +95,11 @@ default: JSON = schema.default
 given: JSONSchemaProps = JSONSchemaProps(default={"a": (1, None, {"b": True})}, items="anything")
 
 # Changing
-assert_type(attrs.evolve(pod, spec=attrs.evolve(pod.spec, node_name="n")), Pod)
-attrs.evolve(pod, nodes=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+assert_type(pod.evolve(spec=pod.spec.evolve(node_name="n")), Pod)
+assert_type(evolve(pod, spec=pod.spec.evolve(node_name="n")), Pod)
+pod.evolve(nodes=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+pod.spec.evolve(node_name=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+evolve(pod, nodes=1)  # type: ignore[call-arg]  # pyright does not check this function
 pod.spec = PodSpec()  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
 pod.metadata.labels["a"] = "b"  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
 _ = pod.nodes  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 import attrs
 
 from .._suggestions import check_sync, describe
-from ..models import FieldSelector, KubernetesObject, LabelSelector, Model, PartialObjectMetadata, key_of, merge_patch
+from ..models import (
+    FieldSelector,
+    KubernetesObject,
+    LabelSelector,
+    Model,
+    PartialObjectMetadata,
+    evolve,
+    key_of,
+    merge_patch,
+)
 from ..models._internal import dumps
 from ._api_requests import ApiRequests, LocatedObject, delete_options
 from ._api_verbs import ApiVerbs
@@ -30,7 +39,7 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 A = TypeVar("A", bound="ApiVerbs[Any]")
 
-_CHANGE = "def change(obj): return attrs.evolve(obj, ...)"
+_CHANGE = "def change(obj): return obj.evolve(...)"
 
 
 @final
@@ -75,7 +84,7 @@ class Api(ApiVerbs[T]):
     ) -> T:
         """Send the difference between two states of an object as a merge patch, and return the stored object.
 
-        ``await websites.update(site, attrs.evolve(site, metadata=attrs.evolve(site.metadata, labels=labels)))`` changes
+        ``await websites.update(site, site.evolve(metadata=site.metadata.evolve(labels=labels)))`` changes
         the labels and keeps everything else, including changes by other programs since ``site`` was read.
         Fields that ``new`` no longer has are removed.
         Lists are replaced as a whole.
@@ -84,7 +93,7 @@ class Api(ApiVerbs[T]):
 
         Args:
             old: The object as it was read, such as from a cache.
-            new: The desired object, usually ``attrs.evolve(old, …)``.
+            new: The desired object, usually ``old.evolve(…)``.
             optimistic_lock: Fail if the object has changed since ``old`` was read.
             dry_run: As for :meth:`create`.
             field_validation: As for :meth:`create`.
@@ -117,7 +126,7 @@ class Api(ApiVerbs[T]):
     ) -> T:
         """Send the difference between two statuses of an object, and return the stored object.
 
-        ``await websites.update_status(site, attrs.evolve(site, status=status))`` also removes fields that the new
+        ``await websites.update_status(site, site.evolve(status=status))`` also removes fields that the new
         status no longer has, such as a message.
         Other differences between the objects are not sent.
 
@@ -180,7 +189,7 @@ class Api(ApiVerbs[T]):
         For example::
 
             def add_one(counter: ConfigMap) -> ConfigMap:
-                return attrs.evolve(counter, data={**counter.data, "n": str(int(counter.data["n"]) + 1)})
+                return counter.evolve(data={**counter.data, "n": str(int(counter.data["n"]) + 1)})
 
 
             await config_maps.update_with_retry("counter", add_one)
@@ -221,8 +230,8 @@ class Api(ApiVerbs[T]):
             if new == old:
                 return old
             if not new.resource_version:  # a new object: without a version it would overwrite any stored object
-                metadata = attrs.evolve(new.metadata, resource_version=old.resource_version)
-                new = attrs.evolve(new, metadata=metadata)
+                metadata = new.metadata.evolve(resource_version=old.resource_version)
+                new = evolve(new, metadata=metadata)
             return await replace(new, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
 
         return await retry_on_conflict(read_and_replace, tries=tries)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-import attrs
-
 from ..models import (
     KubernetesObject,
     Model,
     ObjectMeta,
     ResourceInfo,
     Unstructured,
+    evolve,
     from_json,
     resource_of,
 )
@@ -118,7 +117,7 @@ def with_name(body: M, name: str) -> M:
     metadata = getattr(body, "metadata", None)
     if not isinstance(metadata, ObjectMeta) or metadata.name:
         return body
-    return attrs.evolve(body, metadata=attrs.evolve(metadata, name=name))  # type: ignore[call-arg]  # it has metadata
+    return evolve(body, metadata=metadata.evolve(name=name))  # type: ignore[call-arg]  # it has metadata
 
 
 def _kind_of(response: Response) -> str:

@@ -20,7 +20,7 @@ from .._text import one_line
 from ..client import Client
 from ..client._internal import LabelSelectorLike
 from ..errors import InvalidError, NotFoundError, StatusError, TrioformerError
-from ..models import KubernetesObject, LabelSelector, OwnerReference, key_of, resource_of
+from ..models import KubernetesObject, LabelSelector, OwnerReference, evolve, key_of, resource_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -103,9 +103,7 @@ def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
         return obj
     others = tuple([each for each in metadata.owner_references if not _is_same_object(each, reference)])
     namespace = (obj.namespace or owner.namespace) if namespaced else None
-    return attrs.evolve(
-        obj, metadata=attrs.evolve(metadata, namespace=namespace, owner_references=(*others, reference))
-    )
+    return evolve(obj, metadata=metadata.evolve(namespace=namespace, owner_references=(*others, reference)))
 
 
 def _is_same_object(one: OwnerReference, other: OwnerReference) -> bool:

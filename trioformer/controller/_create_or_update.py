@@ -31,7 +31,7 @@ from .._suggestions import describe
 from ..cache import Lister
 from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
-from ..models import KubernetesObject, encode, from_dict, json_equal, merge_patch, to_dict
+from ..models import KubernetesObject, encode, evolve, from_dict, json_equal, merge_patch, to_dict
 from ..models._internal import with_amounts
 from ._adoption import set_controller_reference
 
@@ -220,7 +220,7 @@ def _in_namespace(wanted: T, api: Api[T], owner: KubernetesObject | None) -> T:
     namespace = (owner.namespace if owner is not None else None) or api.namespace
     if wanted.namespace is not None or namespace is None or not api.resource.namespaced:
         return wanted
-    return attrs.evolve(wanted, metadata=attrs.evolve(wanted.metadata, namespace=namespace))
+    return evolve(wanted, metadata=wanted.metadata.evolve(namespace=namespace))
 
 
 async def _read(api: Api[T], wanted: T) -> T | None:

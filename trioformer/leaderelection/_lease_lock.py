@@ -58,8 +58,7 @@ class LeaseRecord:
 
     def written_to(self, spec: LeaseSpec) -> LeaseSpec:
         """Return a copy of the spec with these fields set."""
-        return attrs.evolve(
-            spec,
+        return spec.evolve(
             holder_identity=self.holder_identity,
             lease_duration_seconds=self.lease_duration_seconds,
             acquire_time=self.acquire_time,
@@ -145,7 +144,5 @@ class LeaseLock:
             raise RuntimeError(f"lease {self} cannot be updated before it was read; call get() or create() first")
         metadata = lease.metadata
         if any(metadata.labels.get(key) != value for key, value in self._labels.items()):
-            metadata = attrs.evolve(metadata, labels={**metadata.labels, **self._labels})
-        self._lease = await self._api.replace(
-            attrs.evolve(lease, metadata=metadata, spec=record.written_to(lease.spec))
-        )
+            metadata = metadata.evolve(labels={**metadata.labels, **self._labels})
+        self._lease = await self._api.replace(lease.evolve(metadata=metadata, spec=record.written_to(lease.spec)))

@@ -8,6 +8,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
 - ``conditions``: :class:`~trioformer.models.conditions.Condition`, and functions for the conditions of every kind
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
+- ``_evolve.py``: the type of :meth:`Model.evolve`, which makes a changed copy
 - ``_plain.py``: models as plain values, and back
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_merge_changes.py``: writes a change into JSON of which a class knows only a part
@@ -43,6 +44,7 @@ from .._util import names_on_demand as _names_on_demand
 from ._kinds import builtin_kind as builtin_kind
 from ._lazy import Model as Model
 from ._lazy import encode as encode
+from ._lazy import evolve as evolve
 from ._lazy import from_json as from_json
 from ._merge_patch import merge_patch as merge_patch
 from ._meta import KubernetesObject as KubernetesObject
@@ -88,6 +90,7 @@ __all__ = [
     "Unstructured",
     "builtin_kind",
     "encode",
+    "evolve",
     "extract",
     "from_dict",
     "from_json",

@@ -34,7 +34,7 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
     So a program changes one field of what it has applied like this::
 
         mine = extract(await deployments.get("web"), field_manager="deployer")
-        await deployments.apply(attrs.evolve(mine, spec=attrs.evolve(mine.spec, replicas=3)), field_manager="deployer")
+        await deployments.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="deployer")
 
     Only what was applied counts, not what the manager has created, replaced or patched, which are entries of their own.
     The keys of an owned list item are part of it, whether the manager owns them or not.

@@ -40,11 +40,11 @@ class Field:
     __slots__ = (
         "_unstructure_parts",
         "argument",
+        "attribute",
         "default",
         "factory",
         "find",
         "is_merged",
-        "is_seen",
         "json",
         "name",
         "omits_empty",
@@ -54,8 +54,9 @@ class Field:
     )
 
     def __init__(self, cls: Any, attribute: attrs.Attribute[Any], codec: Codec, *, is_builtin: bool) -> None:
+        self.attribute = attribute
         self.name = attribute.name
-        self.argument = attribute.alias
+        self.argument = cast("str", attribute.alias)
         self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or camel_case(self.name)
         self.factory: Any = attribute.default if isinstance(attribute.default, attrs.Factory) else None  # type: ignore[arg-type]  # attrs types the class Factory as a function
         """Makes the default of each object; None if all have the same."""
@@ -66,8 +67,6 @@ class Field:
         self._unstructure_parts = codec.unstructure_parts
         self.omits_empty = is_builtin and isinstance(self.default, tuple | FrozenMap)
         """Whether an empty value is not encoded, as with omitempty in the Go types of the built-in kinds."""
-        self.is_seen = attribute.converter is not None or attribute.validator is not None
-        """Whether code of the class receives the value when an object is made."""
 
     def find_in(self, data: bytes | Raw) -> Raw:
         """Return the raw value of this field in its level."""

@@ -8,22 +8,17 @@ So an object is the bytes of its level, a JSON object, and a field is decoded wh
   ``__getattr__`` only for an empty slot, so a field that was read once is as fast as in any attrs class.
 - The first read of an empty slot decodes that field; the second decodes all fields of the level, because code that
   reads two fields often reads more.  Objects in it are again made from raw slices of the same bytes.
-- ``_origin`` is the bytes of the level.  It is an attrs field, so ``attrs.evolve`` passes it on, and its converter
-  wraps it in :class:`Edits`, with the names of the fields that the program gave: bare bytes mean that the object is
-  unchanged and encodes to them, edits that these fields are merged into them.  All others keep their bytes, whether the
-  model has them or not, and whether they can be decoded or not.
-
-A call of ``attrs.evolve`` does not say which fields the program gave.  But it passes them first, as keyword arguments,
-and then all others in the order of the class, of which ``_origin`` is the first: those before ``_origin`` were given.
+- ``_origin`` is the bytes of the level, or :class:`Edits`: bytes with the names of the fields that the program gave.
+  Bare bytes mean that the object is unchanged and encodes to them.  Edits mean that these fields are merged into the
+  bytes.  All other members keep their bytes, even if the class does not have them or they cannot be decoded.
+- :func:`evolve` copies the origin and the slots that are filled, so a copy decodes nothing.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
-import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin
 
 import attrs
@@ -31,6 +26,7 @@ import attrs
 from ..errors import DecodeError
 from . import _serde
 from ._definitions import check_class, fields_for_subclasses, keep_methods
+from ._evolve import Evolve, convert
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none, without_notes
@@ -48,6 +44,7 @@ __all__ = [
     "encode",
     "encode_applied",
     "encode_given",
+    "evolve",
     "field_names",
     "from_json",
     "make",
@@ -78,22 +75,10 @@ class _Slots:
     """In an object that the program makes: the names of the fields that it gave, until the origin has taken them."""
 
 
-def _as_edits(origin: object, model: Any) -> Edits:
-    names: frozenset[str] = model._once
+def _new_edits(model: _Slots) -> Edits:
+    names = cast("frozenset[str]", model._once)
     set_once(model, _ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
-    if isinstance(origin, Edits):
-        return Edits(origin.raw, origin.names | names)
-    return Edits(cast("bytes | Raw | None", origin), names)
-
-
-class _Undecodable:
-    """What ``attrs.evolve`` reads of a field that cannot be decoded: the new object decodes it as badly as the old."""
-
-    __slots__ = ()
-
-
-_UNDECODABLE = _Undecodable()
-_EVOLVE = attrs.evolve.__code__
+    return Edits(None, names)
 
 
 @fields_for_subclasses
@@ -101,7 +86,7 @@ _EVOLVE = attrs.evolve.__code__
 class Model(_Slots):
     """The base of API objects and their parts: immutable, lazily decoded, encoded without loss.
 
-    Make one with keyword arguments, decode one with :func:`from_json`, change one with ``attrs.evolve``.
+    Make one with keyword arguments, decode one with :func:`from_json`, and make a changed copy with :meth:`evolve`.
     Absent lists and maps read as empty, other absent fields as their default.
 
     Two models of a class are equal when their JSON is, whatever the order of members: fields that the class does not
@@ -116,11 +101,7 @@ class Model(_Slots):
     """
 
     _origin: Any = attrs.field(
-        default=None,
-        converter=attrs.Converter(_as_edits, takes_self=True),  # type: ignore[misc]  # mypy supports only functions
-        eq=False,
-        repr=False,
-        alias="_origin",
+        default=attrs.Factory(_new_edits, takes_self=True), eq=False, repr=False, alias="_origin"
     )
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
     """The API's names that are not the camelCase of the Python names."""
@@ -138,6 +119,7 @@ class Model(_Slots):
     def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
         for method in ("__setattr__", "__delattr__"):  # attrs has set its own
             setattr(cls, method, refuse_change)
+        type.__setattr__(cls, "__replace__", Model.__replace__)
         if not _is_builtin(cls):
             check_made(cls)
             check_names(cls)
@@ -150,9 +132,11 @@ class Model(_Slots):
             if not given.keys() <= arguments_of(cls):
                 raise wrong_argument(cls, given, _plan_of(cls).parts)
             made = object.__new__(cls)
-            names = list(given)
             if "_origin" in given:
-                del names[names.index("_origin") :]
+                raise TypeError(
+                    "attrs.evolve() does not support models; call obj.evolve(...) or trioformer.models.evolve(obj, ...)"
+                )
+            names = list(given)
             if args:
                 known = [a.alias for a in attrs.fields(cls) if a.init and not a.kw_only]
                 if len(args) > len(known):
@@ -162,16 +146,31 @@ class Model(_Slots):
             return made
 
     def __attrs_post_init__(self) -> None:
-        _check_parts(self)
-        # The caller's list or dict would be a mutable part of an immutable object.
-        for attribute in attrs.fields(type(self)):
-            value = getattr(self, attribute.name)
-            if type(value) in _IMMUTABLE or value == ():
-                continue
-            if value is _UNDECODABLE:
-                object.__delattr__(self, attribute.name)
-            elif isinstance(value, _COLLECTIONS):
-                object.__setattr__(self, attribute.name, freeze(value))
+        _check_parts(self, self._origin.names)
+        _freeze_fields(self, [attribute.name for attribute in attrs.fields(type(self))])
+
+    if TYPE_CHECKING:
+        evolve: ClassVar[Evolve]
+
+        def __replace__(self, /, **changes: Any) -> Self: ...
+
+    else:
+
+        def evolve(self, /, **changes):
+            """Return a copy with other values of the given fields; ``copy.replace`` does the same.
+
+            ``pod.evolve(spec=pod.spec.evolve(node_name="n"))`` changes a nested field.  The copy decodes nothing, and
+            encodes all other members as they are; see :func:`encode`.
+
+            If the class has a field of this name, call :func:`trioformer.models.evolve`.  So that type checkers check
+            the arguments, call it also for a class with fields that must be given: mypy accepts any keyword here.
+
+            Raises:
+                TypeError: There is no such field, or its value is not of its type; see :class:`Model`.
+            """
+            return _evolved(self, changes)
+
+        __replace__ = evolve
 
     if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept every name
 
@@ -179,12 +178,7 @@ class Model(_Slots):
             plan = _plan_of(type(self))
             if name not in plan.fields:
                 raise missing_attribute(type(self), name, plan.parts)
-            try:
-                return plan.read(self, name)
-            except DecodeError:
-                if plan.can_skip(name) and _is_read_by_evolve():
-                    return _UNDECODABLE
-                raise
+            return plan.read(self, name)
 
         __getitem__, __iter__ = refuse_item, None
 
@@ -217,9 +211,51 @@ class Model(_Slots):
         return data
 
 
-def _check_parts(model: Model) -> None:
+if TYPE_CHECKING:
+    from attrs import evolve as evolve  # mypy checks its arguments
+else:
+
+    def evolve(obj, /, **changes):
+        """Return a copy of a model with other values of the given fields; see :meth:`Model.evolve`."""
+        return _evolved(obj, changes)
+
+
+def _evolved(model: M, changes: Mapping[str, Any]) -> M:
+    cls, origin = type(model), model._origin
+    plan = _plan_of(cls)
+    if not changes.keys() <= plan.arguments:
+        raise wrong_argument(cls, changes, plan.parts)
+    raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
+    made: M = object.__new__(cls)
+    set_origin(made, Edits(raw, names | changes.keys()))
+    set_once(made, _ALL)
+    for name, field in plan.fields.items():
+        if field.argument in changes:
+            field.set(made, convert(changes[field.argument], made, field.attribute))
+            continue
+        try:
+            field.set(made, object.__getattribute__(model, name))
+        except AttributeError:  # an empty slot
+            continue
+    if plan.has_validators:
+        attrs.validate(made)
+    _check_parts(made, changes)
+    _freeze_fields(made, [name for name, field in plan.fields.items() if field.argument in changes])
+    if plan.has_post_init:
+        made.__attrs_post_init__()
+    return made
+
+
+def _freeze_fields(model: Model, names: Iterable[str]) -> None:
+    # The caller's list or dict would be a mutable part of an immutable object.
+    for name in names:
+        value = getattr(model, name)
+        if type(value) not in _IMMUTABLE and value != () and isinstance(value, _COLLECTIONS):
+            object.__setattr__(model, name, freeze(value))
+
+
+def _check_parts(model: Model, names: Collection[str]) -> None:
     """Refuse a dict in the place of a model; the fields that the program did not give need no check."""
-    names = model._origin.names
     if not names:
         return
     try:
@@ -241,13 +277,6 @@ def canonical(model: Model, data: bytes) -> bytes:
     return _serde.canonical(data)
 
 
-def _is_read_by_evolve() -> bool:
-    frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_name == "__getattr__":
-        frame = frame.f_back
-    return frame is not None and frame.f_code is _EVOLVE
-
-
 def _is_builtin(cls: type[object]) -> bool:
     return cls.__module__.startswith(_BUILTIN)
 
@@ -256,7 +285,7 @@ check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.parti
 """Checks a class when attrs has made it, and one that attrs has not seen when it is first used."""
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
-set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__set__
+set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_origin"].__set__
 set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
 
 
@@ -331,7 +360,7 @@ _ALL = "*"
 class _Plan:
     """How the objects of one class are decoded and encoded; made when the class is first used."""
 
-    __slots__ = ("fields", "find_all", "has_post_init", "level", "parts")
+    __slots__ = ("arguments", "fields", "find_all", "has_post_init", "has_validators", "level", "parts")
 
     def __init__(self, cls: type[Model]) -> None:
         check_made(cls)
@@ -345,13 +374,11 @@ class _Plan:
         self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
         parts = ((a.alias, part_of(cls, a.name, without_none(hints[a.name]), Model)) for a in declared)
         self.parts = {argument: part for argument, part in parts if part is not None}
+        self.arguments = arguments_of(cls) - {"_origin"}
+        self.has_validators = any(a.validator is not None for a in declared)
         self.has_post_init = cls.__attrs_post_init__ is not Model.__attrs_post_init__
         self.level = [field for name, field in self.fields.items() if name not in cls._deferred]
         self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
-
-    def can_skip(self, name: str) -> bool:
-        """Return whether ``attrs.evolve`` may go on without a field, because no code of the class sees its value."""
-        return not (self.has_post_init or self.fields[name].is_seen)
 
     def read(self, model: Model, name: str) -> Any:
         """Decode the field ``name``, and with the second field of a level all the others.

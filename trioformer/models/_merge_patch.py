@@ -35,7 +35,7 @@ def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, obj
 
     For example::
 
-        changed = attrs.evolve(web.status, message=None)
+        changed = web.status.evolve(message=None)
         await deployments.patch(web.name, {"status": merge_patch(web.status, changed)}, subresource="status")
 
     A member that only ``old`` has is null in the patch, so the server removes it; :meth:`Api.update

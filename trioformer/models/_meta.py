@@ -92,10 +92,6 @@ class ObjectMeta(Model):
     uid: str = ""
 
 
-if attrs.evolve(OwnerReference(), name="")._origin.names != {"name"}:  # see _lazy.py
-    raise ImportError("trioformer does not support this attrs: attrs.evolve() does not pass its changes first")
-
-
 # --- heads: the fields that the library itself reads of every object ---
 
 

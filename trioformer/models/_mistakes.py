@@ -19,7 +19,7 @@ __all__ = ["arguments_of", "missing_attribute", "not_a_kind", "refuse_change", "
 
 _TO_DICT: Final = "trioformer.models.to_dict(obj)"
 _TO_JSON: Final = "trioformer.models.encode(obj)"
-_COPY: Final = "attrs.evolve(obj, ...), which makes a changed copy"
+_COPY: Final = "evolve(...), which makes a changed copy"
 _FUNCTIONS: Final = {
     "as_dict": _TO_DICT,
     "dict": _TO_DICT,
@@ -29,7 +29,6 @@ _FUNCTIONS: Final = {
     "model_dump_json": _TO_JSON,
     "to_json": _TO_JSON,
     "copy": _COPY,
-    "evolve": _COPY,
     "model_copy": _COPY,
     "replace": _COPY,
 }
@@ -101,7 +100,7 @@ def refuse_change(self: object, name: str, value: object = None) -> None:
     """
     cls = type(self)
     meant = suggest(name, sorted(arguments_of(cls) - {"_origin"})) or name
-    raise FrozenInstanceError(f"{with_article(cls)} cannot be changed; make a copy with attrs.evolve(obj, {meant}=...)")
+    raise FrozenInstanceError(f"{with_article(cls)} cannot be changed; make a copy with evolve({meant}=...)")
 
 
 class FrozenInstanceError(attrs.exceptions.FrozenInstanceError):

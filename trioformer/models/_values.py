@@ -55,7 +55,7 @@ class FrozenMap(dict[str, V]):
     __slots__ = ()
 
     def _raise(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this mapping is part of an immutable object; make a new one with {**old, …} and attrs.evolve")
+        raise TypeError("a mapping in a model cannot be changed; pass a new one, {**old, ...}, to evolve()")
 
     if not TYPE_CHECKING:  # type checkers keep the signatures of dict
         __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise

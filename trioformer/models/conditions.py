@@ -26,6 +26,7 @@ import attrs
 
 from .._suggestions import describe
 from .._text import quoted
+from ._lazy import evolve
 from ._plain import from_dict
 from .meta_v1 import Condition as Condition
 
@@ -183,7 +184,7 @@ def set_condition(
     if old is None:
         return (*before, model(**{name: value for name, value in wanted.items() if value is not None}))
     changed = {name: value for name, value in wanted.items() if getattr(old, name) != value}
-    new = attrs.evolve(old, **changed) if changed else old
+    new = evolve(old, **changed) if changed else old
     return tuple(new if each is old else each for each in before)
 
 

@@ -260,10 +260,10 @@ async def test_the_factorys_transform_applies_unless_a_request_overrides_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     def without_labels(obj: K) -> K:
-        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={}))
+        return obj.evolve(metadata=obj.metadata.evolve(labels={}))
 
     def named(obj: Pod) -> Pod:
-        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={"own": "yes"}))
+        return obj.evolve(metadata=obj.metadata.evolve(labels={"own": "yes"}))
 
     api_server.create(pod("a", app="web"))
     api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default", labels={"app": "web"})))

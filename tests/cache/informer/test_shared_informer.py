@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-import attrs
 import pytest
 import trio
 import trio.testing
@@ -174,7 +173,7 @@ async def test_what_a_transform_removes_makes_no_difference(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", 1)), listing(pod("a", 1, node="node-1"))], [[1.0, EXPIRED]])
-    informer = SharedInformer(source, transform=lambda each: attrs.evolve(each, spec=PodSpec()))
+    informer = SharedInformer(source, transform=lambda each: each.evolve(spec=PodSpec()))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)

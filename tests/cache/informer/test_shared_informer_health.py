@@ -282,8 +282,8 @@ async def test_a_transform_result_that_cannot_be_encoded_is_a_transform_error(
     def transform(obj: Pod) -> Pod:
         if obj.name == "a":
             return obj
-        invalid = None if change == "metadata" else attrs.evolve(obj.metadata, labels={"x": object()})
-        return attrs.evolve(obj, metadata=invalid)
+        invalid = None if change == "metadata" else obj.metadata.evolve(labels={"x": object()})
+        return obj.evolve(metadata=invalid)
 
     source = ScriptedListWatch([listing(pod("a"))], [[1.0, added(pod("b", 2)), None]])
     informer = SharedInformer(source, transform=transform)

@@ -48,7 +48,7 @@ class Labeller:
     def __call__(self, obj: Pod) -> Pod:
         self.seen.append(f"{obj.name}@{obj.resource_version}")
         labels = {**obj.metadata.labels, "applied": str(int(obj.metadata.labels.get("applied", "0")) + 1)}
-        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels=labels))
+        return obj.evolve(metadata=obj.metadata.evolve(labels=labels))
 
 
 @pytest.mark.parametrize("uses_watch_list", [False, True])
@@ -95,7 +95,7 @@ async def test_fields_that_a_transform_removes_take_no_memory(
         return make_object(Pod, raw)
 
     def without_annotations(obj: Pod) -> Pod:
-        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, annotations={}))
+        return obj.evolve(metadata=obj.metadata.evolve(annotations={}))
 
     source = ScriptedListWatch([])
     informer = SharedInformer(source, transform=without_annotations)

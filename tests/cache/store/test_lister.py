@@ -566,7 +566,7 @@ def test_a_request_or_an_object_names_the_object_as_for_an_api() -> None:
     pods, nodes = lister_of(Pod, *PODS), lister_of(Node, made(Node, "n1"))
     found = pods.get(PODS[0].name, namespace=PODS[0].namespace)
     assert found is not None
-    newer = attrs.evolve(found, metadata=attrs.evolve(found.metadata, uid="another", resource_version="99"))
+    newer = found.evolve(metadata=found.metadata.evolve(uid="another", resource_version="99"))
     for name in (Request.of(found), found, newer):
         assert pods.get(name) is found
         assert pods.get(name, namespace=found.namespace) is found

@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Literal
 
-import attrs
 import pytest
 import trio
 
@@ -147,7 +146,7 @@ async def test_a_kind_can_be_used_as_soon_as_it_is_installed(client: Client) -> 
     assert "status" not in to_dict(stored)
     found = await shops.list(field_selector="spec.host=a.example.com")
     assert [each.name for each in found] == ["a"]
-    with_status = attrs.evolve(stored, status=ShopStatus(replicas=1))
+    with_status = stored.evolve(status=ShopStatus(replicas=1))
     assert (await shops.replace_status(with_status)).status.replicas == 1
     assert (await shops.get("a", subresource="scale")).spec.replicas == 1
 
@@ -172,7 +171,7 @@ async def test_every_type_of_field_comes_back_as_it_was_sent(client: Client) -> 
     }
     sent = shop(kind, **spec)
     stored: Any = await client.api(kind, namespace="default").create(sent)
-    assert json_equal(attrs.evolve(stored.spec, least=0), attrs.evolve(sent.spec, least=0))
+    assert json_equal(stored.spec.evolve(least=0), sent.spec.evolve(least=0))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +314,7 @@ async def test_a_definition_that_is_being_deleted_is_installed_again(real_client
     kind = make_shop()
     (first,) = await install_crds(real_client, kind)
     shops = real_client.api(kind, namespace="default")
-    held = attrs.evolve(shop(kind), metadata=ObjectMeta(name="a", finalizers=("example.com/hold",)))
+    held = shop(kind).evolve(metadata=ObjectMeta(name="a", finalizers=("example.com/hold",)))
     await shops.create(held)
     await real_client.api(CustomResourceDefinition).delete(first.name)
     second: list[str] = []

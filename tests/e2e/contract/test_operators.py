@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
 
 from trioformer import Client, ObjectMeta
@@ -228,8 +227,6 @@ async def test_finalizers_come_and_go_one_at_a_time(server_client: Client, names
     await api.create(ConfigMap(metadata=ObjectMeta(name="web", finalizers=(OURS,))))
     assert await drop_finalizer(api, left, OURS) is None
     with pytest.raises(ConflictError):
-        await ensure_finalizer(
-            api, attrs.evolve(left, metadata=attrs.evolve(left.metadata, deletion_timestamp=None)), OTHER
-        )
+        await ensure_finalizer(api, left.evolve(metadata=left.metadata.evolve(deletion_timestamp=None)), OTHER)
     assert (await api.get("web")).metadata.finalizers == (OURS,)
     await drop_finalizer(api, await api.get("web"), OURS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import attrs
 import pytest
 import trio
 
@@ -53,11 +52,11 @@ async def test_a_dry_run_of_each_write_stores_nothing(server_client: Client, nam
     assert made.uid
     assert not await api.exists("a")
     old = await api.create(config_map(k="1"))
-    changed = attrs.evolve(old, data={"k": "2"})
+    changed = old.evolve(data={"k": "2"})
     assert (await api.replace(changed, dry_run=True)).data == {"k": "2"}
     assert (await api.patch("a", {"data": {"k": "3"}}, dry_run=True)).data == {"k": "3"}
     assert (await api.update(old, changed, dry_run=True)).data == {"k": "2"}
-    assert (await api.update_with_retry("a", lambda read: attrs.evolve(read, data={"k": "4"}), dry_run=True)).data == {
+    assert (await api.update_with_retry("a", lambda read: read.evolve(data={"k": "4"}), dry_run=True)).data == {
         "k": "4"
     }
     await api.delete("a", dry_run=True)
@@ -104,8 +103,8 @@ def managers(obj: ConfigMap | Deployment) -> list[tuple[str | None, str | None]]
 async def test_each_write_is_recorded_under_its_manager(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace)
     old = await api.create(config_map(k="1"), field_manager="creator")
-    replaced = await api.replace(attrs.evolve(old, data={"k": "2"}), field_manager="replacer")
-    updated = await api.update(replaced, attrs.evolve(replaced, data={"k": "2", "l": "1"}), field_manager="updater")
+    replaced = await api.replace(old.evolve(data={"k": "2"}), field_manager="replacer")
+    updated = await api.update(replaced, replaced.evolve(data={"k": "2", "l": "1"}), field_manager="updater")
     assert ("updater", "Update") in managers(updated)
     applied = await api.apply(config_map(m="1"), field_manager="applier")
     assert ("applier", "Apply") in managers(applied)
@@ -139,7 +138,7 @@ async def test_what_was_applied_is_extracted_and_applied_again(server_client: Cl
     }
     again = await api.apply(mine, field_manager="me")
     assert (again.spec, again.metadata.generation) == (applied.spec, applied.metadata.generation)
-    scaled = await api.apply(attrs.evolve(mine, spec=attrs.evolve(mine.spec, replicas=3)), field_manager="me")
+    scaled = await api.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="me")
     assert (scaled.spec.replicas, scaled.metadata.labels) == (3, {"other": "1"})
 
 
@@ -192,10 +191,10 @@ async def test_texts_are_applied_as_they_are(server_client: Client, namespace: s
 
 async def test_update_removes_what_the_new_state_has_not(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace)
-    labelled = attrs.evolve(config_map(a="1", b="2"), metadata=ObjectMeta(name="a", labels={"x": "1", "y": "2"}))
+    labelled = config_map(a="1", b="2").evolve(metadata=ObjectMeta(name="a", labels={"x": "1", "y": "2"}))
     old = await api.create(labelled)
     await api.patch("a", {"data": {"other": "3"}})
-    new = attrs.evolve(old, metadata=attrs.evolve(old.metadata, labels={"y": "2"}), data={"b": "3"})
+    new = old.evolve(metadata=old.metadata.evolve(labels={"y": "2"}), data={"b": "3"})
     updated = await api.update(old, new)
     assert (updated.data, updated.metadata.labels) == ({"b": "3", "other": "3"}, {"y": "2"})
     assert await api.update(updated, updated, optimistic_lock=True) is updated
@@ -207,12 +206,12 @@ async def test_update_status_clears_fields(server_client: Client, namespace: str
     api = server_client.api(Deployment, namespace)
     made = await api.create(from_dict(Deployment, deployment()))
     conditions = (DeploymentCondition(type="Available", status="True", message="m"),)
-    old = await api.update_status(made, attrs.evolve(made, status=DeploymentStatus(replicas=1, conditions=conditions)))
+    old = await api.update_status(made, made.evolve(status=DeploymentStatus(replicas=1, conditions=conditions)))
     assert (old.status.replicas, old.status.conditions[0].message) == (1, "m")
-    new = await api.update_status(old, attrs.evolve(old, status=DeploymentStatus(conditions=()), spec=made.spec))
+    new = await api.update_status(old, old.evolve(status=DeploymentStatus(conditions=()), spec=made.spec))
     assert (new.status.replicas, new.status.conditions) == (None, ())
     with pytest.raises(ConflictError):
-        await api.update_status(old, attrs.evolve(old, status=DeploymentStatus(replicas=2)), optimistic_lock=True)
+        await api.update_status(old, old.evolve(status=DeploymentStatus(replicas=2)), optimistic_lock=True)
 
 
 async def test_update_status_of_a_custom_kind_clears_fields(server_client: Client, namespace: str) -> None:
@@ -229,7 +228,7 @@ async def test_concurrent_changes_are_all_made(server_client: Client, namespace:
     await api.create(config_map(n="0"))
 
     def add_one(old: ConfigMap) -> ConfigMap:
-        return attrs.evolve(old, data={"n": str(int(old.data["n"]) + 1)})
+        return old.evolve(data={"n": str(int(old.data["n"]) + 1)})
 
     async with trio.open_nursery() as nursery:
         for _ in range(4):
@@ -295,7 +294,7 @@ async def observed_apply(client: Client, path: str, body: Any, **params: str) ->
 
 async def test_an_immutable_config_map_is_not_changed(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace)
-    await api.create(attrs.evolve(config_map(k="1"), immutable=True))
+    await api.create(config_map(k="1").evolve(immutable=True))
     with pytest.raises(InvalidError) as refused:
         await api.patch("a", {"data": {"k": "2"}, "immutable": None})
     assert [one.field for one in refused.value.details.causes] == ["immutable", "data"]
