@@ -32,7 +32,7 @@ from harness.running import Server
 from trioformer import SharedInformerFactory, open_client
 from trioformer.cache import ReflectorOptions
 from trioformer.client import ClientOptions
-from trioformer.kubeconfig._load import load_kubeconfig
+from trioformer.kubeconfig import load_config
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import ControlPlane
 
@@ -54,7 +54,7 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 async def client(options: argparse.Namespace) -> None:
     """Do one workload, and say what it took."""
-    config = load_kubeconfig(options.kubeconfig)
+    config = load_config(kubeconfig=options.kubeconfig)
     config = attrs.evolve(config, server=f"https://127.0.0.1:{options.port}")
     async with open_client(config, options=ClientOptions(compression=options.compression)) as opened:
         await opened.version()
@@ -111,7 +111,7 @@ async def main(options: argparse.Namespace) -> None:
         if not loaded.exists():
             await trio.to_thread.run_sync(cluster.load, cluster.Requests(kubeconfig), options.pods)
             loaded.touch()
-        own_port = urlsplit(load_kubeconfig(kubeconfig).server).port or 443
+        own_port = urlsplit(load_config(kubeconfig=kubeconfig).server).port or 443
         with ExitStack() as stack:
             ports = {
                 name: own_port if link is None else open_link(stack, own_port, link) for name, link in LINKS.items()

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from tests.client.test_api import CONFIG
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, open_client
-from trioformer.errors import ConflictError, InvalidError, NotFoundError
+from trioformer.errors import ConflictError, NotFoundError
 from trioformer.models import ObjectMeta, ResourceInfo, from_dict, to_dict
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus
 from trioformer.models.core_v1 import ConfigMap
@@ -243,16 +243,3 @@ async def test_a_mapping_of_a_custom_kind_is_applied_and_looked_up_once(api_serv
         applied = await client.apply({**widget, "spec": {"size": size}}, field_manager="me")
         assert to_dict(applied)["spec"] == {"size": size}
     assert [record.verb for record in api_server.requests][1:] == ["get", "patch", "patch"]
-
-
-async def test_an_invalid_change_is_not_repeated(api_server: APIServer, client: Client) -> None:
-    api_server.create(counter(0))
-    tries: list[int] = []
-
-    def change(old: ConfigMap) -> ConfigMap:
-        tries.append(1)
-        return old.evolve(metadata=old.metadata.evolve(uid="another"))
-
-    with pytest.raises((InvalidError, ConflictError)):
-        await client.api(ConfigMap, "default").update_with_retry("counter", change, tries=1)
-    assert len(tries) == 1

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
-from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, open_client
+from tests.support.clients import client_of
+from tests.support.scripted_http import response
 from trioformer.errors import UnexpectedResponseError
-from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, resource_of
 from trioformer.models.core_v1 import ConfigMap
 
@@ -25,13 +21,6 @@ QUOTED_NAMES = {
     "ü\x1b": "%C3%BC%1B",
     "a;b\\c": "a%3Bb%5Cc",
 }
-
-
-@asynccontextmanager
-async def client_of(*replies: httpx.Response) -> AsyncIterator[tuple[Client, InMemory]]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test/prefix"), http_transport=transport) as client:
-        yield client, transport
 
 
 async def test_a_name_that_is_no_path_segment_is_not_sent() -> None:
@@ -60,7 +49,7 @@ async def test_other_names_are_quoted() -> None:
         body = json.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "namespace": name}})
         async with client_of(response(200, body)) as (client, transport):
             assert (await client.api(ConfigMap, name).get(name)).name == name
-        assert transport.targets == [f"GET /prefix/api/v1/namespaces/{quoted}/configmaps/{quoted}"]
+        assert transport.targets == [f"GET /api/v1/namespaces/{quoted}/configmaps/{quoted}"]
 
 
 TOKEN = "a&watch=true#/../?x=é\n%00 +;"
@@ -78,7 +67,7 @@ async def test_continue_tokens_and_versions_of_a_server_are_quoted() -> None:
         listed = await maps.list()
         async with maps.watch(resource_version=listed.resource_version):
             pass
-    path = "GET /prefix/api/v1/namespaces/default/configmaps"
+    path = "GET /api/v1/namespaces/default/configmaps"
     _, second, watch = (target.replace("+", "%20") for target in transport.targets)
     assert second == f"{path}?limit=500&continue={QUOTED_TOKEN}"
     assert watch == f"{path}?watch=true&resourceVersion={QUOTED_TOKEN}"

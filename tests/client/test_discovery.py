@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
@@ -13,16 +11,16 @@ import pytest
 import trio
 import trio.testing
 
+from tests.support.clients import client_of
 from tests.support.raw_requests import PODS, WIDGET, pod, watching
-from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, open_client
+from tests.support.scripted_http import response
+from trioformer.client import Client
 from trioformer.errors import (
     DecodeError,
     LimitExceededError,
     NotFoundError,
     UnexpectedResponseError,
 )
-from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import (
     ObjectMeta,
     Quantity,
@@ -48,13 +46,6 @@ AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
-
-
-@asynccontextmanager
-async def client_of(*replies: httpx.Response) -> AsyncIterator[tuple[Client, InMemory]]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
-        yield client, transport
 
 
 # --- Unstructured: reading --------------------------------------------------------------------------------------------

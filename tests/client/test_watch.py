@@ -11,11 +11,10 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from tests.support.clients import client_of
 from tests.support.scripted_http import (
     CHUNKED,
-    InMemory,
     Loopback,
-    Reply,
     Step,
     chunk,
     response,
@@ -44,13 +43,6 @@ def error(code: int, reason: str, **fields: object) -> bytes:
 
 def words(events: list[WatchEvent[Pod]]) -> list[str]:
     return [f"{type_} {pod.name}@{pod.resource_version}" for type_, pod in events]
-
-
-@asynccontextmanager
-async def client_of(*replies: Reply) -> AsyncIterator[tuple[Client, InMemory]]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
-        yield client, transport
 
 
 @asynccontextmanager

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kubeconfigs import SERVER, Write, fails, kubeconfig, with_cluster, with_user
+from tests.support.kubeconfigs import SERVER, Write, fails, kubeconfig, load_kubeconfig, with_cluster, with_user
 from trioformer.kubeconfig import ClusterConfig, ExecConfig, Impersonation
 from trioformer.kubeconfig._config import InteractiveMode
-from trioformer.kubeconfig._load import load_kubeconfig
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"

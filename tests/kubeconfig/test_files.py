@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kubeconfigs import load_kubeconfig
 from trioformer._util import warn_once
 from trioformer.kubeconfig import load_config
-from trioformer.kubeconfig._load import load_kubeconfig
 
 LOGGER = "trioformer.kubeconfig.permissions"
 TOKEN = (

@@ -19,13 +19,13 @@ from tests.support.kubeconfigs import (
     encode,
     fails,
     kubeconfig,
+    load_kubeconfig,
     with_cluster,
     with_context,
     with_user,
 )
 from trioformer import _yaml
 from trioformer.kubeconfig import ClusterConfig, load_config
-from trioformer.kubeconfig._load import load_in_cluster, load_kubeconfig
 
 # ------------------------------------------------------------------------------------- the configuration of a context
 
@@ -268,11 +268,6 @@ def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, t
     assert config.source == f"{empty}, {path}"
 
 
-def test_load_kubeconfig_needs_a_path() -> None:
-    with pytest.raises(TypeError, match="at least one path"):
-        load_kubeconfig()
-
-
 # ------------------------------------------------------------------------------------- entries that are not used
 
 
@@ -287,15 +282,6 @@ def test_entries_that_the_context_does_not_use_are_not_checked(write: Write) -> 
         ],
     )
     assert load_kubeconfig(write(document)).token == "t"
-
-
-def test_entries_without_a_name_cannot_be_used_and_are_ignored(write: Write) -> None:
-    nameless = [None, {}, {"name": ""}, {"name": None, "user": {"token": 1}}, {"cluster": 7}]
-    users = [*nameless, entry("users", "dev", token="t"), None]
-    path = write(kubeconfig(users=users, clusters=[*nameless, entry("clusters", "dev", server=SERVER)]))
-    assert load_kubeconfig(path).token == "t"
-    error = fails(lambda: load_kubeconfig(write(kubeconfig(contexts=[None, {"context": {"cluster": "dev"}}]))))
-    assert str(error).endswith("names the context 'dev', which does not exist; known contexts: none")
 
 
 @pytest.mark.parametrize("other", [{"token": "t"}, {"tokenFile": "token"}, {"username": "u", "password": "p"}])
@@ -523,8 +509,7 @@ def test_an_empty_document_may_follow(write: Write, end: str) -> None:
 def test_an_explicit_empty_file_is_an_error(write: Write, content: str) -> None:
     """client-go: TestConfirmUsableEmptyConfig, TestValidateEmptyConfig"""
     path = write(content)
-    for load in (load_kubeconfig, lambda path: load_config(kubeconfig=path, environ={})):
-        assert str(fails(lambda: load(path))).startswith(f"{path}: is empty")  # noqa: B023  # called here
+    assert str(fails(lambda: load_kubeconfig(path))).startswith(f"{path}: is empty")
 
 
 def test_an_explicit_file_must_exist(tmp_path: Path) -> None:
@@ -549,7 +534,6 @@ def test_in_a_pod_the_service_account_is_used(pod: Pod) -> None:
         source="in-cluster",
         in_cluster=True,
     )
-    assert pod.load_in_cluster() == expected
     assert pod.load() == expected
 
 
@@ -605,7 +589,6 @@ def test_the_environment_of_the_process_is_the_default(write: Write, pod: Pod, m
         monkeypatch.delenv(variable, raising=False)
     for variable, value in pod.environ.items():
         monkeypatch.setenv(variable, value)
-    assert load_in_cluster(service_account_directory=pod.directory).in_cluster
     assert load_config(service_account_directory=pod.directory).in_cluster
     monkeypatch.setenv("KUBECONFIG", write(kubeconfig()))
     assert load_config().context == "dev"

@@ -17,7 +17,6 @@ import yaml
 from trioformer import _yaml
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, load_config
-from trioformer.kubeconfig._load import load_in_cluster, load_kubeconfig
 
 SECRET = "s3cret"
 ENCODED = base64.b64encode(b"s3cret" * 3).decode()  # what is decoded may be shown too
@@ -51,8 +50,6 @@ def error_of(load: Callable[[], object]) -> ConfigError:
 
 
 LOADS: list[Callable[[Path], ClusterConfig]] = [
-    load_kubeconfig,
-    lambda path: load_kubeconfig("/gone", path),
     lambda path: load_config(kubeconfig=path),
     lambda path: load_config(environ={"KUBECONFIG": f"/gone:{path}"}),
 ]
@@ -89,7 +86,7 @@ def shown_by(error: BaseException) -> str:
 
 
 def test_what_a_traceback_shows_is_found() -> None:
-    error = error_of(lambda: inspect.unwrap(load_kubeconfig)("/gone", context=SECRET))
+    error = error_of(lambda: inspect.unwrap(load_config)(kubeconfig="/gone", context=SECRET))
     assert f"context = '{SECRET}'" in shown_by(error)
 
 
@@ -114,8 +111,7 @@ USERS: list[object] = [
 def test_no_traceback_shows_a_credential_of_a_user(user: object, tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(document(user=user))
-    for load in (lambda: load_kubeconfig(path), lambda: load_config(environ={"KUBECONFIG": str(path)})):
-        check_hidden(error_of(load))
+    check_hidden(error_of(lambda: load_config(environ={"KUBECONFIG": str(path)})))
 
 
 def check_hidden(error: ConfigError) -> None:
@@ -153,19 +149,19 @@ def test_no_traceback_shows_what_is_in_a_kubeconfig(
     path = tmp_path / "config"
     for text in DOCUMENTS:
         path.write_text(text)
-        check_hidden(error_of(lambda: load_kubeconfig(path)))
+        check_hidden(error_of(lambda: load_config(kubeconfig=path, environ={})))
 
 
 def test_no_traceback_shows_bytes_that_are_not_text(tmp_path: Path) -> None:
     for content in (f"password: {SECRET}\xe9".encode("latin-1"), f"\xff\xfe{SECRET}x".encode("latin-1")):
         (tmp_path / "config").write_bytes(content)
-        check_hidden(error_of(lambda: load_kubeconfig(tmp_path / "config")))
+        check_hidden(error_of(lambda: load_config(kubeconfig=tmp_path / "config", environ={})))
 
 
 def test_no_traceback_shows_a_credential_of_a_service_account(tmp_path: Path) -> None:
     environ = IN_POD | {"POD_NAMESPACE": "A", "PASSWORD": SECRET}
     (tmp_path / "token").write_text(SECRET)
-    load = lambda: load_in_cluster(environ=hidden, service_account_directory=tmp_path)  # noqa: E731
+    load = lambda: load_config(environ=hidden, service_account_directory=tmp_path)  # noqa: E731
 
     class Hidden(dict[str, str]):
         """The caller's argument is a variable of the first frame."""
@@ -181,7 +177,6 @@ def test_no_traceback_shows_the_environment_of_the_process(tmp_path: Path, monke
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "gone"))
     check_hidden(error_of(load_config))
-    check_hidden(error_of(load_in_cluster))
 
 
 @pytest.mark.parametrize("server", ["h", f"https://u:{SECRET}@h", "https://h:port"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig, load_config
-from trioformer.kubeconfig._load import load_in_cluster
 
 SERVER = "https://k8s.example:6443"
 
@@ -57,6 +57,13 @@ def with_context(**fields: object) -> dict[str, object]:
     return kubeconfig(context={"cluster": "dev", "user": "dev"} | fields)
 
 
+def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
+    """Load a context of kubeconfig files, outside a pod."""
+    if len(paths) == 1:
+        return load_config(kubeconfig=paths[0], context=context, environ={})
+    return load_config(context=context, environ={"KUBECONFIG": os.pathsep.join(map(os.fspath, paths))})
+
+
 def fails(load: Callable[[], object]) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         load()
@@ -76,4 +83,4 @@ class Pod:
         return load_config(environ=whole, service_account_directory=self.directory, **options)
 
     def load_in_cluster(self, **environ: str) -> ClusterConfig:
-        return load_in_cluster(environ=self.environ | environ, service_account_directory=self.directory)
+        return self.load(environ)

@@ -18,12 +18,12 @@ import pytest
 import trio
 import trio.testing
 
+from tests.support.kubeconfigs import load_kubeconfig
 from tests.support.processes import Program, running
 from tests.support.raw_requests import config_map, pod
 from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.kubeconfig._load import load_kubeconfig
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http

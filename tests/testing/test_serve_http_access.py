@@ -17,11 +17,11 @@ import pytest
 import trio
 import trustme
 
+from tests.support.kubeconfigs import load_kubeconfig
 from tests.support.processes import result_of, running
 from tests.support.raw_http import exchange, status_of
 from tests.support.raw_requests import CONFIG_MAPS, config_map, failure_of
 from trioformer import open_client
-from trioformer.kubeconfig._load import load_kubeconfig
 from trioformer.models.core_v1 import Namespace
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing.__main__ import main

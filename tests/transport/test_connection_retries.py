@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
-import re
 import socket
 import traceback
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from pathlib import Path
 
 import attrs
 import httpx
@@ -225,16 +223,6 @@ async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(au
     assert first < second < third
 
 
-async def test_a_response_has_the_history_of_the_attempts_before_it(autojump_clock: Clock) -> None:
-    again = response(503, retry_after="1")
-    async with opened(response(200), again, again, again, lost(), response(500), retries=2) as (transport, _):
-        assert (await transport.request("GET", "/x")).history == ""
-        history = (await transport.request("GET", "/x")).history
-        assert re.fullmatch(r"after 3 attempts in 2\.\d s", history)
-        async with transport.stream("/x", for_watch=False) as body:
-            assert re.fullmatch(r"after 2 attempts in 0\.\d s; the attempt before failed: the con.*", body.history)
-
-
 async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) -> None:
     async with opened(lost(), response(429, retry_after="1"), response(401), retries=0) as (transport, carrier):
         with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again$"):
@@ -365,18 +353,6 @@ async def test_a_401_to_an_authorization_of_the_program_rejects_no_credential(au
         assert (await http.get("/x", headers={"Authorization": "of a visitor"})).status_code == 401
         await http.get("/x")
         assert [each.headers["authorization"] for each in carrier.requests] == ["of a visitor", "old"]
-
-
-async def test_a_token_file_that_was_rotated_is_read_after_a_401(tmp_path: Path, autojump_clock: Clock) -> None:
-    token = tmp_path / "token"
-    token.write_text("old")
-    config = ClusterConfig(server="http://api.test", token_file=str(token))
-    async with opened(response(401), response(200), response(401), config=config) as (transport, carrier):
-        token.write_text("new")
-        async with transport.stream("/x", for_watch=True, resumable=True) as body:
-            assert body.code == 200
-        assert [each.headers["authorization"] for each in carrier.requests] == ["Bearer old", "Bearer new"]
-        assert (await transport.request("GET", "/x")).code == 401  # the file has not changed since
 
 
 # --- connections ------------------------------------------------------------------------------------------------------

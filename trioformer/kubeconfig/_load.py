@@ -84,77 +84,13 @@ def load_config(
     if merged.is_empty and not overrides.server:
         if kubeconfig is not None:
             raise _empty(os.fspath(kubeconfig))
-        missing = "cluster configuration" if context is None else f"kubeconfig with context {context!r}"
-        raise ConfigError(f"no {missing} found; tried {', '.join(tried)}")
+        what = "no cluster configuration found" if context is None else f"no kubeconfig with context {context!r} found"
+        raise ConfigError(f"{what}; tried {', '.join(tried)}")
 
     def namespace() -> str:
         return "default" if pod_problem else _pod_namespace(environ, directory)
 
     return resolve(merged, context=context, overrides=overrides, default_namespace=namespace)
-
-
-@hide_frames
-def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
-    """Load the configuration of a context from kubeconfig files.
-
-    A single file must exist and not be empty.
-    Several files are a list as in ``$KUBECONFIG``: duplicates and missing files are skipped.  For each cluster, context
-    and user, and for the current context, the first file that has it wins.
-
-    The environment and the service account are ignored.
-    This reads a few small local files, and does not execute a checkpoint.  For a FIFO or a device, see
-    :func:`load_config`.
-
-    Args:
-        paths: The files, in order of precedence.
-        context: The context to use instead of the current one.
-
-    Raises:
-        ConfigError: Something is missing, not valid or not supported; the error names the file and the key.
-        TypeError: No path was given.
-    """
-    if not paths:
-        raise TypeError("load_kubeconfig() requires at least one path")
-    files = [os.fspath(path) for path in paths]
-    if len(files) == 1:
-        kubeconfig = read_one(files[0])
-        if kubeconfig.is_empty:
-            raise _empty(files[0])
-        return resolve(kubeconfig, context=context)
-    merged, reasons = read_list(files)
-    if merged.is_empty:
-        raise ConfigError(f"no cluster configuration found; tried {', '.join(reasons)}")
-    return resolve(merged, context=context)
-
-
-@hide_frames
-def load_in_cluster(
-    *,
-    environ: Mapping[str, str] | None = None,
-    service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
-) -> ClusterConfig:
-    """Load the service account of the program's own pod (client-go's ``rest.InClusterConfig``).
-
-    Server: ``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT``.
-    Token and certificate authority: the files ``token`` and ``ca.crt``; they are rotated, so they are read again.
-    Without ``ca.crt`` a warning is logged, and the system's certificate authorities are trusted.
-    Namespace: ``$POD_NAMESPACE``, otherwise the file ``namespace``, otherwise ``default``.
-
-    This reads a few small local files, and does not execute a checkpoint.
-
-    Args:
-        environ: The environment variables; None for the process's own.
-        service_account_directory: The directory of the service account.
-
-    Raises:
-        ConfigError: The program does not run in a pod, or a file is not valid.
-    """
-    environ = os.environ if environ is None else environ
-    directory = os.fspath(service_account_directory)
-    problem = _pod_problem(environ, directory)
-    if problem is not None:
-        raise ConfigError(f"no in-cluster configuration: {problem}")
-    return _load_pod(environ, directory, ConfigOverrides())
 
 
 def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 import httpx
 import pytest
 import trio
 
-from tests.support.scripted_http import Body, InMemory, Reply, response
-from trioformer.client import Client, ListOptions, ObjectList, open_client
+from tests.support.clients import client_of
+from tests.support.scripted_http import Body, InMemory, response
+from trioformer.client import ListOptions, ObjectList, open_client
 from trioformer.client._internal import without_retries
 from trioformer.errors import (
     ConnectionFailedError,
@@ -38,13 +38,6 @@ def page(
 
 def gone() -> httpx.Response:
     return response(410, '{"kind":"Status","code":410,"reason":"Expired","message":"too old","metadata":{}}')
-
-
-@asynccontextmanager
-async def client_of(*replies: Reply) -> AsyncIterator[tuple[Client, InMemory]]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
-        yield client, transport
 
 
 def queries(transport: InMemory) -> list[dict[str, str]]:

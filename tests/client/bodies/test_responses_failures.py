@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.support.clients import client_of
 from tests.support.levels import TOO_MANY_LEVELS
-from tests.support.scripted_http import InMemory, response
+from tests.support.scripted_http import response
 from trioformer import errors
-from trioformer.client import Client, open_client
+from trioformer.client import Client
 from trioformer.errors import StatusError
-from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, metadata_kind
 from trioformer.models.core_v1 import Binding, ConfigMap, Pod
 
@@ -23,13 +21,6 @@ STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failu
 SUCCESS = {**STATUS, "status": "Success", "message": "", "items": []}
 FORBIDDEN = {**STATUS, "reason": "Forbidden", "code": 403}
 CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a"))
-
-
-@asynccontextmanager
-async def client_of(*replies: httpx.Response) -> AsyncIterator[Client]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
-        yield client
 
 
 async def watch(client: Client) -> None:
@@ -70,7 +61,7 @@ CALLS: dict[str, Call] = {
 async def test_a_failure_with_the_code_of_a_success_is_an_error_with_the_id_of_the_request() -> None:
     for name in CALLS:
         for code in (200, 206, 403):
-            async with client_of(response(code, json.dumps(FORBIDDEN) + "\n", audit_id="i-1")) as client:
+            async with client_of(response(code, json.dumps(FORBIDDEN) + "\n", audit_id="i-1")) as (client, _):
                 with pytest.raises(errors.ForbiddenError, match=r"nobody may \(HTTP 403, Forbidden\)") as caught:
                     await CALLS[name](client)
             assert caught.value.request_id == "i-1"
@@ -90,7 +81,7 @@ async def test_reason_and_code_of_the_status_decide_the_class() -> None:
     ]:
         for name in ("get", "list", "delete", "watch"):
             body = response(200, json.dumps({**STATUS, **status}) + "\n", retry_after="7")
-            async with client_of(body) as client:
+            async with client_of(body) as (client, _):
                 with pytest.raises(StatusError) as caught:
                     await CALLS[name](client)
             assert (type(caught.value), caught.value.code) == (kind, code)
@@ -99,7 +90,7 @@ async def test_reason_and_code_of_the_status_decide_the_class() -> None:
 
 
 async def test_a_status_of_success_is_one_where_nothing_is_returned() -> None:
-    async with client_of(*(response(200, json.dumps(SUCCESS)) for _ in range(5))) as client:
+    async with client_of(*(response(200, json.dumps(SUCCESS)) for _ in range(5))) as (client, _):
         assert await CALLS["delete"](client) is None
         assert await CALLS["create"](client) is CONFIG_MAP
         await CALLS["check version"](client)
@@ -112,7 +103,7 @@ async def test_a_status_of_success_is_one_where_nothing_is_returned() -> None:
 async def test_a_watch_delivers_the_events_before_a_failure() -> None:
     event = json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}}})
     async with (
-        client_of(response(200, f"{event}\n{json.dumps(FORBIDDEN)}\n")) as client,
+        client_of(response(200, f"{event}\n{json.dumps(FORBIDDEN)}\n")) as (client, _),
         client.api(ConfigMap, "x").watch(on_undecodable=lambda _: None) as events,
     ):
         assert (await events.__anext__()).object.name == "a"
@@ -126,7 +117,7 @@ async def test_a_status_of_megabytes_is_its_error() -> None:
         big = {**FORBIDDEN, "message": "x" * 300_000, "details": novel}
         async with client_of(
             *(response(200, json.dumps(each) + "\n") for each in (big, {**big, "status": "Success"}))
-        ) as client:
+        ) as (client, _):
             with pytest.raises(errors.ForbiddenError, match=r"\(HTTP 403, Forbidden\)"):
                 await CALLS[name](client)
             if name == "delete":
@@ -139,7 +130,7 @@ DEEP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace
 
 async def test_an_object_with_too_many_levels_is_named_and_not_the_address() -> None:
     for call in ["get", "get scale", "create"]:
-        async with client_of(response(200, DEEP), response(200, DEEP)) as client:
+        async with client_of(response(200, DEEP), response(200, DEEP)) as (client, _):
             with pytest.raises(errors.DecodeError) as caught:
                 await CALLS[call](client)
         text = str(caught.value)
@@ -156,7 +147,7 @@ async def test_an_object_of_a_wrong_type_is_named_and_not_the_address() -> None:
     ]:
         body = f'{{"kind":"ConfigMap","apiVersion":"v1","metadata":{metadata}}}'
         for call in ("get", "create", "replace", "get metadata", "get scale"):
-            async with client_of(response(200, body), response(200, body)) as client:
+            async with client_of(response(200, body), response(200, body)) as (client, _):
                 with pytest.raises(errors.DecodeError) as caught:
                     await CALLS[call](client)
                 assert str(caught.value).startswith(call.split()[0])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, Undecodable, open_client
+from tests.support.clients import client_of
+from tests.support.scripted_http import response
+from trioformer.client import Undecodable
 from trioformer.errors import DecodeError, UnexpectedResponseError
-from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta, metadata_kind, unstructured_kind
 from trioformer.models.authentication_v1 import TokenReview
 from trioformer.models.core_v1 import ConfigMap, Node
@@ -33,12 +31,6 @@ def watched(*objects: dict[str, Any], type_: str = "ADDED") -> httpx.Response:
     return response(200, "".join(json.dumps({"type": type_, "object": each}) + "\n" for each in objects))
 
 
-@asynccontextmanager
-async def client_of(*replies: httpx.Response) -> AsyncIterator[Client]:
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory(list(replies))) as client:
-        yield client
-
-
 # --- lists and watches ---
 
 NAMELESS = [obj(""), obj("", None), obj(None)]
@@ -50,7 +42,7 @@ async def test_an_item_without_a_name_is_refused_and_the_others_are_listed(is_me
         kind: type[Any] = metadata_kind(ConfigMap) if is_metadata else ConfigMap
         reported: list[Undecodable] = []
         pages = listed(obj("b"), bad, obj("c")), listed(bad)
-        async with client_of(*pages) as client:
+        async with client_of(*pages) as (client, _):
             maps = client.api(kind, "x")
             found = await maps.list(on_undecodable=reported.append)
             with pytest.raises(UnexpectedResponseError, match="the server sent a ConfigMap without a name"):
@@ -66,7 +58,7 @@ async def test_an_event_without_a_name_is_refused_and_the_others_are_received() 
         for type_ in ["ADDED", "MODIFIED", "DELETED"]:
             reported: list[Undecodable] = []
             replies = watched(obj("b"), bad, obj("c"), type_=type_), watched(bad, type_=type_)
-            async with client_of(*replies) as client:
+            async with client_of(*replies) as (client, _):
                 maps = client.api(ConfigMap, "x")
                 async with maps.watch(on_undecodable=reported.append) as events:
                     assert [event.object.name async for event in events] == ["b", "c"]
@@ -87,7 +79,7 @@ async def test_honest_objects_of_any_kind_are_listed_and_received() -> None:
         (widget, "x", ["x"]),
     ):
         objects = [obj(name, namespace, kind.__resource__.kind) for name in names for namespace in namespaces]
-        async with client_of(listed(*objects, kind=kind.__resource__.kind), watched(*objects)) as client:
+        async with client_of(listed(*objects, kind=kind.__resource__.kind), watched(*objects)) as (client, _):
             api: Any = client.api(kind, api_namespace)
             assert [each.name for each in await api.list()] == [each["metadata"]["name"] for each in objects]
             async with api.watch() as events:
@@ -104,7 +96,7 @@ async def test_what_is_not_stored_needs_no_name() -> None:
         response(201, json.dumps(review)),
         response(201, '{"kind":"ConfigMap","metadata":{}}'),
     )
-    async with client_of(*replies) as client:
+    async with client_of(*replies) as (client, _):
         assert (await client.api(TokenReview).create(TokenReview())).name == ""
         assert (await client.api(TokenReview).create(TokenReview(metadata=ObjectMeta(name="a")))).name == ""
         assert (await client.api(ConfigMap, "x").create(ConfigMap())).name == ""

@@ -5,33 +5,23 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 import trio.testing
 
 from tests.client.bodies.test_responses_failures import CALLS, FORBIDDEN
-from tests.support.scripted_http import InMemory, response
-from trioformer.client import Client, open_client
+from tests.support.clients import client_of
+from tests.support.scripted_http import response
 from trioformer.errors import StatusError, TrioformerError, UnexpectedResponseError
-from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import request_id_in
 
 NOTE = "request ID (in the server's audit log): "
 ID = "6ee6b3e9-2f2c-4a0b-9d5c-1f1f5a7ad1c3"
 
 
-@asynccontextmanager
-async def client_of(*replies: httpx.Response) -> AsyncIterator[Client]:
-    transport = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
-        yield client
-
-
 async def error_of(name: str, reply: httpx.Response) -> TrioformerError:
-    async with client_of(reply) as client:
+    async with client_of(reply) as (client, _):
         with pytest.raises(TrioformerError) as caught:
             await CALLS[name](client)
     return caught.value
@@ -67,7 +57,7 @@ async def test_the_text_of_an_error_that_repeats_stays_the_same() -> None:
 async def test_the_error_of_repeated_attempts_has_them_as_a_note(autojump_clock: trio.testing.MockClock) -> None:
     for name in ["list"]:
         reply = {"body": json.dumps({**FORBIDDEN, "code": 503, "reason": "ServiceUnavailable"}), "retry_after": "1"}
-        async with client_of(*(response(503, **reply) for _ in range(11))) as client:
+        async with client_of(*(response(503, **reply) for _ in range(11))) as (client, _):
             with pytest.raises(StatusError) as caught:
                 await CALLS[name](client)
         note, server = caught.value.__notes__

@@ -373,23 +373,6 @@ OTHER_CHAIN = b"".join(blob.bytes() for blob in UNTRUSTED_CLIENT.cert_chain_pems
 OTHER_KEY = UNTRUSTED_CLIENT.private_key_pem.bytes()
 
 
-async def test_rotated_certificates_are_in_another_context(files: Files, autojump_clock) -> None:
-    tls = TLS(files.config)
-    context = tls.context
-    files.write(ca=OTHER_CA.cert_pem.bytes())
-    tls.refresh()
-    assert tls.context is context, "files are looked at once a second"
-    await trio.sleep(LOOK_PERIOD)
-    tls.refresh()
-    assert tls.context.get_ca_certs() != context.get_ca_certs(), "and the old authority is not trusted"
-    assert len(tls.context.get_ca_certs()) == 1
-    context = tls.context
-    files.write(chain=OTHER_CHAIN, key=OTHER_KEY)
-    await trio.sleep(LOOK_PERIOD)
-    tls.refresh()
-    assert tls.context is not context
-
-
 BROKEN: dict[str, dict[str, bytes]] = {
     "a certificate without its key": {"chain": OTHER_CHAIN},
     "a key without its certificate": {"key": OTHER_KEY},
@@ -433,17 +416,6 @@ async def test_an_address_that_cannot_be_is_a_mistake_in_the_config() -> None:
     with pytest.raises(ConfigError, match=r"1\.2\.3\.999") as caught:
         await fetch(ClusterConfig(server="https://1.2.3.999:6443"))
     assert caught.value.key == "server"
-
-
-async def test_after_a_rejection_changed_certificates_are_read_immediately(files: Files) -> None:
-    tls = TLS(files.config)
-    context = tls.context
-    rotate(files.directory / "ca", OTHER_CA.cert_pem.bytes(), age=0)
-    tls.refresh()
-    assert tls.context is context
-    tls.record_rejection()
-    tls.refresh()
-    assert tls.context is not context
 
 
 async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.Nursery) -> None:

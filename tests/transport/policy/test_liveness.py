@@ -402,14 +402,6 @@ async def test_a_request_that_was_left_on_a_lost_connection_is_repeated(
 # --- retries ---
 
 
-async def test_a_probe_that_fails_slows_retries_down(autojump_clock: trio.testing.MockClock) -> None:
-    health = ProbedServer(connect_error=httpx.ConnectError("no")).health()
-    await health.prepare()
-    for number in range(3):
-        await health.wait_to_retry(0)
-        assert trio.current_time() == pytest.approx(number / 5)
-
-
 async def test_a_closed_client_opens_no_probe_connection(autojump_clock: trio.testing.MockClock) -> None:
     server = ProbedServer()
     health = server.health()
@@ -419,9 +411,3 @@ async def test_a_closed_client_opens_no_probe_connection(autojump_clock: trio.te
     await trio.sleep(60)
     await health.prepare()
     assert len(server.streams) == 1
-
-
-async def test_a_server_in_the_same_process_is_not_probed() -> None:
-    health = ServerHealth._create("http://memory", None)
-    with trio.testing.assert_no_checkpoints():
-        await health.prepare()
