@@ -409,7 +409,7 @@ async def test_a_base_exception_ends_the_controller(
     with pytest.raises(BaseExceptionGroup) as caught:
         await controller.run()
     assert [type(leaf) for leaf in leaves(caught.value)] == [StopEverything]
-    assert sorted(observer.calls)[1::2] == ["a cancelled 1", "b cancelled 1"]
+    assert sorted(observer.results) == ["a cancelled 1", "b cancelled 1"]
 
 
 async def test_an_informer_that_fails_before_the_start_is_a_cache_sync_error(

@@ -266,7 +266,7 @@ async def test_requests_that_wait_at_a_stop_are_not_reported_as_handled(
 ) -> None:
     observer = Observer()
     informer, reconcile = pods("a", "b", "c", "d"), Reconcile([10.0])
-    controller = Controller("pods", reconcile, observer=observer, queue_observer=observer)
+    controller = Controller("pods", reconcile, observer=observer)
     controller.watch(informer)
     await nursery.start(informer.run)
     nursery.start_soon(controller.run)
@@ -281,7 +281,7 @@ async def test_a_request_given_to_a_worker_as_a_stop_begins_is_not_handled(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     observer, informer, reconcile = Observer(), pods(), Reconcile()
-    controller = Controller("pods", reconcile, queue_observer=observer)
+    controller = Controller("pods", reconcile, observer=observer)
     controller.watch(informer)
     await nursery.start(informer.run)
     await nursery.start(controller.run)

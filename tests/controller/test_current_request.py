@@ -55,7 +55,7 @@ async def test_a_reconcile_and_its_tasks_have_the_request(autojump_clock: trio.t
 
     after: list[CurrentRequest | None] = []
     informer = pods("a", "b")
-    controller = Controller("pods", reconcile, workers=2, queue_observer=AfterIt())
+    controller = Controller("pods", reconcile, workers=2, observer=AfterIt())
     controller.watch(informer)
     async with trio.open_nursery() as nursery:
         await start(nursery, informer, controller)

@@ -249,7 +249,6 @@ async def test_the_metrics_endpoint_has_controllers_caches_and_leadership(
             reconcile,
             workers=3,
             observer=context.controller_observer(workers=3),
-            queue_observer=context.queue_observer(),
         )
         controller.watch(context.factory.informer(Pod))
         return controller

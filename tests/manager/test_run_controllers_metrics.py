@@ -39,7 +39,7 @@ async def test_every_controller_is_measured_by_its_own_name_and_workers(
         observers: dict[str, Any] = {}
         if asked != "for nothing":
             observer = context.controller_observer(**ASKED[asked])
-            observers = {"observer": observer, "queue_observer": context.queue_observer()}
+            observers = {"observer": observer}
         controller = Controller(name, Reconcile([KeyError("a bug"), math.inf]), workers=3, **observers)
         controller.watch(context.factory.informer(Pod))
         return controller
@@ -67,7 +67,7 @@ async def test_a_controllers_own_observers_are_called_beside_the_metrics(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     async def start(context: ManagerContext) -> Controller:
-        controller = Controller("pods", Reconcile([OSError()]), observer=recorder, queue_observer=recorder)
+        controller = Controller("pods", Reconcile([OSError()]), observer=recorder)
         controller.watch(context.factory.informer(Pod))
         return controller
 
@@ -89,8 +89,7 @@ async def test_the_metrics_of_another_instance_do_not_replace_the_managers(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     async def start(context: ManagerContext) -> Controller:
-        observer, queue_observer = other.controller_observer("pods", 1), other.queue_observer("pods")
-        controller = Controller("pods", Reconcile(), observer=observer, queue_observer=queue_observer)
+        controller = Controller("pods", Reconcile(), observer=other.controller_observer("pods", 1))
         controller.watch(context.factory.informer(Pod))
         return controller
 

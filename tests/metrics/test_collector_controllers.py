@@ -58,7 +58,6 @@ class World:
             workers=workers,
             reconcile_deadline=more.get("reconcile_deadline", 1e9),
             observer=self.metrics.controller_observer(name, workers=workers),
-            queue_observer=self.metrics.queue_observer(name),
         )
         controller.watch(self.factory.informer(Pod))
         self.metrics.register_controller(controller)

@@ -108,6 +108,12 @@ class Observer:
 
     calls: list[str] = attrs.field(factory=list)
 
+    @property
+    def results(self) -> list[str]:
+        """The ends of reconciles, without the steps of the queue."""
+        steps = ("began", "added", "delayed", "taken", "finished")
+        return [call for call in self.calls if call.split()[1] not in steps]
+
     def began(self, request: Request) -> None:
         self.calls.append(f"{request.name} began")
 

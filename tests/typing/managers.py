@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 from typing import assert_type
 
@@ -11,14 +12,15 @@ from trioformer import Client
 from trioformer.controller import Controller, Request
 from trioformer.manager import FollowedFile, HTTPOptions, ManagerContext, follow_file, run_controllers
 from trioformer.manager._initializers import ControllerInitializer, Runnable
+from trioformer.workqueue import QueueObserver
 
 
 async def reconcile(request: Request) -> None: ...
 
 
 async def start(context: ManagerContext) -> Controller:
-    observer, queue_observer = context.controller_observer(workers=2), context.queue_observer()
-    return Controller(context.name, reconcile, workers=2, observer=observer, queue_observer=queue_observer)
+    assert_type(context.queue_observer(), QueueObserver[Hashable] | None)
+    return Controller(context.name, reconcile, workers=2, observer=context.controller_observer(workers=2))
 
 
 async def skip(context: ManagerContext) -> None: ...

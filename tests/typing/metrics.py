@@ -24,11 +24,10 @@ async def observing() -> None:
     assert_type(metrics.queue_observer("web"), QueueObserver[Hashable])
     assert_type(metrics.render(), tuple[bytes, str])
     # An observer of any key is also an observer of these keys.
-    controller = Controller("web", reconcile, queue_observer=metrics.queue_observer("web"))
+    controller = Controller("web", reconcile, observer=metrics.controller_observer("web", 1))
     queue = WorkQueue[str](name="keys", observer=metrics.queue_observer("keys"))
     limited = RateLimitingQueue[int](name="numbers", observer=metrics.queue_observer("numbers"))
     metrics.register_controller(controller)
-    controller.add_observers(metrics.controller_observer("web", 1), metrics.queue_observer("web"))
     metrics.register_queue(queue)
     metrics.register_queue(limited)
     metrics.unregister(queue)

@@ -78,7 +78,7 @@ class Controller(Generic[K]):
         name: The name in logs, errors and metrics.
         reconcile: Called with each request.
         metrics: Measures the controller, as `Metrics.register_controller` does.
-        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer, queue_observer: see the fields of
+        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: see the fields of
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
@@ -108,8 +108,7 @@ class Controller(Generic[K]):
         reconcile_deadline: float = math.inf,
         # mypy does not find K from a reconcile and a limiter or an observer of any key
         limiter: RateLimiter[Any] | None = None,
-        observer: ControllerObserver[Any] | None = None,
-        queue_observer: QueueObserver[Any] | None = None,
+        observer: ControllerObserver[Any] | QueueObserver[Any] | None = None,
         metrics: ControllerRegistry | None = None,
     ) -> None:
         _check_arguments(name, reconcile, on_dropped)
@@ -121,12 +120,12 @@ class Controller(Generic[K]):
             reconcile_deadline=reconcile_deadline,
             limiter=limiter,
             observer=observer,
-            queue_observer=queue_observer,
         )
         self._reconcile = reconcile
         self._watches = []
         self._observers = Observers()
-        self._observers.add(observer, queue_observer)
+        if observer is not None:
+            self._observers.add(observer)
         self._counters = Counters()
         self._run = None
         if metrics is not None:
@@ -214,23 +213,6 @@ class Controller(Generic[K]):
             Whether the request was accepted; False when the controller is not running, or is stopping.
         """
         return self._run is not None and self._run.queue.add(request, priority=priority)
-
-    def add_observers(
-        self, observer: ControllerObserver[K] | None = None, queue_observer: QueueObserver[K] | None = None
-    ) -> None:
-        """Add observers to those of the arguments; a run calls the observers that there were at its begin.
-
-        :meth:`Metrics.register_controller <trioformer.metrics.Metrics.register_controller>` does this.
-
-        Args:
-            observer: Receives the start and the result of each reconcile.
-            queue_observer: Receives what happens in the queue.
-        """
-        self._observers.add(observer, queue_observer)
-
-    def remove_observers(self, *observers: ControllerObserver[K] | QueueObserver[K]) -> None:
-        """Remove observers that were added; a run that has begun still calls them."""
-        self._observers.discard(*observers)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Work until cancelled or stopped; ``nursery.start`` returns when the workers have started.
@@ -335,3 +317,13 @@ def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
         raise TypeError("predicates must be a sequence of functions; write predicates=[...]")
     for predicate in predicates:
         check_sync(predicate, "a predicate", "def is_wanted(event): return True")
+
+
+def attach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:
+    """Add an observer to the one of the arguments; later runs call it."""
+    controller._observers.add(observer)
+
+
+def detach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:
+    """Remove an observer that was attached; a run that has begun still calls it."""
+    controller._observers.discard(observer)

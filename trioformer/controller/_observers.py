@@ -1,18 +1,17 @@
-"""The observers of a run: those of the controller's arguments, and those that were added, as one."""
+"""The observers of a controller: the one of its arguments, and those of metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar, final
+from collections.abc import Sequence
+from typing import Generic, final
 
 import attrs
 
+from .._suggestions import describe
 from ..workqueue import QueueObserver
 from ._request import K
 from ._results import ReconcileResult
 from ._statistics import ControllerObserver
-
-T = TypeVar("T")
 
 
 @final
@@ -71,15 +70,27 @@ class Observers(Generic[K]):
     of_reconciles: list[ControllerObserver[K]] = attrs.field(factory=list)
     of_queues: list[QueueObserver[K]] = attrs.field(factory=list)
 
-    def add(self, observer: ControllerObserver[K] | None, queue_observer: QueueObserver[K] | None) -> None:
-        """Add one of each kind, or of one kind."""
-        self.of_reconciles += [] if observer is None else [observer]
-        self.of_queues += [] if queue_observer is None else [queue_observer]
+    def add(self, observer: object) -> None:
+        """Add an observer of reconciles, of the queue, or of both.
 
-    def discard(self, *observers: object) -> None:
-        """Remove observers."""
-        self.of_reconciles = _without(self.of_reconciles, observers)
-        self.of_queues = _without(self.of_queues, observers)
+        Raises:
+            TypeError: It has the methods of neither protocol.
+        """
+        is_known = False
+        if isinstance(observer, ControllerObserver):
+            self.of_reconciles.append(observer)
+            is_known = True
+        if isinstance(observer, QueueObserver):
+            self.of_queues.append(observer)
+            is_known = True
+        if not is_known:
+            what = "began() and ended(), or added(), delayed(), taken() and finished()"
+            raise TypeError(f"observer= of a controller needs the methods {what}; {describe(observer)} has neither")
+
+    def discard(self, observer: object) -> None:
+        """Remove an observer."""
+        self.of_reconciles = [each for each in self.of_reconciles if each is not observer]
+        self.of_queues = [each for each in self.of_queues if each is not observer]
 
     def for_reconciles(self) -> ControllerObserver[K] | None:
         """Return one observer that calls all that there are now; None without observers."""
@@ -90,7 +101,3 @@ class Observers(Generic[K]):
         """Return one observer that calls all that there are now; None without observers."""
         found = tuple(self.of_queues)
         return QueueObservers(found) if len(found) > 1 else next(iter(found), None)
-
-
-def _without(observers: Iterable[T], others: Iterable[object]) -> list[T]:
-    return [each for each in observers if not any(each is other for other in others)]

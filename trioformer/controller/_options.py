@@ -42,7 +42,5 @@ class ControllerOptions(Generic[K]):
 
     None makes a new one for each run: 5 ms, doubled with every failure up to 1,000 s.  Then the retries of a request
     whose connection failed are at most half a minute apart, and such failures do not count for its other delays."""
-    observer: ControllerObserver[K] | None = None
-    """Receives the start and the result of each reconcile."""
-    queue_observer: QueueObserver[K] | None = None
-    """Receives what happens in the queue."""
+    observer: ControllerObserver[K] | QueueObserver[K] | None = None
+    """Receives the start and the result of each reconcile, the steps of the queue, or both, by the methods it has."""

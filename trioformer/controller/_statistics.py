@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias, final
+from typing import Literal, Protocol, TypeAlias, final, runtime_checkable
 
 import attrs
 
@@ -49,8 +49,12 @@ class ControllerStatistics:
     """The handlers' statistics, one for each watched informer; empty while the controller is not running."""
 
 
+@runtime_checkable
 class ControllerObserver(Protocol[K_contra]):
-    """Receives the start and the result of every reconcile, for metrics; a queue's events go to a queue observer.
+    """Receives the start and the result of every reconcile, for metrics.
+
+    An object that also has the methods of a :class:`~trioformer.workqueue.QueueObserver` receives the steps of the
+    controller's queue, too.
 
     The worker makes the calls, so they must be quick.
     They must not raise: an exception would end the controller's run.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, TypeVar, final
 
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -11,12 +11,13 @@ from prometheus_client.exposition import choose_encoder
 
 from ..cache import HandlerRegistration, SharedInformerFactory
 from ..controller import Controller, ControllerObserver
+from ..controller._internal import attach_observer, detach_observer
 from ..leaderelection import LeaderElector
 from ..models import KubernetesObject
 from ..transport import RequestObserver
 from ..workqueue import QueueObserver, WorkQueue
 from ._collector import Collector
-from ._observers import QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
+from ._observers import ControllerCounts, QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
 
 T = TypeVar("T", bound=KubernetesObject)
 K = TypeVar("K", bound=Hashable)
@@ -27,9 +28,6 @@ def _registry_or_new(registry: CollectorRegistry | None) -> CollectorRegistry:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
     return registry
-
-
-_Observers: TypeAlias = tuple[ReconcileCounts | None, QueueCounts | None]
 
 
 @final
@@ -64,7 +62,7 @@ class Metrics:
     _queues: QueueMetrics = attrs.field(init=False)
     _requests: RequestMetrics = attrs.field(init=False)
     _collector: Collector = attrs.field(factory=Collector, init=False)
-    _added: dict[Controller[Any], _Observers] = attrs.field(factory=dict, init=False)
+    _added: dict[Controller[Any], ControllerObserver[Hashable]] = attrs.field(factory=dict, init=False)
     """The observers that were added to registered controllers."""
 
     def __attrs_post_init__(self) -> None:
@@ -74,7 +72,7 @@ class Metrics:
         self.registry.register(self._collector)
 
     def controller_observer(self, name: str, workers: int) -> ControllerObserver[Hashable]:
-        """Make the ``observer=`` of a controller: ``controller_runtime_*``.
+        """Make the ``observer=`` of a controller, for its reconciles and its queue: ``controller_runtime_*``.
 
         Another observer of the same name continues its counters, for example when a controller is created anew for
         each term as the leader.
@@ -83,15 +81,15 @@ class Metrics:
             name: The controller's name, the label ``controller``.
             workers: The controller's number of workers.
         """
-        return ReconcileCounts(self._reconciles, name, workers)
+        return ControllerCounts(ReconcileCounts(self._reconciles, name, workers), QueueCounts(self._queues, name))
 
     def queue_observer(self, name: str) -> QueueObserver[Hashable]:
-        """Make the ``observer=`` of a queue, or the ``queue_observer=`` of a controller: counters and durations.
+        """Make the ``observer=`` of a queue: counters and durations.
 
         The other metrics of ``workqueue_*`` need :meth:`register_controller` or :meth:`register_queue`.
 
         Args:
-            name: The queue's name, or its controller's: the labels ``name`` and ``controller``.
+            name: The queue's name: the labels ``name`` and ``controller``.
         """
         return QueueCounts(self._queues, name)
 
@@ -110,17 +108,12 @@ class Metrics:
         """
         name, options = controller.name, controller.options
         self._collector.queues.add(name, controller)
-        observer: ReconcileCounts | None = None
-        queue_observer: QueueCounts | None = None
-        own, own_queue = options.observer, options.queue_observer
-        if isinstance(own, ReconcileCounts) and own.metrics is self._reconciles:
-            own.record_workers(options.workers)
-        else:
-            observer = ReconcileCounts(self._reconciles, name, options.workers)
-        if not (isinstance(own_queue, QueueCounts) and own_queue.metrics is self._queues):
-            queue_observer = QueueCounts(self._queues, name)
-        controller.add_observers(observer, queue_observer)
-        self._added[controller] = (observer, queue_observer)
+        own = options.observer
+        if isinstance(own, ControllerCounts) and own.reconciles.metrics is self._reconciles:
+            own.reconciles.record_workers(options.workers)
+            return
+        observer = self._added[controller] = self.controller_observer(name, options.workers)
+        attach_observer(controller, observer)
 
     def register_queue(self, queue: WorkQueue[K]) -> None:
         """Measure the keys that wait in a queue, and those in progress.
@@ -167,8 +160,9 @@ class Metrics:
         """Stop measuring an object, and release its name; does nothing if it is not registered."""
         self._collector.discard(registered)
         if isinstance(registered, Controller):
-            added = self._added.pop(registered, ())
-            registered.remove_observers(*[each for each in added if each is not None])
+            observer = self._added.pop(registered, None)
+            if observer is not None:
+                detach_observer(registered, observer)
 
     def is_registered(self, obj: object) -> bool:
         """Return whether a controller, queue, factory, handler or elector is registered, under any name."""

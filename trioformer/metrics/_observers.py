@@ -168,6 +168,17 @@ class QueueCounts:
 
 
 @final
+class ControllerCounts:
+    """The metrics of one controller and its queue, an observer of both."""
+
+    def __init__(self, reconciles: ReconcileCounts, queue: QueueCounts) -> None:
+        self.reconciles = reconciles
+        self.queue = queue
+        self.began, self.ended = reconciles.began, reconciles.ended
+        self.added, self.delayed, self.taken, self.finished = queue.added, queue.delayed, queue.taken, queue.finished
+
+
+@final
 class RequestMetrics:
     """The metrics of all requests: a :class:`~trioformer.transport.RequestObserver`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Generic, Protocol, TypeVar, final
+from typing import Generic, Protocol, TypeVar, final, runtime_checkable
 
 import attrs
 
@@ -60,6 +60,7 @@ class Remaining(Generic[K]):
         return bool(self.processing or self.ready or self.delayed or self.unfinished)
 
 
+@runtime_checkable
 class QueueObserver(Protocol[T_contra]):
     """Receives what happens in a queue, for metrics.
 
