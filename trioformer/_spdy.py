@@ -1,10 +1,10 @@
-"""The frames of SPDY/3.1, as far as port-forward needs them; for both sides, without input and output.
+"""The SPDY/3.1 frames that port-forward needs, for both sides, without I/O.
 
 Kubernetes forwards ports in WebSockets that tunnel SPDY (KEP-4006): each connection is two streams, one for its data
 and one for an error.
-Unlike the older subprotocol ``v4.channel.k8s.io``, a side can say that it sends nothing more, and still receive.
+Unlike with the older subprotocol ``v4.channel.k8s.io``, a side can end its data and still receive.
 
-There is no flow control: no peer in Kubernetes does it, and so the connection below decides who may send.
+There is no flow control of streams, because no peer in Kubernetes implements it.
 
 Source: "SPDY Protocol - Draft 3.1" of Chromium, and moby/spdystream, which both client-go and kubelets use.
 """
@@ -19,14 +19,14 @@ from typing import Final, NamedTuple, TypeAlias, final
 TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
 """The subprotocol of the WebSocket."""
 MAX_CONTROL: Final = 64 * 1024
-"""The largest frame that carries no data, and the largest headers."""
+"""The maximum size of a control frame, and of decompressed headers, in bytes."""
 CANCEL: Final = 5
-"""The status of a stream that is reset because nobody needs it any more."""
+"""The status of a stream that is reset because it is no longer needed."""
 
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _FIN: Final = 1
 _CONTROL: Final = 0x8003
-"""The first two bytes of a control frame, with the version."""
+"""The first two bytes of a control frame, including the version."""
 _MASK: Final = 0x7FFFFFFF
 
 
@@ -51,39 +51,39 @@ def _dictionary() -> bytes:
 
 
 DICTIONARY: Final = _dictionary()
-"""What headers are compressed with (2.6.10.1)."""
+"""The compression dictionary of headers (2.6.10.1)."""
 
 
 class StreamOpened(NamedTuple):
-    """The peer has opened a stream."""
+    """The peer opened a stream."""
 
     stream: int
     headers: dict[str, str]
 
 
 class StreamAccepted(NamedTuple):
-    """The peer has accepted a stream; only then it takes data."""
+    """The peer accepted a stream; earlier it does not accept data."""
 
     stream: int
 
 
 class StreamData(NamedTuple):
-    """Data of a stream, perhaps none."""
+    """Data of a stream, possibly empty."""
 
     stream: int
     data: bytes
     is_end: bool
-    """Whether nothing more follows."""
+    """Whether this ends the data."""
 
 
 class StreamReset(NamedTuple):
-    """The peer has ended a stream in both directions."""
+    """The peer ended a stream in both directions."""
 
     stream: int
 
 
 class Pinged(NamedTuple):
-    """The peer waits for a response."""
+    """The peer expects a response."""
 
     frame: bytes
     """The response."""
@@ -97,12 +97,12 @@ SpdyEvent: TypeAlias = StreamOpened | StreamAccepted | StreamData | StreamReset 
 
 
 class SpdyError(Exception):
-    """What has arrived is not SPDY."""
+    """The received bytes are not valid SPDY."""
 
 
 @final
 class SpdyFrames:
-    """Makes frames, and parses those of the peer, which may be cut anywhere."""
+    """Makes frames, and parses the frames of the peer, which may be split anywhere."""
 
     __slots__ = ("_buffer", "_compressor", "_data", "_decompressor", "_is_client")
 
@@ -112,7 +112,7 @@ class SpdyFrames:
         self._decompressor = zlib.decompressobj(zdict=DICTIONARY)
         self._buffer = bytearray()
         self._data: tuple[int, int, bool] | None = None
-        """The data frame that is being received: its stream, how many bytes are missing, and whether it is the last."""
+        """The current data frame: its stream, the number of missing bytes, and whether it is the last one."""
 
     # --- sending ---
 
@@ -125,7 +125,7 @@ class SpdyFrames:
         return _control(_SYN_REPLY, struct.pack("!I", stream) + self._compress({}))
 
     def data(self, stream: int, data: bytes | bytearray | memoryview, *, is_end: bool = False) -> bytes:
-        """Return a frame of less than 16 MiB of data."""
+        """Return a data frame; its data must be smaller than 16 MiB."""
         return b"".join((struct.pack("!II", stream, is_end << 24 | len(data)), data))
 
     def reset(self, stream: int) -> bytes:
@@ -133,7 +133,7 @@ class SpdyFrames:
         return _control(_RST_STREAM, struct.pack("!II", stream, CANCEL))
 
     def ping(self) -> bytes:
-        """Return the frame that the peer responds to with the same one."""
+        """Return a frame to which the peer responds with the same frame."""
         return _control(_PING, struct.pack("!I", 1 if self._is_client else 2))
 
     def _compress(self, headers: Mapping[str, str]) -> bytes:
@@ -146,10 +146,10 @@ class SpdyFrames:
     # --- receiving ---
 
     def receive(self, data: bytes) -> Iterator[SpdyEvent]:
-        """Yield what bytes of the peer mean, together with those before them; iterate to the end, or to an error.
+        """Yield the events of received bytes; iterate until the end or an error.
 
         Raises:
-            SpdyError: They are not SPDY, or exceed a limit.
+            SpdyError: The bytes are not SPDY, or exceed a limit.
         """
         buffer = self._buffer
         buffer += data
@@ -174,7 +174,7 @@ class SpdyFrames:
                 self._data = (word, length, bool(flags & _FIN))
                 continue
             if word >> 16 != _CONTROL or length > MAX_CONTROL:
-                raise SpdyError("what has arrived is not SPDY/3.1")
+                raise SpdyError("the received bytes are not SPDY/3.1")
             if len(buffer) - position < 8 + length:
                 break
             frame = bytes(buffer[position : position + 8 + length])
@@ -185,9 +185,9 @@ class SpdyFrames:
     def _control_events(self, kind: int, flags: int, frame: bytes) -> list[SpdyEvent]:
         body = frame[8:]
         if kind in (_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING) and len(body) < 4:
-            raise SpdyError("a frame of SPDY is too short")
+            raise SpdyError("a SPDY frame is too short")
         if kind == _PING:
-            # Clients number their pings with odd numbers; another one is the peer's.
+            # Pings of clients have odd numbers.
             return [Pinged(frame)] if (body[3] & 1) != self._is_client else []
         stream = int.from_bytes(body[:4], "big") & _MASK
         if kind == _SYN_STREAM:

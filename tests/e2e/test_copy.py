@@ -113,9 +113,9 @@ async def test_what_fails_is_an_error_and_leaves_nothing(
     (tmp_path / "file").write_bytes(bytes(10 * MEBIBYTE))
     before = describe_tree(container)
     async with opened(kind, cluster, container) as pods:
-        with pytest.raises(CopyFailedError, match=r"tar has failed.*none: Cannot stat: No such file or directory"):
+        with pytest.raises(CopyFailedError, match=r"tar failed.*none: Cannot stat: No such file or directory"):
             await copy_from_pod(pods, "one", "none", tmp_path / "copy")
-        with pytest.raises(CopyFailedError, match=r"tar has failed.*no.such: Cannot open: No such file or directory"):
+        with pytest.raises(CopyFailedError, match=r"tar failed.*no.such: Cannot open: No such file or directory"):
             await copy_to_pod(pods, "one", tmp_path / "file", "no/such/file")
         with pytest.raises(NotFoundError, match='pods "none" not found'):
             await copy_to_pod(pods, "none", tmp_path / "file", "file")

@@ -18,7 +18,7 @@ async def test_the_result_of_each_pod_is_printed(autojump_clock: MockClock, caps
     assert trio.current_time() - began_at == pytest.approx(2, abs=0.5)  # two rounds of three pods
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["web-0: web-0", "web-1: web-1"]
-    assert lines[2].endswith("the command df has ended with exit code 1: no space left on device")
+    assert lines[2].endswith("the command df ended with exit code 1: no space left on device")
     assert [line.partition(":")[0] for line in lines] == [f"web-{number}" for number in range(6)]
 
 

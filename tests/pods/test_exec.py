@@ -29,9 +29,9 @@ async def test_a_command_that_fails_is_an_error_unless_it_is_not_checked(web: Sc
     error = raised.value
     assert (error.exit_code, error.stdout, error.stderr) == (2, b"some", b"ls: cannot\naccess\n")
     begin = "exec in pods/web-0 in namespace default: the command"
-    assert str(error).startswith(f"{begin} ls has ended with exit code 2: ls: cannot")
+    assert str(error).startswith(f"{begin} ls ended with exit code 2: ls: cannot")
     assert "\n" not in str(error)
-    with pytest.raises(CommandFailedError, match=f"^{begin} false has ended with exit code 1$"):
+    with pytest.raises(CommandFailedError, match=f"^{begin} false ended with exit code 1$"):
         await run_in_pod(pods, "web-0", ["false"])
     assert (await run_in_pod(pods, "web-0", ["ls"], check=False)).exit_code == 2
 

@@ -376,7 +376,7 @@ async def test_lines_without_times_are_returned_but_cannot_be_resumed(autojump_c
     async with scripted(running(), body(b"no time\n"), running()) as (pods, _), follow_logs(pods, "web-0") as lines:
         line = await anext(lines)
         assert (line.text, line.timestamp, line.time) == ("no time", "", None)
-        with pytest.raises(ConnectionFailedError, match="its lines have no times from which to go on"):
+        with pytest.raises(ConnectionFailedError, match="no timestamps"):
             await anext(lines)
         with pytest.raises(ConnectionFailedError):
             await anext(lines)

@@ -260,7 +260,7 @@ async def test_a_port_that_is_taken_is_an_error(web: ScriptedPod, pods: Api[Pod]
     with pytest.raises(TypeError, match="local_port must be a number or None, not a str"):
         async with forward_port(pods, "web-0", 80, local_port="8080"):  # type: ignore[arg-type]  # the mistake
             pass
-    with pytest.raises(ValueError, match="a local port must be between 0 and 65535"):
+    with pytest.raises(ValueError, match="local_port must be between 0 and 65535"):
         async with forward_port(pods, "web-0", 7, local_port=70_000):
             pass
 
@@ -272,7 +272,7 @@ def test_addresses_are_those_of_kubectl() -> None:
     for wrong in ("example.com", [], ["", "::1"]):
         with pytest.raises(ValueError, match="address"):
             check_addresses(wrong)
-    with pytest.raises(TypeError, match="must be a text such as"):
+    with pytest.raises(TypeError, match="must be a string such as"):
         check_addresses([1])  # type: ignore[list-item]  # the mistake
 
 

@@ -1,4 +1,4 @@
-"""Parses arguments, and has the flags that all commands share."""
+"""Parses arguments, and defines the common flags."""
 
 from __future__ import annotations
 
@@ -40,20 +40,18 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(*names, action="store_true", default=default, help=help, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the arguments.
-
-        Raises:
-            UsageError: Always.
-        """
+        """Raise a :class:`UsageError` instead of exiting."""
         raise UsageError(message)
 
 
 def add_common_flags(parser: Parser) -> None:
-    """Add the flags that all commands have."""
+    """Add the common flags."""
     group = parser.add_argument_group("common")
     group.add_argument("-n", "--namespace", help="If present, the namespace scope for this CLI request")
     group.add_argument("-s", "--server", help="The address and port of the Kubernetes API server")
-    group.add_argument("-v", "--v", type=int, default=0, dest="verbosity", help="print the log: 1, or 4 for more of it")
+    group.add_argument(
+        "-v", "--v", type=int, default=0, dest="verbosity", help="Print the log of the library: 1 for less, 4 for more"
+    )
     for name, text in _VALUED.items():
         if name in _REPEATED:
             group.add_argument(name, action="append", default=[], help=text)
@@ -61,16 +59,12 @@ def add_common_flags(parser: Parser) -> None:
             group.add_argument(name, help=text)
     parser.switches.add("--insecure-skip-tls-verify")
     group.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", help="do not verify the certificate of the server"
+        "--insecure-skip-tls-verify", action="store_true", help="Do not verify the certificate of the server"
     )
 
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Split arguments at the words that name a command.
-
-    Returns:
-        What stands before the first word, which are common flags; the words, up to the first flag; and the rest.
-    """
+    """Split arguments into the flags before the command, the words up to the next flag, and the rest."""
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] != "--":
         name, equals, _ = arguments[index].partition("=")
@@ -83,13 +77,13 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]
 
 
 def parse(parser: Parser, arguments: list[str]) -> argparse.Namespace:
-    """Parse the arguments of a command; flags may be between the others.
+    """Parse the arguments of a command, with flags in any position.
 
-    The arguments that are not flags are in ``flags.arguments``, and the words after ``--`` in ``flags.after_dashes``,
-    which is None without ``--``.
+    Positional arguments are in ``flags.arguments``.  Words after ``--`` are in ``flags.after_dashes``, which is None
+    without ``--``.
 
     Raises:
-        UsageError: A flag is unknown, or has no value or a wrong one.
+        UsageError: A flag is unknown, or its value is missing or invalid.
     """
     after: list[str] | None = None
     if "--" in arguments:
@@ -107,7 +101,7 @@ _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration(text: str) -> float:
-    """Return the seconds of a duration such as ``1m30s``, for ``type=`` of a flag.
+    """Convert a duration such as ``1m30s`` to seconds; for ``type=`` of a flag.
 
     Raises:
         ArgumentTypeError: It is not a duration.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CommandModule(Protocol):
-    """What a module of a command has."""
+    """The interface of a command's module."""
 
     def add_flags(self, parser: Parser) -> None:
         """Add the flags and arguments of the command."""
@@ -30,13 +30,13 @@ class Command:
     """One command."""
 
     name: str
-    """The words that call it, such as ``get`` or ``auth can-i``."""
+    """The name, such as ``get``."""
     module: str
-    """Its module in ``commands/``."""
+    """The module in ``commands/``."""
     summary: str
-    """What it does, for the list of the commands."""
+    """The line in the list of commands."""
     usage: str = ""
-    """Its arguments, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
+    """The arguments, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
 
     def load(self) -> CommandModule:
         """Import its module."""
@@ -77,13 +77,13 @@ COMMANDS: Final = (
         "([NAMESPACE/]POD:PATH PATH | PATH [NAMESPACE/]POD:PATH)",
     ),
     Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
-    Command("doctor", "_doctor", "Check what connects this machine with the cluster, a line for each check"),
+    Command("doctor", "_doctor", "Check the connection to the cluster, and print a line for each check"),
     Command("version", "_version", "Print the client and server version information"),
 )
 """All commands, in the order in which ``trioformer help`` lists them."""
 
 
 def find_command(words: list[str]) -> tuple[Command | None, int]:
-    """Return the command that the words begin with, and how many they are."""
+    """Return the command that the words start with, and its number of words."""
     found = next((each for each in COMMANDS if words[:1] == [each.name]), None)
     return found, int(found is not None)

@@ -1,9 +1,9 @@
-"""What a word on the command line may be completed to; the scripts of ``completion`` ask for it.
+"""Completes words on the command line for the scripts of ``completion``.
 
 The shell runs ``trioformer __complete SHELL …`` at each Tab.
-The first line of the output is what the shell does besides: ``files`` to complete names of files, ``nospace`` to add no
-space, or nothing; each other line is a candidate, with a tab and a description where the shell can show it.
-Whatever goes wrong, there are no candidates: an error would be printed into the line that is being edited.
+The first line of the output is an instruction for the shell: ``files`` to complete file names, ``nospace`` to add no
+space, or empty.  Each other line is a candidate, followed by a tab and a description if the shell can show it.
+After an error there are no candidates, because a message would be printed into the edited line.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["COMPLETE", "complete"]
 COMPLETE: Final = "__complete"
 """The hidden command."""
 _PATIENCE: Final = 5.0
-"""Seconds after which a cluster that does not respond has no names."""
+"""Seconds to wait for the cluster."""
 _ASSIGNMENT: Final = re.compile(r"\w+=.*", re.DOTALL)
 
 Candidates: TypeAlias = Mapping[str, str]
-"""The candidates, each with a description, which may be empty."""
+"""The candidates, each with a description or an empty string."""
 
 
 @final
@@ -66,8 +66,8 @@ async def complete(
     """Print the candidates for the last word of a line.
 
     Args:
-        arguments: ``bash``, the characters at which bash breaks words, and the line; or ``zsh`` and the words.
-        out: Where they are printed.
+        arguments: ``bash``, the characters that separate words in bash, and the line; or ``zsh`` and the words.
+        out: The output.
         environ: The environment variables.
         opener: Opens a client instead of ``open_client()``.
     """
@@ -86,13 +86,13 @@ async def complete(
         except (TrioformerError, CommandError, UsageError, BaseExceptionGroup):
             result = _NOTHING
     last = words[-1]
-    # A shell would take a line end for another candidate, and a terminal would obey other control characters.
+    # A shell would treat a line end as another candidate, and a terminal would obey other control characters.
     found = {
         text: one_line(about)
         for text, about in result.candidates.items()
         if text.startswith(last) and text == one_line(text)
     }
-    # bash takes what follows "=" or ":" for a word of its own, and replaces only that.
+    # bash treats the text after "=" or ":" as a separate word, and replaces only that.
     cut = max((last.rfind(each) + 1 for each in breaks if each in "=:"), default=0)
     has_space = not any(text.endswith(("=", "/", ":")) for text in found)
     print("files" if result.takes_files else "" if has_space else "nospace", file=out)
@@ -102,7 +102,7 @@ async def complete(
 
 
 def _quoted(text: str) -> str:
-    """Escape what bash would obey, as its ``%q`` does: it inserts a candidate as it is.  zsh quotes by itself."""
+    """Escape special characters for bash, as its ``%q`` does; zsh escapes candidates itself."""
     return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", text)
 
 
@@ -171,7 +171,7 @@ def _parser(command: Command | None) -> Parser:
 
 
 def _open_flag(parser: Parser, given: Sequence[str]) -> str | None:
-    """Return the flag whose value comes next, by its name in a program; None for none."""
+    """Return the destination of the flag whose value comes next, or None."""
     last = given[-1] if given else ""
     known = parser._option_string_actions
     if last.startswith("--"):
@@ -204,7 +204,7 @@ def _flags(parser: Parser) -> Candidates:
 @final
 @attrs.frozen
 class _Asking:
-    """A line up to the word that is completed."""
+    """The line before the completed word."""
 
     _command: Command | None
     _flags: argparse.Namespace

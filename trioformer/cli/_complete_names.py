@@ -1,4 +1,4 @@
-"""Names of a cluster, to which words on the command line are completed."""
+"""Names in a cluster, as candidates for words on the command line."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
 
 Candidates: TypeAlias = Mapping[str, str]
 Ask: TypeAlias = Callable[["Client", Session, argparse.Namespace], Awaitable[Candidates]]
-"""Asks the server, given the flags and arguments before the word."""
+"""Requests candidates, given the flags and arguments before the word."""
 
 _WITH_PODS: Final = ("daemonsets", "deployments", "jobs", "replicasets", "services", "statefulsets")
 _MOST: Final = 1000
-"""Names that are listed at most: nobody reads more."""
+"""The maximum number of listed names."""
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 
@@ -69,7 +69,7 @@ async def containers(client: Client, session: Session, flags: argparse.Namespace
 
 
 async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the kinds that can be read, by their plurals; the last of several after commas."""
+    """Return the plurals of the readable kinds; after a comma, candidates for the last kind."""
     found: dict[str, str] = {}
     head, comma, _tail = flags.last.rpartition(",")
     for info in (await client.api_resources()).preferred:
@@ -80,7 +80,7 @@ async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candid
 
 
 async def kinds_and_objects(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the kinds, and after one of them its objects; ``TYPE/`` as well."""
+    """Return the kinds; after a kind or ``TYPE/``, the objects of the kind."""
     given = flags.arguments
     kind, slash, _ = flags.last.partition("/")
     if slash:
@@ -93,7 +93,7 @@ async def kinds_and_objects(client: Client, session: Session, flags: argparse.Na
 
 
 async def pods(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the pods, and the kinds of objects that have pods."""
+    """Return the pods, and the kinds of workloads."""
     kind, slash, _ = flags.last.partition("/")
     if slash:
         return {f"{kind}/{name}": "" for name in await _names(client, kind, session)}
@@ -102,7 +102,7 @@ async def pods(client: Client, session: Session, flags: argparse.Namespace) -> C
 
 
 async def pods_to_copy(client: Client, session: Session, _: argparse.Namespace) -> Candidates:
-    """Return the pods, as ``cp`` names them."""
+    """Return the pods with a colon, for ``cp``."""
     return {f"{name}:": "" for name in await _names(client, "pods", session)}
 
 

@@ -1,4 +1,4 @@
-"""Errors in kubectl's words (``pkg/cmd/util/helpers.go``)."""
+"""Errors of the tool, with kubectl's texts (``pkg/cmd/util/helpers.go``)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["CommandError", "UsageError", "describe_failure", "failures_in"]
 
 @final
 class CommandError(Exception):
-    """A command cannot do what was asked; the text is printed after ``error: ``.
+    """A command failed; the text is printed after ``error: ``.
 
     Attributes:
         code: The exit code.
-        is_bare: Whether the text is printed as it is.
+        is_bare: Whether to print the text without ``error: ``.
     """
 
     def __init__(self, message: str, *, code: int = 1, is_bare: bool = False) -> None:
@@ -30,7 +30,7 @@ class CommandError(Exception):
 
 @final
 class UsageError(Exception):
-    """The arguments are wrong; the text is printed after ``error: ``, and a hint to the help of the command."""
+    """The arguments are invalid; the text is printed after ``error: ``, with a hint to the help of the command."""
 
 
 def failures_in(error: BaseException) -> Iterator[BaseException]:
@@ -43,11 +43,11 @@ def failures_in(error: BaseException) -> Iterator[BaseException]:
 
 
 def describe_failure(error: TrioformerError | CommandError, server: str) -> str:
-    """Return what is printed of an error.
+    """Return the text to print for an error.
 
     Args:
         error: The error.
-        server: The URL of the server, if it is known.
+        server: The URL of the server, or an empty string.
     """
     if isinstance(error, CommandError):
         return str(error) if error.is_bare else f"error: {error}"

@@ -1,4 +1,4 @@
-"""Finds the command, runs it, and reports what went wrong."""
+"""Runs a command, and reports its errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line tool, and return its exit code.
 
     Args:
-        arguments: The arguments; None for those of the process.
+        arguments: The arguments; by default the ones of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     open_standard_streams()
@@ -41,12 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _hangups_as_terminations() -> Iterator[None]:
-    """End in order also when the terminal is closed: nothing of what ``cp`` writes for a while is left."""
+    """Clean up also when the terminal is closed, so that ``cp`` leaves no temporary files."""
     if not hasattr(signal, "SIGHUP"):  # Windows
         yield
         return
     before = signal.getsignal(signal.SIGHUP)
-    if before is not signal.SIG_DFL or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:  # such as by nohup
+    if before is not signal.SIG_DFL or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:  # for example by nohup
         yield
         return
     signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
@@ -65,7 +65,7 @@ async def _run_and_flush(arguments: Sequence[str]) -> int:
     except CommandError as exc:  # the output cannot be written
         sys.stderr.write(f"{describe_failure(exc, '')}\n")
         return 1
-    # Processes of Windows have codes of 32 bits; a shell sees the last 8, as after kubectl, and a failure stays one.
+    # Exit codes of Windows have 32 bits; a shell sees the last 8, as with kubectl, but a failure must not become 0.
     return code & 0xFF or int(code != 0)
 
 
@@ -76,14 +76,14 @@ async def run_command(
     environ: Mapping[str, str] | None = None,
     opener: Callable[..., AbstractAsyncContextManager[Client]] | None = None,
 ) -> int:
-    """Run one command, and return its exit code; what a user can cause is reported, not raised.
+    """Run one command, and return its exit code; errors of users are printed, not raised.
 
     Args:
         arguments: The arguments of the tool.
-        out: Its standard output; None for that of the process.
-        err: Its standard error; None for that of the process.
-        environ: The environment variables; None for those of the process.
-        opener: Opens a client instead of ``open_client()``, such as one of an embedded server.
+        out: The standard output; by default the one of the process.
+        err: The standard error; by default the one of the process.
+        environ: The environment variables; by default the ones of the process.
+        opener: Opens a client instead of ``open_client()``, for example for an embedded server.
     """
     out = cast("TextIO", sys.stdout) if out is None else out
     err = cast("TextIO", sys.stderr) if err is None else err
@@ -138,7 +138,7 @@ def _report(error: BaseException, session: Session, command: Command) -> int:
 
 
 def _is_bytes(argument: str) -> bool:
-    """Whether an argument is not UTF-8; Python makes surrogates of the bytes, and the API accepts none."""
+    """Whether an argument is not UTF-8: Python decodes its bytes as surrogates, which the API does not accept."""
     return any("\udc80" <= character <= "\udcff" for character in argument)
 
 
@@ -163,7 +163,7 @@ def _without_command(words: list[str], given: list[str], out: TextIO, err: TextI
         err.write(f"error: unknown command {words[0]!r} for {PROGRAM}{hint}\n")
         return 1
     if given and not {"-h", "--help"} & set(given):
-        err.write(f"error: a command is missing; see '{PROGRAM} help'\n")
+        err.write(f"error: no command given; see '{PROGRAM} help'\n")
         return 1
     width = max(len(each.name) for each in COMMANDS) + 3
     listed = "".join(f"  {each.name:{width}}{each.summary}\n" for each in COMMANDS)

@@ -53,14 +53,14 @@ def _without_managed_fields(obj: Mapping[str, Any]) -> dict[str, Any]:
 @final
 @attrs.define(eq=False)
 class TableWriter:
-    """Aligns the cells of lines; the widths of columns never shrink."""
+    """Aligns the cells of lines; columns never become narrower."""
 
     _out: TextIO
     _lines: list[list[str]] = attrs.field(factory=list, init=False)
     _widths: list[int] = attrs.field(factory=list, init=False)
 
     def add(self, cells: Sequence[object]) -> None:
-        """Add a line; it is written by :meth:`flush`."""
+        """Add a line, which :meth:`flush` writes."""
         self._lines.append([_cell(each) for each in cells])
 
     def flush(self) -> None:
@@ -77,7 +77,7 @@ class TableWriter:
 
 
 def _cell(value: object) -> str:
-    """Return the text of a cell on one line; a tenant may have written it."""
+    """Return the text of a cell on one line, because a tenant may have written it."""
     if value is None:
         return ""
     return one_line(value if isinstance(value, str) else json.dumps(value))
@@ -86,7 +86,7 @@ def _cell(value: object) -> str:
 @final
 @attrs.define(eq=False)
 class ServerTable:
-    """Prints tables of the server; their rows may come one by one."""
+    """Prints tables of the server, whose rows may arrive one by one."""
 
     _writer: TableWriter
     _is_wide: bool
@@ -98,7 +98,7 @@ class ServerTable:
     _columns: list[dict[str, Any]] = attrs.field(factory=list, init=False)
 
     def add(self, table: Mapping[str, Any]) -> None:
-        """Add the rows of a table; one without column definitions has the columns of the table before."""
+        """Add the rows of a table; without column definitions it has the columns of the previous table."""
         rows = table.get("rows") or []
         columns = table.get("columnDefinitions") or self._columns
         if rows and columns != self._columns:
@@ -123,12 +123,12 @@ class ServerTable:
 
 
 def now() -> datetime:
-    """Return the time."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 def parse_time(text: object) -> datetime | None:
-    """Return the time of a timestamp of the API; None for none."""
+    """Parse a timestamp of the API; return None if it is invalid or missing."""
     if not isinstance(text, str) or not text:
         return None
     try:
@@ -139,7 +139,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def age_of(text: object) -> str:
-    """Return the age of a timestamp, such as ``5m``; ``<unknown>`` without one."""
+    """Return the age of a timestamp, such as ``5m``, or ``<unknown>``."""
     then = parse_time(text)
     if then is None:
         return "<unknown>"

@@ -1,4 +1,4 @@
-"""Finds the resources that arguments name, and requests them."""
+"""Finds and requests the objects that arguments name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 TABLES: Final = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 )
-"""What ``Accept`` says for the server's tables."""
+"""The ``Accept`` header for tables of the server."""
 _PAGE: Final = "500"
 
 
@@ -45,9 +45,9 @@ class Target:
     resource: ResourceInfo
     """The resource."""
     namespace: str | None
-    """The namespace; None for all, and for kinds that are in none."""
+    """The namespace; None for all namespaces and for cluster-scoped kinds."""
     name: str = ""
-    """The name; empty for all."""
+    """The name; empty for all objects."""
 
     def path(self, subresource: str = "") -> str:
         """Return the path of the request."""
@@ -60,23 +60,23 @@ class Target:
 @final
 @attrs.frozen
 class Selection:
-    """What the arguments name."""
+    """The objects that arguments name."""
 
     targets: tuple[Target, ...]
     """The requests, in order."""
     is_single: bool
-    """Whether one object is meant, by its name."""
+    """Whether the arguments name one object."""
 
 
 def add_selector_flags(parser: Any) -> None:
-    """Add the flags that select among objects."""
-    parser.add_argument("-l", "--selector", default="", help="select objects by their labels")
-    parser.add_argument("--field-selector", default="", help="select objects by their fields")
-    parser.add_switch("-A", "--all-namespaces", help="use the objects of all namespaces")
+    """Add the flags that select objects."""
+    parser.add_argument("-l", "--selector", default="", help="Select objects by their labels")
+    parser.add_argument("--field-selector", default="", help="Select objects by their fields")
+    parser.add_switch("-A", "--all-namespaces", help="Use all namespaces")
 
 
 def group_kind(resource: ResourceInfo) -> str:
-    """Return what stands before names: ``pod``, ``deployment.apps``."""
+    """Return the prefix of names, such as ``pod`` or ``deployment.apps``."""
     kind = resource.kind.lower()
     return f"{kind}.{resource.group}" if resource.group else kind
 
@@ -110,13 +110,13 @@ async def select(
 
     Args:
         client: The client whose server has the resources.
-        arguments: The arguments; at least one.
+        arguments: One or more arguments.
         namespace: The namespace; None for all.
-        selector: The label selector, which cannot be together with names.
-        field_selector: The field selector, likewise.
+        selector: The label selector, not allowed with names.
+        field_selector: The field selector, not allowed with names.
 
     Raises:
-        CommandError: They are not valid, or the server has no such resource.
+        CommandError: The arguments are invalid, or the server does not have the resource.
         TrioformerError: The resources of the server cannot be discovered.
     """
     pairs = [each.partition("/")[::2] for each in arguments if "/" in each]
@@ -139,13 +139,13 @@ async def select(
 
 
 def check_name(name: str) -> None:
-    """Check that a name can be a part of a path; without one, the path would be that of all objects.
+    """Check that a name is a valid part of a path; an empty name would select all objects.
 
     Raises:
-        CommandError: It cannot.
+        CommandError: It is not.
     """
     if not name or name in (".", "..") or "/" in name or "%" in name:
-        raise CommandError(f"{name!r} is not the name of an object")
+        raise CommandError(f"{name!r} is not a valid name of an object")
 
 
 def _target(resource: ResourceInfo, namespace: str, name: str) -> Target:
@@ -162,7 +162,7 @@ async def request_pages(
     """Request an object, or the pages of a list.
 
     Raises:
-        CommandError: The response is not an object.
+        CommandError: The response is not a JSON object.
         TrioformerError: The server rejected the request, or no response arrived.
     """
     pages: list[dict[str, Any]] = []
@@ -179,7 +179,7 @@ async def request_pages(
 
 
 def as_table(page: dict[str, Any]) -> dict[str, Any]:
-    """Return the table of a response, also of a server that sends none."""
+    """Return the table of a response; one with names and ages if the server does not send tables."""
     if page.get("kind") == "Table":
         return page
     objects = page["items"] if isinstance(page.get("items"), list) else [page]
@@ -192,7 +192,7 @@ def as_table(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def items_of(page: dict[str, Any], target: Target) -> list[dict[str, Any]]:
-    """Return the objects of a response, each with its kind, which items of a list do not have."""
+    """Return the objects of a response, with the kind that items of a list lack."""
     if target.name or not isinstance(page.get("items"), list):
         return [page]
     head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}

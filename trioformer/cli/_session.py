@@ -1,4 +1,4 @@
-"""What a command works with."""
+"""The output, the configuration and the client of a command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Session"]
 @final
 @attrs.define(eq=False)
 class Session:
-    """One run of a command: its output, and the cluster that it talks to."""
+    """One run of a command."""
 
     flags: argparse.Namespace
     """The flags of the command."""
@@ -46,7 +46,7 @@ class Session:
         self.out.write(text + end)
 
     def write(self, data: bytes) -> None:
-        """Write bytes to standard output at once; where it takes text alone, what is not UTF-8 becomes U+FFFD."""
+        """Write bytes to standard output immediately; a text stream gets U+FFFD for bytes that are not UTF-8."""
         write_bytes = getattr(self.out, "write_bytes", None)
         if write_bytes is not None:
             write_bytes(data)
@@ -65,7 +65,7 @@ class Session:
         """The server and the credentials.
 
         Raises:
-            ConfigError: Nothing is configured, or it is not valid.
+            ConfigError: No configuration was found, or it is invalid.
         """
         if self._config is None:
             from ..kubeconfig import load_config  # noqa: PLC0415  # `version --client` needs none
@@ -84,7 +84,7 @@ class Session:
         return self._config
 
     async def load_stream(self) -> None:
-        """Load the configuration in a thread if it is in a FIFO or a device, which is read once.
+        """Load the configuration in a thread if it is a FIFO or a device, which can be read only once.
 
         Raises:
             ConfigError: As for :attr:`config`.
@@ -95,12 +95,12 @@ class Session:
 
     @property
     def server(self) -> str:
-        """The URL of the server, for errors; empty if no configuration was loaded."""
+        """The URL of the server for errors; empty before the configuration is loaded."""
         return "" if self._config is None else self._config.server
 
     @property
     def namespace(self) -> str:
-        """The namespace of ``--namespace``, or else of the configuration."""
+        """The value of ``--namespace``, by default the namespace of the configuration."""
         return str(self.flags.namespace) if self.flags.namespace else self.config.namespace
 
     @asynccontextmanager
@@ -140,6 +140,6 @@ def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
 
 
 def _flag_of(found: re.Match[str]) -> str:
-    """Return the flag for a field of the overrides, as :func:`_overrides` makes them."""
+    """Return the flag for a field of the overrides."""
     name = found[1].removesuffix("_file")
     return "--certificate-authority" if name == "ca" else f"--{name.replace('_', '-')}"

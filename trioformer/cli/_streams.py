@@ -1,4 +1,4 @@
-"""The standard streams of the tool, whatever the program that has started it has given to it."""
+"""The standard streams of the tool."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ __all__ = ["Output", "open_standard_streams"]
 
 
 _INCOMPLETE: Final = re.compile(r"(?:\r|\x1b(?:\[[0-9;:]{0,32})?)\Z")
-"""The beginning of a line end, or of a sequence that sets a color, at the end of a text."""
+"""An incomplete line end or color sequence at the end of a text."""
 
 
 def open_standard_streams() -> None:
-    """Open the standard streams that are closed, with ``/dev/null``, and write UTF-8, whatever the locale is.
+    """Open closed standard streams as ``/dev/null``, and write UTF-8 for any locale.
 
-    A socket would get the number of a stream that is closed, and then what is written to that stream; Go, and so
+    Otherwise a socket could get the number of a closed stream, and receive data that is written to it.  Go, and so
     kubectl, does the same.
     """
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-    # Not by the stream's number, which an import may have taken: libffi keeps the first file that it opens.
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+    # Not by number, which an import may use: libffi keeps the first file that it opens.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the whole process
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the whole process
-    # Arguments that are not UTF-8 are in some output, byte for byte.
+    # Arguments that are not UTF-8 are printed byte for byte.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -53,13 +53,14 @@ def open_standard_streams() -> None:
 
 @final
 class Output:
-    """Standard output; that it cannot be written, such as a file on a full disk, is an error of the command.
+    """Standard output.
 
-    A pipe that nobody reads any more is not: the tool ends without a word, as every program does.
+    A failed write, for example to a full disk, is an error of the command.  If the reader of a pipe has gone, the tool
+    ends silently, as other programs do.
 
     Attributes:
-        escapes_controls: Whether the control characters of what is written are escaped: a terminal would obey them, and
-            tenants write names and logs.  Logs keep their colors.
+        escapes_controls: Whether to escape control characters: tenants write names and logs, and a terminal would obey
+            them.  Logs keep their colors.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -74,13 +75,13 @@ class Output:
         return getattr(self._stream, name)
 
     def end_on_signals(self) -> None:
-        """Let the signals that ``trioformer.run()`` handles end the process while it writes.
+        """Let the signals that ``trioformer.run()`` handles end the process during a blocked write.
 
-        It would not see that it is to end until somebody reads what is written.  The tool has nothing to clean up then.
+        Otherwise the process would end only after the output is read.  The tool has nothing to clean up then.
         """
         for number in _run.SIGNALS:
             before = signal.getsignal(number)
-            if callable(before):  # it is not ignored
+            if callable(before):  # not ignored
                 signal.signal(number, partial(self._on_signal, before))
 
     def _on_signal(
@@ -96,13 +97,13 @@ class Output:
 
         Raises:
             CommandError: It cannot be written.
-            BrokenPipeError: Nobody reads it any more.
+            BrokenPipeError: The reader has gone.
         """
         with self._writing():
             return self._stream.write(for_terminal(text) if self.escapes_controls else text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes of a log at once, after what is in the buffer; it raises what :meth:`write` raises."""
+        """Write bytes of a log immediately, after the buffered text; raises the errors of :meth:`write`."""
         if self.escapes_controls:
             text = self._incomplete + self._decode(data)
             found = _INCOMPLETE.search(text)
@@ -111,19 +112,19 @@ class Output:
         with self._writing():
             self._stream.flush()
             rest = memoryview(data)
-            while rest:  # without a buffer, a part of it may be written
+            while rest:  # an unbuffered stream may write only a part
                 rest = rest[self._stream.buffer.write(rest) :]
             self._stream.flush()
 
     def flush(self) -> None:
-        """Write what is in the buffer; it raises what :meth:`write` raises."""
+        """Write the buffer; raises the errors of :meth:`write`."""
         with self._writing():
             self._stream.flush()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         self._is_writing = True
-        if self._signal is not None:  # it came since the last checkpoint
+        if self._signal is not None:  # received since the last checkpoint
             os._exit(128 + self._signal)
         try:
             yield
@@ -135,7 +136,7 @@ class Output:
     def _error(self, error: OSError) -> Exception:
         if isinstance(error, BrokenPipeError):
             return error
-        # What is left in the buffer goes nowhere, or it fails again at the end of the process.
+        # Discard the buffer, which would fail again at the end of the process.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

@@ -31,7 +31,7 @@ async def exec_in_pod(
     tty: bool = False,
     terminal_size: tuple[int, int] | None = None,
 ) -> AsyncGenerator[PodProcess, None]:
-    """Execute a command in a container that runs (``kubectl exec``).
+    """Execute a command in a running container (``kubectl exec``).
 
     Yields a :class:`PodProcess`::
 
@@ -41,38 +41,39 @@ async def exec_in_pod(
             assert await process.stdout.receive_some() == b"hello"
             exit_code = await process.wait()
 
-    For the output of a command, call :func:`run_in_pod`.
-    The request is a WebSocket on the connections of this client, and needs the permission to ``create`` and to
-    ``get`` ``pods/exec``.  It is not sent again, because the command could be executed twice.
+    To run a command and get its output, call :func:`run_in_pod`.
+    The request opens a WebSocket and requires permission to ``create`` and ``get`` ``pods/exec``.
+    It is not retried, because the command could be executed twice.
 
     Args:
         pods: The API of pods.
         name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
         command: The program and its arguments; no shell is involved.
-        namespace: The namespace of the pod; None for that of ``name``, or of this API.
-        container: The container; None for the only one, or for the one that the annotation
+        namespace: The namespace of the pod; by default the one of ``name``, or of this API.
+        container: The container; by default the only one, or the one that the annotation
             ``kubectl.kubernetes.io/default-container`` names.
-        stdin: Whether the process has an input.
-        stdout: Whether to receive its output.
-        stderr: Whether to receive what it writes to its standard error; a terminal has none.
-        tty: Whether the process has a terminal.
+        stdin: Whether to connect standard input.
+        stdout: Whether to connect standard output.
+        stderr: Whether to connect standard error; ignored with a terminal.
+        tty: Whether to allocate a terminal.
         terminal_size: The initial size of the terminal, its columns and rows, as ``os.get_terminal_size()`` returns it.
 
     Raises:
-        NotFoundError: There is no pod of this name.
-        BadRequestError: There is no such container, or there are several and none is named; or the pod has no node
-            yet, or has ended.
+        NotFoundError: The pod does not exist.
+        BadRequestError: The container does not exist, or the pod has several and none is named; or the pod is not
+            assigned to a node yet, or has ended.
         ForbiddenError: The permission is missing.
-        UnexpectedResponseError: The server, or a proxy before it, has no WebSockets.
+        UnexpectedResponseError: The server, or a proxy in front of it, does not support WebSockets.
         ConnectionFailedError: No response arrived.  The command may have been executed.
-        TypeError: The command is not a list of texts.
+        TypeError: The command is a string.
+        ValueError: The command is empty or contains a NUL.
 
     Cancellation:
-        Ends the connection.  The process loses its input and output, but the node does not kill it.
+        Closes the connection.  The process loses its input and output, but the node does not kill it.
 
     Ownership:
         No task is started, so exceptions of the block are not wrapped.
-        The end of the block closes the connection, whether the process has ended or not.
+        The end of the block closes the connection, even if the process still runs.
     """
     command = check_command(command)
     pod = located(pods, "exec_in_pod", name, namespace)
@@ -105,9 +106,9 @@ async def attach_to_pod(
     tty: bool = False,
     terminal_size: tuple[int, int] | None = None,
 ) -> AsyncGenerator[PodProcess, None]:
-    """Connect to the process that a container runs (``kubectl attach``).
+    """Attach to the main process of a container (``kubectl attach``).
 
-    Yields a :class:`PodProcess`, whose output begins now; what was written before is in the log.
+    Yields a :class:`PodProcess`.  It receives only new output; earlier output is in the log.
     Its ``wait`` returns 0 when the process has ended; the status of the pod has the exit code.
 
     Args:
@@ -115,7 +116,7 @@ async def attach_to_pod(
         name: As for :func:`exec_in_pod`.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
-        stdin: Whether to send to its input; the container must have one (``stdin: true``).
+        stdin: Whether to connect standard input; the container must have one (``stdin: true``).
         stdout: As for :func:`exec_in_pod`.
         stderr: As for :func:`exec_in_pod`.
         tty: Whether the container has a terminal (``tty: true``).
@@ -127,7 +128,7 @@ async def attach_to_pod(
         ConnectionFailedError: No response arrived.
 
     Cancellation:
-        Ends the connection; the process goes on.
+        Closes the connection; the process continues.
 
     Ownership:
         As for :func:`exec_in_pod`.
@@ -151,26 +152,26 @@ async def attach_to_pod(
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 500
-"""Bytes of the standard error that the text of an error has."""
+"""Bytes of standard error in the text of an error."""
 
 
 @final
 @attrs.frozen
 class CompletedCommand:
-    """A command that has ended."""
+    """The result of a command."""
 
     command: tuple[str, ...]
     """The program and its arguments."""
     exit_code: int
     """Its exit code."""
     stdout: bytes = attrs.field(repr=False)
-    """What it has written."""
+    """Its standard output."""
     stderr: bytes = attrs.field(repr=False)
-    """What it has written to its standard error."""
+    """Its standard error."""
 
     @property
     def text(self) -> str:
-        """What it has written, as text; bytes that are not UTF-8 become U+FFFD."""
+        """Its standard output as text; bytes that are not UTF-8 become U+FFFD."""
         return self.stdout.decode(errors="replace")
 
 
@@ -185,7 +186,7 @@ async def run_in_pod(
     check: bool = True,
     max_output_bytes: int = MAX_OUTPUT,
 ) -> CompletedCommand:
-    """Execute a command in a container, wait until it has ended, and return its output.
+    """Execute a command in a container, wait until it ends, and return its output.
 
     ::
 
@@ -198,22 +199,23 @@ async def run_in_pod(
         command: The program and its arguments; no shell is involved.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
-        input: What the command reads; text is sent as UTF-8.  None for no input.
-        check: Whether another exit code than 0 is an error.
-        max_output_bytes: The largest number of bytes of both outputs together; they are kept in memory.
+        input: The standard input of the command; text is sent as UTF-8.
+        check: Whether to raise an error if the exit code is not 0.
+        max_output_bytes: The maximum size of both outputs together; they are kept in memory.
 
     Raises:
         CommandFailedError: The exit code is not 0, and ``check`` is true.
-        LimitExceededError: The output is larger.
-        StatusError: As for :func:`exec_in_pod`; or the node could not execute the command, which may not exist.
+        LimitExceededError: The output exceeds ``max_output_bytes``.
+        StatusError: As for :func:`exec_in_pod`; or the node could not execute the command, for example because it does
+            not exist.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
-        TypeError: An argument is of another type.
+        TypeError: The command is a string.
         ValueError: The command is empty, or ``max_output_bytes`` is negative.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the command did.
-        TrioformerError: There is ``input``, and the server cannot tell the command where it ends.
+        TrioformerError: ``input`` is given, and the server is older than Kubernetes 1.30, so it cannot end the input.
 
     Cancellation:
-        Ends the connection.  The command loses its input and output, but the node does not kill it.
+        Closes the connection.  The command loses its input and output, but the node does not kill it.
     """
     check_api(api, "api")
     command = check_command(command)
@@ -228,14 +230,14 @@ async def run_in_pod(
             await outputs.collect()
         else:
             if not process.can_close_stdin:
-                problem = "the server cannot end the input of a command; that needs Kubernetes 1.30"
+                problem = "the server cannot end the input of a command; this requires Kubernetes 1.30"
                 raise TrioformerError(f"{process._where}: {process._server}: {problem}")
             await _communicate(process.stdin, data, outputs)
         exit_code = await process.wait()
     done = CompletedCommand(tuple(command), exit_code, bytes(outputs.stdout), bytes(outputs.stderr))
     if check and exit_code:
         end = done.stderr[-_SHOWN:].decode(errors="replace").strip()
-        text = f"{process._where}: the command {done.command[0]} has ended with exit code {exit_code}"
+        text = f"{process._where}: the command {done.command[0]} ended with exit code {exit_code}"
         raise CommandFailedError(
             f"{text}: {end}" if end else text, exit_code=exit_code, stdout=done.stdout, stderr=done.stderr
         )
@@ -244,7 +246,7 @@ async def run_in_pod(
 
 @final
 class _Outputs:
-    """Collects the outputs of a process, in one task."""
+    """Collects both outputs of a process in one task."""
 
     def __init__(self, process: PodProcess, most: int) -> None:
         self._process = process
@@ -268,12 +270,12 @@ class _Outputs:
         output._pieces.clear()
         output._size = 0
         if len(self.stdout) + len(self.stderr) > self._most:
-            problem = f"more output than max_output_bytes ({self._most}); raise it, or receive it with exec_in_pod"
+            problem = f"more output than max_output_bytes ({self._most}); increase it, or use exec_in_pod()"
             raise LimitExceededError(f"{self._process._where}: {problem}", limit="max_output_bytes")
 
 
 async def _communicate(stdin: trio.abc.SendStream, data: bytes, outputs: _Outputs) -> None:
-    """Send the input while the outputs are collected; a command need not read all of its input."""
+    """Send the input and collect the outputs; the command does not have to read all of its input."""
     error: Exception | None = None
 
     async def send() -> None:
@@ -281,7 +283,7 @@ async def _communicate(stdin: trio.abc.SendStream, data: bytes, outputs: _Output
             await stdin.send_all(data)
             await stdin.aclose()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the outputs, or wait(), show why
+            pass  # wait() raises the reason
 
     try:
         async with trio.open_nursery() as nursery:

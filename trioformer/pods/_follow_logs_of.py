@@ -1,8 +1,8 @@
-"""The logs of all pods of a selector, as stern has them.
+"""The logs of all pods of a selector, as in stern.
 
-An informer says which pods there are, and which instances of their containers run.
-Each instance is followed by a task of its own, by its number of restarts: so no instance is followed twice, and the
-last lines of one that has ended are not taken for those of the next.
+An informer reports the pods and the instances of their containers.
+One task follows each instance, which is identified by its number of restarts.  So no instance is followed twice, and
+the last lines of an instance are not mistaken for lines of the next one.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from ._logs import LogLines
 from ._read_logs import follow_instance
 
 MAX_LINE_BYTES: Final = 64 * 1024
-"""The default bound of a line: a buffer holds many of them."""
+"""The default maximum size of a line; a buffer holds many lines."""
 MAX_CONTAINERS: Final = 200
-"""How many containers are followed at a time by default; each has a connection."""
+"""The default maximum number of followed containers; each needs a connection."""
 DELETED_PATIENCE: Final = 10.0
-"""For how many seconds without lines the log of a pod that is gone is read on; a node that is gone never ends it."""
+"""Seconds without lines after which the log of a deleted pod ends; a failed node never ends it."""
 ATTEMPTS: Final = 5
-"""How often a log is requested that the server refuses, although the status says that the container runs."""
+"""The maximum number of requests for a log that the server refuses although the container runs by its status."""
 
 logger = logging.getLogger("trioformer.pods")
 
@@ -60,26 +60,26 @@ class _Follower:
     """The task of one instance of a container."""
 
     deadline: float = math.inf
-    """Until when it waits for lines; finite once the pod is gone."""
+    """The time when the wait for lines ends; finite after the pod is deleted."""
     scope: trio.CancelScope | None = None
-    """That of the last wait for lines."""
+    """The scope of the last wait for lines."""
     has_delivered: bool = False
-    """Whether lines were received: then the log cannot be begun again without repeating them."""
+    """Whether lines were received: then a new start of the log would repeat them."""
 
     def end_soon(self) -> None:
-        """Read on only while lines come."""
+        """Continue only while lines arrive."""
         self.deadline = min(self.deadline, trio.current_time() + DELETED_PATIENCE)
         if self.scope is not None:
             self.scope.deadline = self.deadline
 
     def record_delivery(self) -> None:
-        """Begin the patience anew: it is for the node, and a slow reader may have taken longer."""
+        """Restart the patience, which does not include the time that a slow reader needs."""
         self.has_delivered = True
         if self.deadline < math.inf:
             self.deadline = trio.current_time() + DELETED_PATIENCE
 
     async def receive(self, lines: LogLines) -> list[LogLine]:
-        """Wait for lines; an empty list at the end of the log, or of the patience."""
+        """Wait for lines; return an empty list at the end of the log or of the patience."""
         self.scope = trio.CancelScope(deadline=self.deadline)
         with self.scope:
             return await lines.receive_batch()
@@ -89,9 +89,9 @@ class _Follower:
 @final
 @attrs.define(eq=False, repr=False)
 class FollowedLogs(metaclass=NoPublicConstructor):
-    """The lines of the logs of several pods, for one task at a time; made by :func:`follow_logs_of`.
+    """The lines of the logs of several pods, opened and closed by :func:`follow_logs_of`.
 
-    ``async for line in logs`` iterates over :class:`LogLine` and does not end by itself, since other pods may come.
+    ``async for line in logs`` iterates over :class:`LogLine`.  It does not end by itself, because pods may be added.
     The lines of one instance of a container are in the order of its log; there is no order between containers.
     """
 
@@ -105,7 +105,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
     _receiver: trio.MemoryReceiveChannel[LogLine]
     _limiter: trio.CapacityLimiter
     _followers: dict[InstanceKey, _Follower] = attrs.field(factory=dict, init=False)
-    """Those of the instances that are known, also if their logs have ended, until the pod is gone."""
+    """The tasks of all known instances until their pods are deleted, including ended ones."""
     _open: int = attrs.field(default=0, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
     """Raised to the reader."""
@@ -134,11 +134,11 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             raise self._error from None
 
     async def receive_batch(self) -> list[LogLine]:
-        """Wait for lines, and return those that have been received, at most 100.
+        """Wait for lines, and return up to 100 of them.
 
         Raises:
-            StatusError: Pods cannot be listed, or their logs cannot be read, because a permission is missing.
-            ConnectionFailedError: The server's certificate does not verify.
+            StatusError: The permission to list pods or to read logs is missing.
+            ConnectionFailedError: The certificate of the server cannot be verified.
             trio.ClosedResourceError: The block has ended.
 
         Cancellation:
@@ -158,7 +158,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                 await self._sender.send(line)
 
     def _fail(self, error: Exception) -> None:
-        """Raise an error to the reader, and drop the lines that wait."""
+        """Raise an error to the reader, and discard the buffered lines."""
         self._error = self._error or error
         self._receiver.close()
 
@@ -174,7 +174,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             self._fail(leaf)
 
     async def _run(self, informer: SharedInformer[Pod], nursery: trio.Nursery) -> None:
-        """Follow what the informer reports."""
+        """Follow the pods that the informer reports."""
         with informer.subscribe() as notifications:
             async for notification in notifications:
                 match notification:
@@ -188,7 +188,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         self._fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
 
     async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
-        """Warn once of the containers that were asked for, and that none of the pods at the beginning has."""
+        """Warn once of requested containers that no pod has at the start."""
         names: set[str] = set()
         try:
             await informer.wait_until_synced()
@@ -197,13 +197,13 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                 names.update(each.name for each in (*spec.init_containers, *spec.containers))
                 names.update(each.name for each in spec.ephemeral_containers)
         except (trio.ClosedResourceError, DecodeError):
-            return  # the reader gets the reason; and what does not decode may have the container
+            return  # the reader gets the error; an undecodable pod may have the container
         for missing in sorted((self._containers or frozenset()) - names) if names else ():
             known = one_line(", ".join(sorted(names)), longest=MAX_NAME)
-            logger.warning("no pod has a container %s to follow so far; there are %s", quoted(missing), known)
+            logger.warning("no pod has a container %s so far; the containers are %s", quoted(missing), known)
 
     def _follow_all(self, pod: Pod, nursery: trio.Nursery, *, is_initial: bool) -> None:
-        """Start a task for each instance of a container that is new, and has begun."""
+        """Start a task for each new instance that has started."""
         status = pod.status
         for each in (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses):
             key = pod.uid, each.name, each.restart_count
@@ -220,7 +220,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         """Follow one instance until it has ended."""
         name = f"container {status.name} of pod {pod.namespace}/{pod.name}"
         if self._limiter.available_tokens < 1:
-            what = "%s: its log waits, because %g others are followed; raise max_containers"
+            what = "%s: its log waits, because %g other logs are followed; increase max_containers"
             logger.warning(what, name, self._limiter.total_tokens)
         backoff, attempts = Backoff(), 0
         async with self._limiter:
@@ -236,7 +236,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                         self._fail(error)
                         return
                     if follower.has_delivered or (is_refused and attempts >= ATTEMPTS):
-                        logger.warning("%s: its log is not followed further: %s", name, error)
+                        logger.warning("%s: its log is no longer followed: %s", name, error)
                         return
                     self._report(error)
                     await trio.sleep(backoff.next_delay())
@@ -246,7 +246,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
     async def _try_to_follow(
         self, pod: Pod, status: ContainerStatus, follower: _Follower, *, is_initial: bool
     ) -> TrioformerError | None:
-        """Follow one instance; returns the error of the request, or None when the log has ended."""
+        """Follow one instance; return the error of the request, or None at the end of the log."""
         try:
             async with follow_instance(
                 self._pods,
@@ -275,7 +275,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
 
 
 def has_begun(status: ContainerStatus) -> bool:
-    """Whether an instance of a container has run, so that it has a log."""
+    """Whether an instance of a container has started, so that it has a log."""
     state = status.state
     return state.running is not None or state.terminated is not None or status.last_state.terminated is not None
 
@@ -295,42 +295,42 @@ async def follow_logs_of(
     buffer_size: int = 1_024,
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[FollowedLogs, None]:
-    """Follow the logs of all pods of a selector, also of those that come later (``stern``).
+    """Follow the logs of all pods of a selector, including pods that are added later (``stern``).
 
-    The context manager yields the lines, each with the name of its pod::
+    Yields a :class:`FollowedLogs`, whose lines name their pod and container::
 
         async with follow_logs_of(client.api(Pod, namespace="default"), label_selector="app=web") as lines:
             async for line in lines:
                 print(line.pod, line.container, line)
 
-    All containers are followed, also init containers and those that are started again, each as by
-    :func:`follow_logs`: its lines are not lost or repeated when a connection
-    breaks.
+    All containers are followed, including init containers and restarted ones.  As with :func:`follow_logs`, no line is
+    lost or repeated when a connection breaks.
 
     Args:
-        pods: The API of pods, with their namespace.
-        label_selector: Only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
-        field_selector: Only pods whose fields match.
-        factory: A factory that runs and whose informer is used; None to list and watch the pods for this alone.
-        containers: Only containers of these names.  A warning is logged, once, of a name that none of the pods at the
-            beginning has.
-        since: Of the pods that are there already, only newer lines; as for ``follow_logs``.
-        tail_lines: Of each container that is there already, only so many lines from the end; 0 for new ones.
-        max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
-        max_containers: How many containers are followed at a time, each on a connection; others wait, which is logged.
+        pods: The API of pods with their namespace.
+        label_selector: Follow only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
+        field_selector: Follow only pods whose fields match.
+        factory: A running factory whose informer to use; by default this call runs its own informer.
+        containers: Follow only containers with these names.  A warning is logged once for a name that no pod has at the
+            start.
+        since: Return only newer lines of existing pods; as for :func:`follow_logs`.
+        tail_lines: The number of lines from the end for each existing container; 0 for only new lines.
+        max_line_bytes: The maximum size of a line with its timestamp; a longer line is returned in pieces.
+        max_containers: The maximum number of containers that are followed at a time, each on its own connection; others
+            wait, with a warning.
         buffer_size: The number of lines that wait for the reader.  While the buffer is full, nothing more is read from
             the servers.
-        on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
+        on_retry: Called with every failure that is retried; by default each cause is logged at once, and then once a
+            minute.
 
     Raises:
-        SelectorError: A selector does not parse.
+        SelectorError: A selector cannot be parsed.
         ValueError: A number or a time is out of range.
-        TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
+        TypeError: ``pods`` is not an API of pods, or ``containers`` is a string.
 
     Ownership:
-        The block owns a task for the pods, and one for each container that is followed; when it has ended, they have,
-        and all connections are closed.  An exception of the block is raised as it is, and that of a request is raised
-        to the reader.
+        The block runs a task for the pods and a task for each followed container.  Its end cancels them and closes all
+        connections.  An exception of the block is not wrapped; an error of a request is raised to the reader.
     """
     check_api(pods, "pods")
     if str(pods.resource) != "pods":

@@ -1,13 +1,13 @@
-"""The lines of a log: how its bytes are split, and which of them were received before a connection broke.
+"""Splits logs into lines, and recognizes lines that were received before a connection broke.
 
-A log has no version from which it could be resumed, only the time of each line, and three things stand in the way:
+A log has no version to resume from, only the timestamp of each line.  Three problems follow:
 
-- The API server rounds ``sinceTime`` down to a second, so the lines of up to a second are sent again.
-- Lines may have the same time, and the lines of standard output and standard error may be out of order in the file.
-- The node may have begun a new file, so that what is sent again begins anywhere.
+- The API server rounds ``sinceTime`` down to a second, so it sends up to a second of lines again.
+- Several lines may have the same timestamp, and lines of standard output and standard error may be out of order.
+- The node may have started a new file, so the repeated lines may start anywhere.
 
-So the last lines that were received are remembered, each by its time and its content, and what is sent again is
-compared with them (:class:`ReceivedLines`).
+So the last received lines are remembered by timestamp and content, and compared with the repeated lines
+(:class:`ReceivedLines`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Final, final
 import attrs
 
 REMEMBERED: Final = 1024
-"""Lines that are remembered at most; those before them are known by their time alone."""
+"""The maximum number of remembered lines; older lines are recognized by their timestamps only."""
 DISORDER: Final = 1_000_000_000
-"""Nanoseconds by which a line may be older than one before it."""
+"""Nanoseconds by which a line may be older than a line before it."""
 MIN_LINE: Final = 256
-"""The smallest bound of a line; a time has at most 35 bytes."""
+"""The minimum of ``max_line_bytes``; a timestamp has at most 35 bytes."""
 
 _STAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)")
 _SECOND: Final = 1_000_000_000
@@ -38,9 +38,9 @@ class LogLine:
     """One line of the log of a container; ``str(line)`` is its text."""
 
     data: bytes
-    """Its content, without the time and the line end."""
+    """The content without timestamp and line end."""
     timestamp: str = ""
-    """When the container has written it, as the server sends it: RFC 3339 with nanoseconds; empty without a time."""
+    """The time when the container wrote the line: RFC 3339 with nanoseconds, empty if unknown."""
     pod: str = ""
     """The name of the pod."""
     namespace: str = ""
@@ -48,16 +48,16 @@ class LogLine:
     container: str = ""
     """The name of the container."""
     is_cut: bool = False
-    """Whether it is only a piece of a line that is longer than ``max_line_bytes``, and the next one continues it."""
+    """Whether the line exceeds ``max_line_bytes``, and the next :class:`LogLine` continues it."""
 
     @property
     def text(self) -> str:
-        """Its content as text; bytes that are not UTF-8 become U+FFFD."""
+        """The content as text; bytes that are not UTF-8 become U+FFFD."""
         return self.data.decode(errors="replace")
 
     @property
     def time(self) -> datetime | None:
-        """When the container has written it, without the nanoseconds below a microsecond; None if it has no time."""
+        """The time when the container wrote the line, in microseconds; None if unknown."""
         return datetime.fromisoformat(self.timestamp) if self.timestamp else None
 
     def __str__(self) -> str:
@@ -67,22 +67,22 @@ class LogLine:
 @final
 @attrs.frozen
 class Piece:
-    """A line, or a piece of one that is too long."""
+    """A line, or a part of a line that is too long."""
 
     data: bytes
     index: int
-    """0 for the beginning of a line."""
+    """0 for the start of a line."""
     is_last: bool
 
 
 @final
 class LineSplitter:
-    """Splits bytes into lines, and lines that are too long into pieces of the same size each.
+    """Splits bytes into lines, and long lines into pieces of equal size.
 
-    Where a line is cut depends on its content alone, so that it is cut in the same way when it is sent again.
+    A line is cut by its content only, so a repeated line is cut in the same way.
 
     Args:
-        limit: The largest number of bytes of a piece.
+        limit: The maximum size of a piece in bytes.
     """
 
     __slots__ = ("_begin", "_index", "_limit")
@@ -93,7 +93,7 @@ class LineSplitter:
         self._index = 0
 
     def feed(self, data: bytes) -> list[Piece]:
-        """Add bytes, and return the lines and pieces that are complete."""
+        """Add bytes, and return the complete lines and pieces."""
         pieces: list[Piece] = []
         *ends, rest = data.split(b"\n")
         for end in ends:
@@ -105,11 +105,11 @@ class LineSplitter:
         return pieces
 
     def end(self) -> list[Piece]:
-        """Return what is left at the end: a line without a line end."""
+        """Return the last line if it has no line end."""
         return [self._take_last()] if self._begin or self._index else []
 
     def clear(self) -> None:
-        """Drop the beginning of a line."""
+        """Discard an incomplete line."""
         self._begin.clear()
         self._index = 0
 
@@ -127,7 +127,7 @@ class LineSplitter:
 
 @functools.lru_cache(maxsize=64)
 def _seconds_of(text: bytes) -> int:
-    """Return the seconds since 1970 of a time without a fraction; -1 if there is no such day."""
+    """Return the seconds since 1970; -1 for an invalid time."""
     try:
         return (datetime.fromisoformat(text.decode()) - _EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):
@@ -135,7 +135,7 @@ def _seconds_of(text: bytes) -> int:
 
 
 def split_stamp(line: bytes) -> tuple[int, str, bytes]:
-    """Split the time off a line: nanoseconds since 1970, the text of the time, and the rest; -1 if it has no time."""
+    """Split a line into nanoseconds since 1970 (-1 without a timestamp), the timestamp, and the rest."""
     found = _STAMP.match(line)
     if found is None:
         return -1, "", line
@@ -149,12 +149,11 @@ def split_stamp(line: bytes) -> tuple[int, str, bytes]:
 
 @final
 class ReceivedLines:
-    """The lines that were received last, to tell which of those that are sent again are new.
+    """Remembers the last received lines to recognize repeated ones.
 
-    What is sent again is a part of the same file, in the same order.
-    Before the first line in it that is remembered, all lines up to the oldest remembered time were received, or come
-    before the lines that were asked for.
-    After it, exactly those that are remembered were received, each as often as it is remembered.
+    Repeated lines are a part of the same file, in the same order.
+    Before the first remembered line in it, every line up to the oldest remembered time was received or was not
+    requested.  After it, exactly the remembered lines were received, each as often as it is remembered.
     """
 
     __slots__ = ("_forgotten", "_horizon", "_last", "_newest", "_received", "_repeated", "_to_skip", "_was_found")
@@ -162,38 +161,38 @@ class ReceivedLines:
     def __init__(self) -> None:
         self._received: deque[tuple[int, int]] = deque()
         self._horizon = -1
-        """The newest time of the lines that are not remembered, or that of the first line."""
+        """The newest time of a forgotten line, or the time of the first line."""
         self._forgotten = 0
-        """How many lines of this time are not remembered."""
+        """The number of forgotten lines with this time."""
         self._newest = -1
         self._last = -1
-        """The time of the last line, which is far before the newest one if the clock of the node was set back."""
+        """The time of the last line; older than the newest one if the clock of the node was set back."""
         self._repeated: Counter[int] = Counter()
-        """The remembered lines that may still be sent again."""
+        """The remembered lines that may still be repeated."""
         self._to_skip = 0
-        """How many lines of the horizon's time are sent again before those that are remembered."""
+        """The number of lines with the horizon's time that are repeated before the remembered ones."""
         self._was_found = True
 
     @property
     def since(self) -> str:
-        """The ``sinceTime`` from which nothing is missed; empty if no line with a time was received."""
+        """The ``sinceTime`` that misses no line; empty if no line with a timestamp was received."""
         if self._last < 0:
             return ""
         seconds = max((self._last - DISORDER) // _SECOND, 0)
         return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
     def begin_repetition(self) -> None:
-        """From here on, lines may be sent again."""
+        """Expect repeated lines from now on."""
         self._repeated = Counter(digest for _, digest in self._received)
         self._to_skip = self._forgotten
         self._was_found = False
 
     def is_new(self, instant: int, content: tuple[bytes, int]) -> bool:
-        """Return whether a line was not received before, and remember it.
+        """Return whether a line is new, and remember it.
 
         Args:
-            instant: Its time.
-            content: What it contains, with its time, and which piece of a line it is.
+            instant: The time of the line.
+            content: The bytes and the index of the piece.
         """
         digest = hash((instant, content))
         if self._repeated:

@@ -1,4 +1,4 @@
-"""Requests for logs: their query, the container that is meant, and what has become of it."""
+"""Requests for logs: the query, the default container, and the state of an instance."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod
 
 LogTime: TypeAlias = float | timedelta | datetime | str
-"""From when on lines are wanted: seconds ago, or a time; as text it is RFC 3339."""
+"""The time of the first line: seconds ago, a ``timedelta``, a ``datetime``, or RFC 3339 text."""
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation of a pod that names the container whose log is meant."""
+"""The annotation that names the default container of a pod."""
 
 NO_CONTENT: Final = 204
-"""The response for a pod that no node has."""
+"""The status for a pod that is not assigned to a node."""
 _ANY: Final = f"{JSON}, */*"
 
 
@@ -36,13 +36,13 @@ def since_params(since: LogTime | None) -> dict[str, str]:
     """Return the query for a time.
 
     Raises:
-        TypeError: It is of another type.
-        ValueError: It is in the future, or a ``datetime`` without a time zone, or the text is not a time.
+        TypeError: It has another type.
+        ValueError: It is in the future, a ``datetime`` without a time zone, or text that is not a time.
     """
     if since is None:
         return {}
     if isinstance(since, str):
-        hint = "since must be seconds, a timedelta, a datetime, or a text such as 2026-01-31T12:00:00Z"
+        hint = "since must be seconds, a timedelta, a datetime, or a string such as 2026-01-31T12:00:00Z"
         try:
             since = datetime.fromisoformat(since)
         except ValueError:
@@ -54,7 +54,7 @@ def since_params(since: LogTime | None) -> dict[str, str]:
         return {"sinceTime": f"{text}Z"}
     seconds = since.total_seconds() if isinstance(since, timedelta) else since
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise TypeError(f"since must be seconds, a timedelta, a datetime or a text, not {describe(since)}")
+        raise TypeError(f"since must be seconds, a timedelta, a datetime or a string, not {describe(since)}")
     if not 0 < seconds < math.inf:
         raise ValueError(f"since must be a positive number of seconds ago, not {seconds:g}")
     return {"sinceSeconds": str(math.ceil(seconds))}
@@ -72,7 +72,7 @@ def log_params(
     """Return the query of a request for a log.
 
     Raises:
-        TypeError: A value is of another type.
+        TypeError: A value has the wrong type.
         ValueError: A value is out of range.
     """
     params = since_params(since)
@@ -98,13 +98,13 @@ def log_params(
 
 
 def check_max_line_bytes(max_line_bytes: int) -> None:
-    """Raise ValueError unless it is an int of at least 256."""
+    """Raise ValueError if it is less than 256."""
     if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
         raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
 
 
 def default_container(pod: Pod) -> str | None:
-    """Return the container that is meant if none is named: the only one, or the one that the annotation names."""
+    """Return the only container, or the one that the annotation names; None if there is no default."""
     spec = pod.spec
     named = pod.metadata.annotations.get(DEFAULT_CONTAINER)
     if named and any(each.name == named for each in (*spec.containers, *spec.init_containers)):
@@ -113,19 +113,19 @@ def default_container(pod: Pod) -> str | None:
 
 
 def wants_container(error: TrioformerError) -> bool:
-    """Whether a request was refused because the pod has several containers, and none was named."""
+    """Whether a request failed because the pod has several containers and none was named."""
     return isinstance(error, BadRequestError) and "a container name must be specified" in error.status_message
 
 
 def several_containers(where: str, pod: Pod) -> BadRequestError:
-    """Make the error of a pod with several containers if none is named, as kube-apiserver does for its log."""
+    """Make the error of a pod with several containers if none is named, with kube-apiserver's text."""
     names = " ".join(each.name for each in pod.spec.containers)
     problem = f"a container name must be specified for pod {pod.name}, choose one of: [{names}]"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
 
 def not_scheduled(where: str) -> BadRequestError:
-    """Make the error of a pod that no node has: the server's response is empty, and says nothing."""
+    """Make the error of a pod that is not assigned to a node, for which the server sends an empty response."""
     problem = "the pod is not assigned to a node yet, so it has no log"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
@@ -133,7 +133,7 @@ def not_scheduled(where: str) -> BadRequestError:
 async def read_log(
     transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
 ) -> str:
-    """Read a whole log; :func:`read_logs` describes it."""
+    """Read a whole log; see :func:`read_logs`."""
     while True:
         response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
         try:
@@ -152,7 +152,7 @@ async def read_log(
 async def open_log(
     transport: Transport, path: str, where: str, params: Mapping[str, str]
 ) -> AsyncGenerator[ByteStream, None]:
-    """Request a log, and yield the body of a success; a failed request is not sent again."""
+    """Request a log once, and yield the body of a successful response."""
     async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
         if body.code == NO_CONTENT:
             raise not_scheduled(where)
@@ -162,35 +162,35 @@ async def open_log(
 
 
 def replaced(where: str, name: str) -> NotFoundError:
-    """Make the error of a pod that was deleted, and of which there is another one now."""
+    """Make the error of a deleted pod whose name another pod has now."""
     problem = "the pod was deleted, and a new one has the same name"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
 
 def lost(where: str, name: str) -> NotFoundError:
-    """Make the error of an instance whose log the node does not have any more."""
-    problem = "the rest of the log is lost: the container was started again more than once"
+    """Make the error of an instance whose log the node no longer has."""
+    problem = "the rest of the log is lost: the container was restarted more than once"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
 
 class Instance(enum.Enum):
-    """What has become of the instance of a container whose log is followed."""
+    """The state of the followed instance of a container."""
 
-    RUNNING = "it runs, or is about to"
-    ENDED = "it has ended, and the container may be started again"
-    FINISHED = "it has ended, and so has the pod"
-    REPLACED = "it has ended, and the container was started again"
-    LOST = "it has ended, and the container was started again more than once: a node keeps one previous log"
+    RUNNING = "it runs or is about to start"
+    ENDED = "it has ended, and the container may be restarted"
+    FINISHED = "it has ended, and the pod has, too"
+    REPLACED = "it has ended, and the container was restarted"
+    LOST = "it has ended, and the container was restarted more than once: a node keeps one previous log"
     GONE = "the pod was deleted"
-    ANOTHER = "the pod was deleted, and there is another one of its name"
+    ANOTHER = "the pod was deleted, and another pod has its name"
 
 
 @final
 @attrs.frozen
 class LogTarget:
-    """The instance of a container whose log is followed."""
+    """An instance of a container, identified by its number of restarts."""
 
     uid: str
     container: str
@@ -198,12 +198,12 @@ class LogTarget:
 
     @classmethod
     def of(cls, pod: Pod, container: str) -> LogTarget:
-        """Return the instance that runs in a pod, or is to run next."""
+        """Return the current or next instance in a pod."""
         status = status_of(pod, container)
         return cls(pod.uid, container, 0 if status is None else status.restart_count)
 
     def find_in(self, pod: Pod) -> Instance:
-        """Return what has become of it."""
+        """Return the state of the instance."""
         if pod.uid != self.uid:
             return Instance.ANOTHER
         status = status_of(pod, self.container)
@@ -212,14 +212,14 @@ class LogTarget:
             return Instance.FINISHED if has_finished else Instance.RUNNING
         if status.restart_count > self.restarts:
             return Instance.REPLACED if status.restart_count == self.restarts + 1 else Instance.LOST
-        # A container that waits for its next start has not been counted yet.
+        # The restart of a waiting container is not counted yet.
         if status.state.terminated or (status.state.waiting and status.last_state.terminated):
             return Instance.FINISHED if has_finished else Instance.ENDED
         return Instance.RUNNING
 
 
 def status_of(pod: Pod, container: str) -> ContainerStatus | None:
-    """Return the status of a container of any kind; None before the kubelet has written it."""
+    """Return the status of a container of any kind, or None if the kubelet has not written it yet."""
     status = pod.status
     found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
     return next((each for each in found if each.name == container), None)

@@ -1,15 +1,14 @@
-"""The log of a container: as a whole, and its lines while they are written.
+"""The lines of a log that is followed.
 
-A log is followed by a request that the kubelet of the node answers, through the API server.
-That request ends cleanly when the container has ended, and also when the connection between API server and kubelet
-breaks, or the API server stops.
-So after each end the pod is read, and its status decides: the container runs, and its log is followed again from the
-last line; or it has ended, and what is left of its log is read once more.
-The container may be started again at any time between the two requests, and the status is late.
-So when the log is requested again, the pod is read once more after the response has begun, and before its lines are
-used.
+The kubelet of the node responds to the request, through the API server.
+The response ends cleanly when the container ends, but also when the connection between API server and kubelet breaks,
+or when the API server stops.
+So the pod is read after each end.  If the container still runs, its log is followed again from the last line.  If it
+has ended, the rest of its log is read once.
+The container may restart at any time between the two requests, and the status is late.
+So after a repeated request, the pod is read again before the lines of the response are used.
 
-All of this happens in the reader's own task, inside its read, as in a resuming watch.
+All of this happens in the task of the reader, as in a resuming watch.
 """
 
 from __future__ import annotations
@@ -55,10 +54,10 @@ if TYPE_CHECKING:
     from ..models.core_v1 import Pod
 
 MAX_REJECTIONS: Final = 5
-"""How often in a row the log of a container that runs, as the status says, may be refused."""
+"""How many requests in a row may fail while the status says that the container runs."""
 
 STATUS_DELAY: Final = 1.0
-"""Seconds after which the status of a pod says what its node did before."""
+"""Seconds after which the status of a pod reflects a change on its node."""
 
 logger = logging.getLogger("trioformer.pods")
 
@@ -78,7 +77,7 @@ _FLAGS: Final[Mapping[Instance, Mapping[str, str]]] = {
     Instance.RUNNING: {"follow": "true"},
     Instance.REPLACED: {"previous": "true"},
 }
-"""Which log is requested, by what has become of the instance; of one that has ended, it is the rest."""
+"""The query for each state of the instance; without an entry, the rest of the log is requested."""
 
 
 OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[ByteStream]]
@@ -88,9 +87,9 @@ OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[B
 @final
 @attrs.define(eq=False, repr=False)
 class LogLines(metaclass=NoPublicConstructor):
-    """The lines of a log that is followed, for one task at a time; :func:`follow_logs` makes it and closes it.
+    """The lines of a followed log, opened and closed by :func:`follow_logs`; for one task at a time.
 
-    ``async for line in lines`` iterates over :class:`LogLine`, and ends when the container has ended.
+    ``async for line in lines`` iterates over :class:`LogLine` until the container ends.
     Each line is returned once, in the order of the log.
     """
 
@@ -99,7 +98,7 @@ class LogLines(metaclass=NoPublicConstructor):
     _get: Callable[[], Awaitable[Pod]]
     _wait_to_retry: Callable[[float], Awaitable[None]]
     _params: dict[str, str]
-    """The query of the first request, and of those after it until it is known which lines it has left out."""
+    """The query of the first request."""
     _name: str
     _namespace: str
     _target: LogTarget
@@ -114,27 +113,27 @@ class LogLines(metaclass=NoPublicConstructor):
     _body: ByteStream | None = attrs.field(default=None, init=False)
     _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
     _lines: deque[LogLine] = attrs.field(factory=deque, init=False)
-    """Received, and not yet returned to the reader."""
+    """Received lines that the reader has not taken."""
     _last: list[Piece] = attrs.field(factory=list, init=False)
-    """What was left without a line end when the server ended the log."""
+    """The line without a line end at the end of the last response."""
     _stamp: tuple[int, str] = attrs.field(default=(-1, ""), init=False)
     """The time of the current line, for its pieces."""
     _found: Instance = attrs.field(default=Instance.RUNNING, init=False)
-    """What has become of the instance, as the status says: what is requested next."""
+    """The state of the instance, which decides the next request."""
     _opened_at: float = attrs.field(default=math.inf, init=False)
-    """When the log was requested first."""
+    """The time of the first request."""
     _silent_since: float = attrs.field(default=math.inf, init=False)
-    """When the first request was sent whose response has lasted without a line: none is older."""
+    """The time of the first request whose response lasted without a line: no line is older."""
     _answered_at: float = attrs.field(default=-math.inf, init=False)
-    """When the last response began."""
+    """The time when the last response began."""
     _was_accepted: bool = attrs.field(default=False, init=False)
-    """Whether there was a response to a request."""
+    """Whether a request has succeeded."""
     _rejections: int = attrs.field(default=0, init=False)
     _has_unstamped: bool = attrs.field(default=False, init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
     reconnects: int = attrs.field(default=0, init=False)
-    """How often the log was requested again."""
+    """The number of repeated requests."""
 
     def __attrs_post_init__(self) -> None:
         self._pacing = Pacing(None, self._random)
@@ -158,20 +157,20 @@ class LogLines(metaclass=NoPublicConstructor):
         return self._lines.popleft()
 
     async def receive_batch(self) -> list[LogLine]:
-        """Wait for lines, and return all that have been received; an empty list when the log has ended.
+        """Wait for lines, and return all received ones; an empty list at the end of the log.
 
         Raises:
-            BadRequestError: There is no such container, or there are several and none is named; or it has not started
-                yet, or the pod has no node yet.
-            InternalServerError: At first: the API server cannot reach the node.
-            StatusError: Another response for which waiting does not help, such as that of a missing permission.
-            ConnectionFailedError: The connection broke, and the lines have no times from which to continue.
+            BadRequestError: The container does not exist or has not started yet, or the pod is not assigned to a node
+                yet.
+            InternalServerError: On the first read: the API server cannot reach the node.
+            StatusError: Another error that a retry cannot fix, such as a missing permission.
+            ConnectionFailedError: The connection broke, and the lines have no timestamps to resume from.
             trio.ClosedResourceError: The block has ended.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection; no line is lost.  The next read goes on after the last line, but not within a second
-            of the last request.
+            Closes the connection; no line is lost.  The next read resumes after the last line, at least a second after
+            the last request.
         """
         if self._lines:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -198,7 +197,7 @@ class LogLines(metaclass=NoPublicConstructor):
             self._is_reading = False
 
     async def _step(self) -> list[LogLine]:
-        """Do the next thing: wait, connect, read, or look at the pod."""
+        """Execute one step: wait, connect, read, or check the pod."""
         try:
             match self._phase:
                 case _Phase.WAITING:
@@ -222,7 +221,7 @@ class LogLines(metaclass=NoPublicConstructor):
         except BaseException:
             if self._phase is _Phase.CONFIRMING:
                 raise  # the body was not touched, and can be read later
-            # Most often Cancelled, after which the body cannot be read any more.
+            # Usually Cancelled, after which the body cannot be read.
             await self._disconnect()
             self._pacing.limit_rate()
             if self._phase in (_Phase.READING, _Phase.CHECKING):
@@ -231,7 +230,7 @@ class LogLines(metaclass=NoPublicConstructor):
         return []
 
     def _move(self, phase: _Phase) -> None:
-        """Enter a phase, unless the block has ended, which may be during every wait."""
+        """Enter a phase, unless the block has ended during a wait."""
         self._require_open()
         self._phase = phase
 
@@ -245,7 +244,7 @@ class LogLines(metaclass=NoPublicConstructor):
         self._pacing.record_request()
         is_first = self._opened_at == math.inf
         if is_first:
-            # Before there is a response: a kubelet sends its headers together with the first line.
+            # Before the response: a kubelet sends its headers together with the first line.
             self._opened_at = trio.current_time()
         params = self._params if is_first else self._resumed_params()
         connection = AsyncExitStack()
@@ -266,11 +265,11 @@ class LogLines(metaclass=NoPublicConstructor):
             self._phase = _Phase.CONFIRMING
 
     def _resumed_params(self) -> dict[str, str]:
-        """Return the query from which no line is missed."""
+        """Return a query that misses no line."""
         own = {key: value for key, value in self._params.items() if key in ("container", "timestamps")}
         if since := self._received.since:
             return own | {"sinceTime": since}
-        # Nothing was received so far, so all lines are new that the first request did not leave out.
+        # Nothing was received so far: every line that the first request did not exclude is new.
         now, tail = trio.current_time(), self._params.get("tailLines")
         begin = self._opened_at if tail == "0" else self._silent_since
         if tail is not None and begin != math.inf:
@@ -289,7 +288,7 @@ class LogLines(metaclass=NoPublicConstructor):
     # --- what was received ---
 
     def _take(self, pieces: list[Piece]) -> list[LogLine]:
-        """Make lines of what has arrived, without those that were received before."""
+        """Return the new lines of some pieces."""
         lines: list[LogLine] = []
         for piece in pieces:
             data = piece.data
@@ -316,11 +315,11 @@ class LogLines(metaclass=NoPublicConstructor):
         return lines
 
     async def _handle_end(self, body: ByteStream) -> list[LogLine]:
-        """The server has ended the log, for whatever reason."""
+        """Handle the end of a response."""
         await self._disconnect()
         self._require_open()
         if body.is_cut_off:
-            what = "the certificates of this client have changed, which ends what is streamed"
+            what = "the stream ended because the client certificate changed"
             return self._handle_failure(ConnectionFailedError(f"{self._where}: {body.server}: {what}"))
         if self._found is not Instance.RUNNING:
             return self._end(self._splitter.end())
@@ -342,7 +341,7 @@ class LogLines(metaclass=NoPublicConstructor):
     # --- the pod ---
 
     async def _find(self) -> Instance:
-        """Read the pod; returns what has become of the instance."""
+        """Read the pod, and return the state of the instance."""
         try:
             found = self._target.find_in(await self._get())
         except NotFoundError as error:
@@ -353,20 +352,20 @@ class LogLines(metaclass=NoPublicConstructor):
         return found
 
     async def _check(self) -> list[LogLine]:
-        """Decide by the status of the pod what is requested next."""
+        """Choose the next request by the status of the pod."""
         self._pacing.record_request()
         found = await self._find()
         if found in (Instance.GONE, Instance.ANOTHER, Instance.LOST):
             return self._end_without_rest(found)
         if found is Instance.RUNNING and self._has_unstamped and not self._received.since:
-            what = "the log has broken off, and its lines have no times from which to go on"
+            what = "the connection broke, and the lines have no timestamps to resume from"
             self._fail(ConnectionFailedError(f"{self._where}: {what}"))
             return []
         self._found, self._phase = found, _Phase.CONNECTING
         return []
 
     async def _confirm(self) -> None:
-        """Find out whether the response that has begun is the log of the instance that was meant."""
+        """Check whether the response is the log of the followed instance."""
         await trio.sleep_until(self._answered_at + STATUS_DELAY)
         self._require_open()
         found = await self._find()
@@ -387,15 +386,15 @@ class LogLines(metaclass=NoPublicConstructor):
     # --- failures ---
 
     def _handle_failure(self, error: TrioformerError) -> list[LogLine]:
-        """Set the time of the next request, or end with an error for which another request does not help."""
+        """Schedule the next request, or fail with an error that a retry cannot fix."""
         self._require_open()
-        # What is wrong with the first request stays wrong, unless nobody has answered it.
+        # The first request is retried only if no response arrived.
         if not (self._was_accepted or outcome_of(error) is Outcome.LOST):
             self._fail(error)
             raise error
         is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is _Phase.CONNECTING
         if is_refused and self._found is not Instance.RUNNING:
-            return self._end(self._last)  # the node has removed it
+            return self._end(self._last)  # the node has removed the log
         self._rejections += is_refused
         if self._rejections > MAX_REJECTIONS or (is_permanent(error) and not is_refused):
             self._fail(error)
@@ -437,7 +436,7 @@ async def open_log_lines(
     max_line_bytes: int,
     on_retry: WatchErrorHandler | None,
 ) -> AsyncGenerator[LogLines, None]:
-    """Read the pod, and yield the lines of a log; :func:`follow_logs` describes it."""
+    """Read the pod, and yield the lines of a log; see :func:`follow_logs`."""
     check_max_line_bytes(max_line_bytes)
     pod = await get()
     container = params.get("container") or default_container(pod)
@@ -456,7 +455,7 @@ async def open_log_lines(
     if found is Instance.REPLACED:
         lines._found = found
     elif found is Instance.LOST:
-        lines._phase = _Phase.CHECKING  # the first read says so
+        lines._phase = _Phase.CHECKING  # the first read reports it
     try:
         yield lines
     finally:

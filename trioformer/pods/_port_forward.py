@@ -1,11 +1,11 @@
-"""Local ports whose connections go on to a port of a pod.
+"""Local ports whose connections are forwarded to a port of a pod.
 
 ::
 
     program ── 127.0.0.1:49152 ──▶ listener ── a task for each connection ──▶ PodConnection ──▶ node ──▶ pod
 
-A task for each connection opens the :class:`PodConnection`, and copies in both directions until the pod has closed it.
-An error of one connection ends this one only; it is counted, and reported.
+A task for each connection opens the :class:`PodConnection`, and copies in both directions until the pod closes it.
+An error of one connection is reported and ends only this connection.
 
 Source: client-go ``tools/portforward/portforward.go``.
 """
@@ -30,25 +30,25 @@ from ._port_streams import PodConnection
 from ._port_targets import PortSource, PortTarget
 
 MAX_CONNECTIONS: Final = 1_000
-"""How many connections of one port are forwarded at a time by default; the next ones wait."""
+"""The default maximum number of connections of one port; others wait."""
 _RECEIVE_SIZE: Final = 64 * 1024
 _LINGER: Final = 2.0
-"""Seconds for the program to notice that the pod has closed the connection, before what it still sends is refused."""
+"""Seconds during which a program may still send after the pod has closed the connection."""
 _RESET: Final = struct.pack("ii", 1, 0)
-"""The value of ``SO_LINGER`` with which closing a socket resets the connection."""
+"""The value of ``SO_LINGER`` that makes ``close()`` reset the connection."""
 _BUSY_PERIOD: Final = 0.1
-"""Seconds to wait when this program may open no more files; it accepts again when others are closed."""
+"""Seconds to wait before accepting again when the process cannot open more files."""
 
 logger = logging.getLogger("trioformer.pods")
 
 ConnectionErrorHandler: TypeAlias = Callable[[TrioformerError], None]
-"""Called with why a connection was not forwarded, or was broken off."""
+"""Called with the error of a connection that was not forwarded, or that broke."""
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class PortForward(metaclass=NoPublicConstructor):
-    """A local port that is forwarded to a port of a pod; :func:`forward_port` makes it and closes it."""
+    """A local port that is forwarded to a port of a pod, opened and closed by :func:`forward_port`."""
 
     addresses: tuple[tuple[str, int], ...]
     """The local addresses and ports."""
@@ -71,12 +71,12 @@ class PortForward(metaclass=NoPublicConstructor):
 
     @property
     def url(self) -> str:
-        """The address and the port as a URL of HTTP, such as ``http://127.0.0.1:49152``."""
+        """The HTTP URL of the local port, such as ``http://127.0.0.1:49152``."""
         return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
 
     @property
     def pod(self) -> str:
-        """The name of the pod that connections go to."""
+        """The name of the current pod."""
         return self._target.pod
 
     @property
@@ -87,14 +87,14 @@ class PortForward(metaclass=NoPublicConstructor):
     # --- the tasks ---
 
     async def _serve(self, listener: trio.SocketListener, nursery: trio.Nursery, limiter: trio.CapacityLimiter) -> None:
-        """Accept connections, for ever."""
+        """Accept connections forever."""
         while True:
             async with limiter:
-                pass  # there is room for one more; only this task starts them, so it stays until then
+                pass  # there is room for one more, until this task starts the next one
             try:
                 local = await listener.accept()
             except OSError as exc:
-                logger.warning("%s: a connection cannot be accepted: %s", self._source.where, exc)
+                logger.warning("%s: cannot accept a connection: %s", self._source.where, exc)
                 await trio.sleep(_BUSY_PERIOD)
                 continue
             nursery.start_soon(self._forward, local, limiter)
@@ -121,15 +121,15 @@ class PortForward(metaclass=NoPublicConstructor):
         except (NotFoundError, PortForwardError):
             if self._source.is_pod:
                 raise
-        # The pod is gone, and its Service or Deployment may have another one.
+        # The Service or Deployment may have another pod.
         self._target = await self._source.find()
         return await self._source.connect(self._target)
 
     async def _copy(self, local: trio.SocketStream) -> None:
-        """Copy in both directions, until the pod has closed the connection, or the program has.
+        """Copy in both directions until the pod or the program closes the connection.
 
         Raises:
-            TrioformerError: The connection to the pod has failed.
+            TrioformerError: The connection to the pod failed.
         """
         remote = await self._open_connection()
         try:
@@ -146,7 +146,7 @@ class PortForward(metaclass=NoPublicConstructor):
 
 
 async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio.CancelScope) -> None:
-    """Copy to the pod, until the program sends no more."""
+    """Copy to the pod until the program ends its data."""
     while True:
         try:
             data = await local.receive_some(_RECEIVE_SIZE)
@@ -159,11 +159,11 @@ async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio
                 return
             await remote.send_all(data)
         except trio.BrokenResourceError:
-            return  # what is received says why
+            return  # the receiver gets the reason
 
 
 async def _receive_all(remote: PodConnection, local: trio.SocketStream) -> TrioformerError | None:
-    """Copy from the pod, until it has closed the connection; returns why, if that is an error."""
+    """Copy from the pod until it closes the connection; return the error, if any."""
     while True:
         try:
             data = await remote.receive_some()
@@ -174,11 +174,11 @@ async def _receive_all(remote: PodConnection, local: trio.SocketStream) -> Triof
         try:
             await local.send_all(data)
         except trio.BrokenResourceError:
-            return None  # the program has closed the connection, and needs no more
+            return None  # the program has closed the connection
 
 
 async def _linger(local: trio.SocketStream) -> None:
-    """Let the program receive the end: data that arrives at a closed socket would reset the connection before that."""
+    """Let the program receive the end of the data; closing a socket that still receives data would reset it."""
     with suppress(trio.BrokenResourceError), trio.move_on_after(_LINGER):
         await local.send_eof()
         while await local.receive_some(_RECEIVE_SIZE):
@@ -186,40 +186,39 @@ async def _linger(local: trio.SocketStream) -> None:
 
 
 def _reset(local: trio.SocketStream) -> None:
-    """Let the program see that the connection was not closed by the pod, but is broken."""
+    """Reset the connection, so that the program does not see a regular end."""
     with suppress(OSError):
         local.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
-    """Return the addresses to listen on, and whether another one is enough.
+    """Return the addresses to listen on, each with whether it is optional.
 
     Raises:
-        TypeError: They are not texts.
-        ValueError: They are empty, or one is neither an IP address nor ``localhost``.
+        TypeError: An address is not a string.
+        ValueError: There is no address, or one is neither an IP address nor ``localhost``.
     """
     found: dict[str, bool] = {}
     for each in (address,) if isinstance(address, str) else address:
         if not isinstance(each, str):
-            raise TypeError(f"an address must be a text such as '127.0.0.1', not {describe(each)}")
+            raise TypeError(f"an address must be a string such as '127.0.0.1', not {describe(each)}")
         if each == "localhost":
             found = {"127.0.0.1": True, "::1": True} | found
             continue
         try:
             found[str(ipaddress.ip_address(each))] = False
         except ValueError:
-            problem = "it must be an IP address or 'localhost'"
-            raise ValueError(f"cannot listen on the address {each!r}: {problem}") from None
+            raise ValueError(f"an address must be an IP address or 'localhost', not {each!r}") from None
     if not found:
-        raise ValueError("there must be an address to listen on")
+        raise ValueError("at least one address is required")
     return found
 
 
 async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[trio.SocketListener]:
-    """Listen on a port of each of the addresses.
+    """Listen on a port of all addresses.
 
     Raises:
-        ListenError: One of them cannot be listened on.
+        ListenError: One of them is not available.
     """
     listeners: list[trio.SocketListener] = []
     left = len(addresses)
@@ -254,11 +253,11 @@ async def open_port_forward(
     max_connections: int,
     on_error: ConnectionErrorHandler | None,
 ) -> AsyncGenerator[PortForward, None]:
-    """Open a local port; :func:`forward_port` describes it."""
+    """Open a local port; see :func:`forward_port`."""
     if local_port is not None and (isinstance(local_port, bool) or not isinstance(local_port, int)):
         raise TypeError(f"local_port must be a number or None, not {describe(local_port)}")
     if local_port is not None and not 0 <= local_port <= 65_535:
-        raise ValueError(f"a local port must be between 0 and 65535, not {local_port}")
+        raise ValueError(f"local_port must be between 0 and 65535, not {local_port}")
     addresses = check_addresses(address)
     limiter = trio.CapacityLimiter(max_connections)
     target = await source.find()

@@ -1,21 +1,21 @@
-"""A connection to a port of a pod, as a stream of trio.
+"""A connection to a port of a pod as a trio stream.
 
 ::
 
-    api.connect_port ── GET …/portforward ─▶ ChannelSocket (SPDY/3.1+portforward.k8s.io)
+    connect_port ────── GET …/portforward ─▶ ChannelSocket (SPDY/3.1+portforward.k8s.io)
       stream.send_all ─────── data of stream 3 ───▶
       stream.send_eof ─────── its end ────────────▶
       stream.receive_some ◀── data of stream 3 ────
-                          ◀── data of stream 1 ────   why the node has given up, if it has
+                          ◀── data of stream 1 ────   the error of the node, if any
 
-Each connection has a WebSocket of its own, although one could have many: in SPDY as Kubernetes speaks it, a connection
-that nobody reads blocks the others.
-There is no task; while nobody receives, the pod cannot send more than fits into the buffers on the way.
+Each connection uses its own WebSocket.  A WebSocket could carry several connections, but in the SPDY of Kubernetes an
+unread connection blocks the others.
+There is no task; while no task receives, the pod can send only what fits into the buffers in between.
 
-Whoever receives pings a silent node, without a deadline: a node does not respond while the pod does not read what was
-sent to it.
-It is kube-apiserver that needs the ping: it notices that the node has gone only when it has something for it, and then
-ends the connection.
+The receiving task pings a silent node, without a deadline, because a node does not respond while the pod does not read
+its data.
+kube-apiserver needs the ping: it notices the failure of a node only when it sends data to it, and then ends the
+connection.
 
 Source: client-go ``tools/portforward`` and kubernetes ``pkg/kubelet/server/portforward``.
 """
@@ -43,13 +43,13 @@ _DATA: Final = 3
 _PIECE: Final = 32 * 1024 - 8
 """Bytes of one frame, which is one message of the WebSocket."""
 _MAX_TEXT: Final = 4 * 1024
-"""Bytes of the node's error that are kept."""
+"""The maximum size of the node's error in bytes."""
 _END_PATIENCE: Final = 1.0
-"""Seconds after the end of the data in which the node may still say that it was an error."""
+"""Seconds after the end of the data during which the node may still report an error."""
 _CONTROL_PATIENCE: Final = 5.0
-"""Seconds that sending a short frame may take, even if the task is cancelled: a part of it would be no frame."""
+"""Seconds for sending a control frame, even if the task is cancelled: an incomplete frame breaks the connection."""
 _OPEN_PATIENCE: Final = 30.0
-"""Seconds in which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
+"""Seconds within which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
 _PING_PERIOD: Final = 10.0
 """Seconds of silence after which the node is pinged (client-go's ``PingPeriod``)."""
 _NEXT_PING: Final = 60.0
@@ -59,10 +59,7 @@ _NEXT_PING: Final = 60.0
 @final
 @attrs.define(eq=False, repr=False)
 class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor):
-    """A connection to a port of a pod; :func:`connect_port` makes it and closes it.
-
-    One task may send while another one receives.
-    """
+    """A connection to a port of a pod; one task may send while another one receives."""
 
     pod: str
     """The name of the pod."""
@@ -76,12 +73,12 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
     _pieces: deque[bytes] = attrs.field(factory=deque, init=False)
     _accepted: set[int] = attrs.field(factory=set, init=False)
     _receiving: set[int] = attrs.field(factory=lambda: {_ERROR, _DATA}, init=False)
-    """The streams of SPDY that the node has not ended."""
+    """The SPDY streams that the node has not ended."""
     _text: bytes = attrs.field(default=b"", init=False)
-    """What the node has said on the stream of the error."""
+    """The data of the error stream."""
     _was_reset: bool = attrs.field(default=False, init=False)
     _error: TrioformerError | None = attrs.field(default=None, init=False)
-    """Raised when everything that was received before it has been returned."""
+    """Raised after all received data was returned."""
     _end_deadline: float = attrs.field(default=math.inf, init=False)
     _ping_at: float = attrs.field(factory=lambda: trio.current_time() + _PING_PERIOD, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
@@ -102,7 +99,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             trio.BusyResourceError: Another task is sending.
 
         Cancellation:
-            The pod may have received a part, and nothing more can be sent to it.
+            The pod may have received part of the data.  Nothing more can be sent.
         """
         if self._has_sent_eof and not self._is_closed:
             raise trio.ClosedResourceError("send_eof() was called on this stream")
@@ -115,7 +112,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             rest = rest[_PIECE:]
 
     async def send_eof(self) -> None:
-        """Tell the pod that nothing more follows; what it sends can still be received.
+        """End the data to the pod; data from the pod can still be received.
 
         Raises:
             trio.BrokenResourceError: As for :meth:`send_all`.
@@ -129,17 +126,17 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         self._has_sent_eof = True
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately: whether the pod reads is not known."""
+        """Return immediately: it is not known whether the pod reads."""
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the pod has closed the connection.
+        """Receive bytes; ``b""`` after the pod has closed the connection.
 
-        Meanwhile the node is pinged every ten seconds, as otherwise nobody would notice that it has gone.
+        A silent node is pinged every ten seconds to detect its failure.
 
         Raises:
-            trio.BrokenResourceError: The node could not connect, or lost the connection to the pod (its cause is a
-                :class:`~trioformer.errors.PortForwardError`); or the connection to the node broke (a
+            trio.BrokenResourceError: The node could not connect to the pod or lost the connection to it (the cause is a
+                :class:`~trioformer.errors.PortForwardError`), or the connection to the node broke (the cause is a
                 :class:`~trioformer.errors.ConnectionFailedError`).
             trio.ClosedResourceError: This stream is closed.
             trio.BusyResourceError: Another task is receiving.
@@ -171,14 +168,14 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         return piece
 
     async def aclose(self) -> None:
-        """Close the connection; what was not received is dropped."""
+        """Close the connection, and discard data that was not received."""
         self._is_closed = True
         await self._resources.aclose()
         await trio.lowlevel.checkpoint_if_cancelled()
 
     @property
     def failure(self) -> TrioformerError | None:
-        """Why the connection has ended, if that was an error; known when everything before it was received."""
+        """The error that ended the connection, after all data before it was received."""
         return None if self._pieces else self._error
 
     # --- sending ---
@@ -189,8 +186,8 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         if self._is_sending:
             raise trio.BusyResourceError("another task is already sending on this connection")
         if self._error is not None or _DATA not in self._receiving:
-            # A node ends what the pod sends only together with the connection.
-            reason = self._error or "the connection to the pod has ended; receiving from it says why"
+            # A node ends the data of the pod only together with the connection.
+            reason = self._error or "the connection to the pod has ended; receive from it to get the reason"
             raise trio.BrokenResourceError(str(reason)) from self._error
 
     async def _send(self, frame: bytes) -> None:
@@ -207,8 +204,8 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         """Open the streams.
 
         Raises:
-            PortForwardError: The node has refused them.
-            ConnectionFailedError: The connection ended before that, or the node is silent.
+            PortForwardError: The node refused them.
+            ConnectionFailedError: The connection ended, or the node did not respond.
         """
         headers = {"port": str(self.port), "requestid": "0"}
         opening = self._frames.open(_ERROR, {"streamtype": "error", **headers})
@@ -221,24 +218,24 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         except trio.BrokenResourceError as exc:
             raise ConnectionFailedError(f"{self._where}: {self._server}: {exc}") from exc
         if scope.cancelled_caught:
-            problem = f"the node has not accepted the connection within {_OPEN_PATIENCE:g} s"
+            problem = f"the node did not accept the connection within {_OPEN_PATIENCE:g} s"
             raise ConnectionFailedError(f"{self._where}: {self._server}: {problem}")
 
     async def _wait_until_accepted(self) -> None:
-        """Wait: a node drops data that arrives before it has accepted the stream."""
+        """Wait until the node accepts the streams: it drops data that arrives earlier."""
         while True:
             await self._receive()
             if self._accepted.issuperset((_DATA, _ERROR)):
-                return  # what the node has said after that, perhaps at once, is an error of the stream
+                return  # an error that follows is an error of the stream
             if self._error is not None:
                 raise self._error
             if not self._receiving:
-                raise PortForwardError(f"{self._where}: the node has refused the connection")
+                raise PortForwardError(f"{self._where}: the node refused the connection")
 
     async def _receive(self) -> None:
-        """Receive what has arrived, or the end; or ping the node."""
+        """Receive data or the end of the connection, or ping the node."""
         received: list[tuple[int, bytes]] | None = None
-        # After a time in which nobody has received, what has arrived meanwhile is received first.
+        # Data that arrived while no task was receiving is received first.
         ping_at = max(self._ping_at, trio.current_time() + 1.0)
         try:
             with trio.move_on_at(min(self._end_deadline, ping_at)):
@@ -265,13 +262,13 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             await self._send_control(b"".join(responses))
 
     async def _ping(self) -> None:
-        # Who is blocked in sending keeps the connection busy, and may wait until something is received.
+        # A blocked sender keeps the connection busy, and may wait until this task receives.
         self._ping_at = trio.current_time() + (_PING_PERIOD if self._is_sending else _NEXT_PING)
         if not self._is_sending:
             await self._send_control(self._frames.ping())
 
     async def _send_control(self, frame: bytes) -> None:
-        """Send a frame between those of other tasks, if that is possible; receiving shows why it is not."""
+        """Send a control frame between the frames of other tasks; if that fails, receiving raises the reason."""
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(_CONTROL_PATIENCE, shield=True),
@@ -281,7 +278,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
     def _handle(self, event: SpdyEvent, responses: list[bytes]) -> None:
         if isinstance(event, StreamData):
             if event.data and event.stream not in self._accepted:
-                raise SpdyError("data of a stream that the node has not accepted")
+                raise SpdyError("received data on a stream that the node has not accepted")
             if event.stream == _DATA and event.data:
                 self._pieces.append(event.data)
             elif event.stream == _ERROR:
@@ -304,7 +301,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             self._end_deadline = trio.current_time() + _END_PATIENCE
 
     def _end(self, cause: trio.BrokenResourceError | None) -> None:
-        """Nothing more is received."""
+        """Handle the end of the connection to the node."""
         if _DATA in self._receiving and not self._text and self._error is None:
             what = str(cause or self._socket.close_text) or "the connection to the node has ended"
             self._error = ConnectionFailedError(f"{self._where}: {self._server}: {what}")
@@ -313,10 +310,10 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         self._conclude()
 
     def _conclude(self) -> None:
-        """Say why the connection has ended, if that is an error."""
+        """Store the error of the node, if any."""
         if self._error is None and (self._text or self._was_reset):
             text = one_line(self._text.decode(errors="replace")).strip()
-            self._error = PortForwardError(f"{self._where}: {text or 'the node has reset the connection'}")
+            self._error = PortForwardError(f"{self._where}: {text or 'the node reset the connection'}")
 
 
 async def connect(transport: Transport, path: str, *, where: str, pod: str, port: int) -> PodConnection:
@@ -324,18 +321,19 @@ async def connect(transport: Transport, path: str, *, where: str, pod: str, port
 
     Args:
         transport: The connections to the server.
-        path: That of the subresource ``portforward``.
+        path: The path of the subresource ``portforward``.
         where: The operation, for errors.
         pod: The name of the pod.
         port: The port.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: It, or a proxy before it, does not speak what is needed.
+        UnexpectedResponseError: The server, or a proxy in front of it, does not support the protocol.
         ConnectionFailedError: The connection failed.
-        PortForwardError: The node has refused.
+        PortForwardError: The node refused the connection.
 
-    Cancellation: closes what was opened.
+    Cancellation:
+        Closes the connection.
     """
     async with AsyncExitStack() as stack:
         opened = open_channels(transport, path, where=where, protocols=(TUNNEL,))

@@ -1,6 +1,4 @@
-"""Which pod and which of its ports are meant by a port of a pod, a Service, or what runs pods.
-
-The choices are kubectl's.
+"""Finds the pod and the port for a port of a pod, Service or workload, by the rules of kubectl.
 
 Source: kubectl ``pkg/cmd/portforward/portforward.go``, ``pkg/polymorphichelpers`` and ``pkg/util/podutils``.
 """
@@ -47,18 +45,18 @@ class PortTarget:
     port: int
     """The port."""
     asked: int
-    """The number of the port that was asked for: for a Service its own one."""
+    """The number of the requested port, for a Service the port of the Service."""
 
 
 @final
 @attrs.frozen
 class PortSource:
-    """A port of a pod, of a Service, or of what runs pods; it says which pod that is."""
+    """A port of a pod, Service or workload."""
 
     api: Api[Any]
     """The API of the object."""
     pods: Api[Pod]
-    """That of the pods in its namespace."""
+    """The API of the pods in its namespace."""
     name: str
     """The name of the object."""
     port: int | str
@@ -68,36 +66,33 @@ class PortSource:
 
     @property
     def is_pod(self) -> bool:
-        """Whether it is always the same pod."""
+        """Whether the object is a pod."""
         return str(self.api.resource) == "pods"
 
     async def find(self) -> PortTarget:
-        """Find the pod; :func:`find_target` has the errors."""
+        """Find the pod; see :func:`find_target`."""
         return await find_target(self.api, self.pods, self.name, self.port, where=self.where)
 
     async def connect(self, target: PortTarget | None = None) -> PodConnection:
-        """Connect to a port of a pod, by default to the one that is found; the caller closes the connection.
-
-        It raises what :meth:`find` and :func:`~._port_streams.connect` raise.
-        """
+        """Connect to a pod, by default to the one that :meth:`find` returns; the caller closes the connection."""
         if target is None and self.is_pod and isinstance(self.port, int):
-            target = PortTarget(self.name, self.port, self.port)  # the node says whether there is one
+            target = PortTarget(self.name, self.port, self.port)  # the node checks it
         target = target or await self.find()
         pod = located(self.pods, "connect_port", target.pod, None)
         return await connect(pod.transport, pod.path("portforward"), where=self.where, pod=target.pod, port=target.port)
 
 
 def check_port(port: int | str) -> int | str:
-    """Check a port; a text of digits is a number.
+    """Check a port, and convert digits to a number.
 
     Raises:
         TypeError: It is neither a number nor a name.
-        ValueError: There is no such port.
+        ValueError: It is out of range.
     """
     if isinstance(port, bool) or not isinstance(port, int | str):
-        raise TypeError(f"a port must be a number, or the name of one, not {describe(port)}")
+        raise TypeError(f"a port must be a number or a name, not {describe(port)}")
     if isinstance(port, str) and ":" in port:
-        raise ValueError(f"a port must be a number or a name, not {port!r}: pass the local one as local_port=")
+        raise ValueError(f"a port must be a number or a name, not {port!r}; pass the local port as local_port=")
     number = int(port) if isinstance(port, str) and port.isascii() and port.isdecimal() else port
     if isinstance(number, int) and not 1 <= number <= 65_535:
         raise ValueError(f"a port must be between 1 and 65535, not {number}")
@@ -107,29 +102,29 @@ def check_port(port: int | str) -> int | str:
 
 
 def check_resource(method: str, resource: str) -> None:
-    """Check that a resource has ports that can be forwarded.
+    """Check that the ports of a resource can be forwarded.
 
     Raises:
-        TypeError: It has none.
+        TypeError: They cannot.
     """
     if resource not in _FORWARDABLE:
-        kinds = "pods, services, and what runs pods"
+        kinds = "pods, services and workloads"
         raise TypeError(f"{method}() is for {kinds}, and this is the API of {resource}")
 
 
 async def find_target(api: Api[Any], pods: Api[Pod], name: str, port: int | str, *, where: str) -> PortTarget:
-    """Find the pod, and its port.
+    """Find the pod and its port.
 
     Args:
         api: The API of the resource.
-        pods: That of the pods in the same namespace.
+        pods: The API of the pods in the same namespace.
         name: The name of the object.
         port: The port, or its name.
         where: The operation, for errors.
 
     Raises:
-        NotFoundError: There is no object of this name.
-        PortForwardError: No pod runs, or there is no such port, or it is not of TCP.
+        NotFoundError: The object does not exist.
+        PortForwardError: No pod runs, or the port does not exist or is not a TCP port.
     """
     if str(api.resource) == "pods":
         pod = _members(await pods.get(name))
@@ -157,13 +152,13 @@ async def _choose(pods: Api[Pod], obj: Mapping[str, Any], where: str) -> dict[st
     selector = (obj.get("spec") or {}).get("selector")
     name = f"{obj['kind']} '{obj['metadata']['name']}'"
     if not selector:
-        raise PortForwardError(f"{where}: {name} has no selector, so it selects no pods")
+        raise PortForwardError(f"{where}: {name} does not select any pods: it has no selector")
     is_plain = obj.get("kind") in ("Service", "ReplicationController")
     labels = _selector_text({"matchLabels": selector} if is_plain else selector)
     listed = [_members(pod) for pod in await pods.list(label_selector=labels)]
     if not listed:
         where_pods = f"in namespace {obj['metadata'].get('namespace')}"
-        raise PortForwardError(f"{where}: there is no pod with the labels {labels} of {name} {where_pods}")
+        raise PortForwardError(f"{where}: no pod {where_pods} matches the selector {labels} of {name}")
     return max(listed, key=_rank)
 
 
@@ -177,7 +172,7 @@ def _selector_text(selector: Mapping[str, Any]) -> str:
 
 
 def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
-    """Compare as kubectl's ``ActivePods``."""
+    """Return the sort key of kubectl's ``ActivePods``."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     ready = [each for each in status.get("conditions") or () if each.get("type") == "Ready"]
     is_ready = any(each.get("status") == "True" for each in ready)
@@ -193,7 +188,7 @@ def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
 @final
 @attrs.frozen
 class _Earlier:
-    """A time, of which the earlier one is the greater one."""
+    """A time that compares as greater if it is earlier."""
 
     time: str
 
@@ -217,7 +212,7 @@ def _port_of_pod(pod: Mapping[str, Any], port: int | str, where: str) -> int:
 def _port_of_service(
     service: Mapping[str, Any], pod: Mapping[str, Any], port: int | str, where: str
 ) -> tuple[int, int]:
-    """Return the port of a Service, and that of its pod."""
+    """Return the port of a Service and the port of its pod."""
     name = service["metadata"]["name"]
     ports: list[dict[str, Any]] = (service.get("spec") or {}).get("ports") or []
     number = port if isinstance(port, int) else _named(ports, port, "port", f"Service '{name}'", where)

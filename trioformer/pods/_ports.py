@@ -31,45 +31,44 @@ async def forward_port(
 ) -> AsyncGenerator[PortForward, None]:
     """Forward a local port to a port of a pod (``kubectl port-forward``).
 
-    Yields a :class:`PortForward`, for any program on this machine::
+    Yields a :class:`PortForward`, which any program on this machine can use::
 
         async with forward_port(services, "web", 80) as forward:
             await open_tcp_stream("127.0.0.1", forward.port)
 
-    The API is that of pods, Services, Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and
-    ReplicationControllers.  Of their pods, one that runs is chosen, a ready one first, and another one when it is
-    gone.  The port of a Service is that of the Service, as for kubectl, and that of others the one of the pod.
+    The object is a pod, Service, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or ReplicationController.
+    One of its running pods is chosen, preferably a ready one; when that pod is gone, another one is chosen.
+    For a Service, ``port`` is a port of the Service, as in kubectl; for all other kinds it is a port of the pod.
 
-    It needs the permission to ``create`` and to ``get`` ``pods/portforward`` and to ``get`` pods; for other kinds
-    also to ``get`` these, and to ``list`` pods.
+    This requires permission to ``create`` and ``get`` ``pods/portforward`` and to ``get`` pods; for other kinds also to
+    ``get`` the object and to ``list`` pods.
 
     Args:
         api: The API of a kind that has pods.
         name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
         port: The port, or its name.
-        namespace: The namespace of the object; None for that of ``name``, or of this API.
-        local_port: The local port; 0 for any that is free, None for the same number as ``port`` has.
-        address: The IP addresses to listen on, one or several; ``localhost`` is 127.0.0.1 and ::1, or one of them.
-            Everybody who can connect to them can connect to the pod.
-        max_connections: How many connections are forwarded at a time; others wait.
-        on_error: Called with why a connection was not forwarded, or was broken off; None to log a warning.
+        namespace: The namespace of the object; by default the one of ``name``, or of this API.
+        local_port: The local port; 0 for any free port, None for the number of ``port``.
+        address: One or several IP addresses to listen on; ``localhost`` means 127.0.0.1 and ::1, or one of them.
+            Every program that can connect to them can connect to the pod.
+        max_connections: The maximum number of connections that are forwarded at a time; others wait.
+        on_error: Called with the error of each connection that fails; by default it is logged as a warning.
 
     Raises:
-        NotFoundError: There is no object of this name.
-        PortForwardError: No pod runs, or there is no such port.
-        ListenError: The local port cannot be listened on.
-        TypeError: The kind has no ports.
+        NotFoundError: The object does not exist.
+        PortForwardError: No pod runs, or the port does not exist.
+        ListenError: The local port is not available.
+        TypeError: The kind cannot be forwarded to.
 
     Error handling:
-        What a connection fails with ends this connection only, so that the program sees a reset.
-        When the pod closes a connection, it is closed; what a handler raises leaves the block in an
-        ``ExceptionGroup``.
+        An error ends only its connection, and the program receives a reset.
+        An exception of ``on_error`` leaves the block in an ``ExceptionGroup``.
 
     Cancellation:
         Closes the port and all connections, as does the end of the block.
 
     Ownership:
-        The block has a nursery with a task for each connection; what the block raises is not wrapped.
+        The block has a nursery with a task for each connection; exceptions of the block are not wrapped.
     """
     source = _port_source("forward_port", api, name, port, namespace)
     async with open_port_forward(
@@ -86,7 +85,7 @@ async def forward_port(
 async def connect_port(
     api: Api[T], name: str | ObjectRef | T, port: int | str, *, namespace: str | None = None
 ) -> AsyncGenerator[trio.abc.HalfCloseableStream, None]:
-    r"""Open one connection to a port of a pod, as a stream of trio; nothing listens on this machine.
+    r"""Open one connection to a port of a pod, without a local port.
 
     Yields a ``trio.abc.HalfCloseableStream``::
 
@@ -101,14 +100,14 @@ async def connect_port(
         namespace: As for :func:`forward_port`.
 
     Raises:
-        NotFoundError: There is no object of this name.
-        BadRequestError: The pod has no node yet, or has ended.
-        PortForwardError: No pod runs, there is no such port, or the node has refused.
-            That nothing listens on the port is an error of the stream.
+        NotFoundError: The object does not exist.
+        BadRequestError: The pod is not assigned to a node yet, or has ended.
+        PortForwardError: No pod runs, the port does not exist, or the node refused the connection.
+            If nothing listens on the port, the stream raises the error.
         ForbiddenError: The permission is missing.
-        UnexpectedResponseError: The server, or a proxy before it, has no WebSockets; or it is older than
-            Kubernetes 1.31, or its feature gate ``PortForwardWebsockets`` is off.
-        ConnectionFailedError: No response arrived, or the node has not accepted the connection within 30 s.
+        UnexpectedResponseError: The server, or a proxy in front of it, does not support WebSockets; or the server is
+            older than Kubernetes 1.31, or its feature gate ``PortForwardWebsockets`` is off.
+        ConnectionFailedError: No response arrived, or the node did not accept the connection within 30 s.
 
     Cancellation:
         Closes the connection, as does the end of the block.

@@ -1,4 +1,4 @@
-"""Processes in containers: a command that is executed, or the process of the container that is attached to.
+"""Processes in containers: executed commands, and main processes to attach to.
 
 ::
 
@@ -9,8 +9,8 @@
       process.wait            ◀── channel 3 ───   a Status, the last message
       process.resize ──────────── channel 4 ───▶
 
-There is no task: the reader of one of the streams receives for all of them, one reader at a time.
-While the buffer of a stream is full nothing is received, so the process is blocked when it writes, as by a pipe.
+There is no task: the reader of one stream receives for all streams, and only one reader receives at a time.
+While the buffer of a stream is full nothing is received, so a process that writes is blocked, as with a pipe.
 
 Source: kubernetes ``pkg/kubelet/server/remotecommand`` and client-go ``tools/remotecommand``.
 """
@@ -48,30 +48,30 @@ ERROR: Final = 3
 RESIZE: Final = 4
 
 MAX_BUFFERED: Final = 1024 * 1024
-"""Bytes that wait for the reader of a stream before nothing more is received."""
+"""The size of the buffer of a stream, in bytes."""
 _MAX_STATUS: Final = 64 * 1024
 _MAX_STATUS_PIECES: Final = 64
-"""Pieces that it may arrive in; each time, all of it is decoded."""
+"""The maximum number of pieces of a Status; it is decoded again with each piece."""
 _END_PATIENCE: Final = 1.0
-"""Seconds for which the connection may stay open after the Status, in which what was written last may arrive."""
+"""Seconds after the Status during which the last output may still arrive."""
 _LAST_PATIENCE: Final = 0.1
-"""Seconds of that for what has arrived before anybody has received it."""
+"""The minimum of these seconds, for output that arrived while no task was receiving."""
 _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class PodProcess(metaclass=NoPublicConstructor):
-    """A process in a container; :func:`exec_in_pod` and :func:`attach_to_pod` make it, and disconnect it.
+    """A process in a container, opened and closed by :func:`exec_in_pod` and :func:`attach_to_pod`.
 
-    ``stdin``, ``stdout`` and ``stderr`` are streams of trio; each may be used by a task of its own.
-    One that was not requested is a ``RuntimeError``; a terminal has no ``stderr``.
-    Their errors are those of trio's streams: ``trio.BrokenResourceError`` is raised ``from`` the
-    :class:`~trioformer.errors.ConnectionFailedError` that :meth:`wait` raises.
+    ``stdin``, ``stdout`` and ``stderr`` are trio streams; different tasks may use them at the same time.
+    Access to a stream that was not requested raises ``RuntimeError``; a terminal has no ``stderr``.
+    The cause of their ``trio.BrokenResourceError`` is the :class:`~trioformer.errors.ConnectionFailedError` that
+    :meth:`wait` raises.
 
     Backpressure:
-        Output that nobody reads blocks the process when the buffers are full, as with pipes.  So read ``stdout`` and
-        ``stderr`` in two tasks, or request only one of them; :func:`run_in_pod` does this for you.
+        Unread output blocks the process when the buffers are full, as with pipes.  Read ``stdout`` and ``stderr`` in
+        two tasks, or request only one of them; :func:`run_in_pod` does this for you.
     """
 
     _socket: ChannelSocket
@@ -83,18 +83,18 @@ class PodProcess(metaclass=NoPublicConstructor):
     _stdout: ProcessOutput | None = attrs.field(default=None, init=False)
     _stderr: ProcessOutput | None = attrs.field(default=None, init=False)
     exit_code: int | None = attrs.field(default=None, init=False)
-    """Its exit code; None until it is known."""
+    """The exit code; None until it is known."""
     _status: bytearray = attrs.field(factory=bytearray, init=False)
     _status_pieces: int = attrs.field(default=0, init=False)
     _status_deadline: float = attrs.field(default=math.inf, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
-    """What :meth:`wait` raises."""
+    """The error that :meth:`wait` raises."""
     _has_ended: bool = attrs.field(default=False, init=False)
-    """Whether nothing more is received."""
+    """Whether the connection has ended."""
     _is_closed: bool = attrs.field(default=False, init=False)
     _is_receiving: bool = attrs.field(default=False, init=False)
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
-    """Tasks that wait for what another one receives."""
+    """Tasks that wait while another task receives."""
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "running" if self.exit_code is None else f"exit code {self.exit_code}"
@@ -102,38 +102,38 @@ class PodProcess(metaclass=NoPublicConstructor):
 
     @property
     def stdin(self) -> trio.abc.SendStream:
-        """What the process reads; its ``aclose`` is the end of the input."""
+        """Standard input; its ``aclose()`` ends the input."""
         return self._requested(self._stdin, "stdin")
 
     @property
     def stdout(self) -> trio.abc.ReceiveStream:
-        """What the process writes; with a terminal, all of it."""
+        """Standard output; with a terminal, also standard error."""
         return self._requested(self._stdout, "stdout")
 
     @property
     def stderr(self) -> trio.abc.ReceiveStream:
-        """What the process writes to its standard error."""
+        """Standard error."""
         return self._requested(self._stderr, "stderr")
 
     def _requested(self, stream: Stream | None, name: str) -> Stream:
         if stream is None:
             in_terminal = self.tty and name == "stderr"
-            hint = "a terminal shows both outputs, in stdout" if in_terminal else f"pass {name}=True"
+            hint = "with a terminal, stdout has both outputs" if in_terminal else f"pass {name}=True"
             raise RuntimeError(f"this process has no {name}: {hint}")
         return stream
 
     @property
     def can_close_stdin(self) -> bool:
-        """Whether the process sees the end of its input: not with servers before Kubernetes 1.30."""
+        """Whether the input can be ended; this requires Kubernetes 1.30."""
         return self._socket.can_close_channels
 
     async def wait(self) -> int:
-        """Wait until the process has ended, and return its exit code.
+        """Wait until the process ends, and return its exit code.
 
-        For :func:`attach_to_pod` it is always 0, at the end of the process or when the connection to it ends.
+        With :func:`attach_to_pod` it is always 0, when the process or the connection to it ends.
 
         Raises:
-            StatusError: The node could not execute the command, such as one that does not exist.
+            StatusError: The node could not execute the command, for example because it does not exist.
             ConnectionFailedError: The connection ended before the process did.
             trio.ClosedResourceError: The block has ended.
 
@@ -151,10 +151,10 @@ class PodProcess(metaclass=NoPublicConstructor):
 
         Raises:
             RuntimeError: The process has no terminal.
-            trio.BrokenResourceError: The process has ended, or the connection.
+            trio.BrokenResourceError: The process or the connection has ended.
         """
         if not self.tty:
-            raise RuntimeError("only a process with a terminal has a size; pass tty=True")
+            raise RuntimeError("only a terminal has a size; pass tty=True")
         await self._send(RESIZE, dumps({"Width": columns, "Height": rows}))
 
     # --- for the streams ---
@@ -168,7 +168,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         await self._socket.send(channel, data)
 
     async def _receive_until(self, is_done: Callable[[], bool]) -> None:
-        """Receive until something is there, or let another task receive it."""
+        """Receive until the condition is true, unless another task is receiving."""
         await trio.lowlevel.checkpoint_if_cancelled()
         while not is_done():
             if self._is_closed:
@@ -191,7 +191,7 @@ class PodProcess(metaclass=NoPublicConstructor):
             if self._status_deadline == math.inf:
                 received = await self._socket.receive_batch()
             else:
-                # After a time in which nobody has received, what has arrived meanwhile is received first.
+                # Data that arrived while no task was receiving is received first.
                 with trio.move_on_at(max(self._status_deadline, trio.current_time() + _LAST_PATIENCE)):
                     received = await self._socket.receive_batch()
         except trio.BrokenResourceError as exc:
@@ -206,7 +206,7 @@ class PodProcess(metaclass=NoPublicConstructor):
                 output._feed(data)
             elif channel == ERROR:
                 self._take_status(data)
-            elif data or channel > RESIZE:  # some servers begin each channel with an empty message
+            elif data or channel > RESIZE:  # some servers start each channel with an empty message
                 self._end(trio.BrokenResourceError(f"data on channel {channel}, which was not requested"))
 
     def _take_status(self, data: bytes) -> None:
@@ -218,7 +218,7 @@ class PodProcess(metaclass=NoPublicConstructor):
             status: object = decode(bytes(self._status))
         except (DecodeError, RecursionError):
             if len(self._status) > _MAX_STATUS or self._status_pieces > _MAX_STATUS_PIECES:
-                self._end(trio.BrokenResourceError("the Status of the process is too long"))
+                self._end(trio.BrokenResourceError("the Status of the process is too large"))
             return  # the rest of it may follow
         self._status_deadline = trio.current_time() + _END_PATIENCE
         if not isinstance(status, dict):
@@ -231,13 +231,13 @@ class PodProcess(metaclass=NoPublicConstructor):
         self.exit_code = code
 
     def _end(self, cause: trio.BrokenResourceError | None) -> None:
-        """Nothing more is received."""
+        """Handle the end of the connection."""
         self._has_ended = True
         if self.exit_code is None and self._error is None:
             what = str(cause or self._socket.close_text) or "the connection has ended"
             if self._status:
                 shown = bytes(self._status[:200]).decode(errors="replace")
-                what = f"{what}; instead of a Status there is {shown!r}"
+                what = f"{what}; received {shown!r} instead of a Status"
             problem = f"before the process did, so its exit code is not known: {what}"
             self._error = ConnectionFailedError(f"{self._where}: {self._server}: the connection ended {problem}")
             self._error.__cause__ = cause
@@ -249,7 +249,7 @@ class PodProcess(metaclass=NoPublicConstructor):
 
 
 def exit_code_in(status: Mapping[str, Any]) -> int | None:
-    """Return the exit code of a process from its Status; None if it is that of another failure."""
+    """Return the exit code in a Status; None if the Status reports another failure."""
     if status.get("status") == "Success":
         return 0
     if status.get("reason") != "NonZeroExitCode":
@@ -279,12 +279,12 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
         """Send bytes to the process.
 
         Raises:
-            trio.BrokenResourceError: The process has ended, or the connection, or an earlier call was cancelled.
+            trio.BrokenResourceError: The process or the connection has ended, or an earlier call was cancelled.
             trio.ClosedResourceError: This stream is closed, or the block of the process has ended.
             trio.BusyResourceError: Another task is sending.
 
         Cancellation:
-            The process may have received a part, and nothing more can be sent to it.
+            The process may have received part of the data.  Nothing more can be sent.
         """
         if self._is_sending:
             raise trio.BusyResourceError("another task is already sending to this process")
@@ -297,11 +297,11 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
             self._is_sending = False
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately: whether the process reads is not known."""
+        """Return immediately: it is not known whether the process reads."""
         await trio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
-        """End the input of the process; servers before Kubernetes 1.30 cannot do that, so there nothing happens."""
+        """End the input of the process; this has no effect before Kubernetes 1.30."""
         if self._is_closed:
             await trio.lowlevel.checkpoint()
             return
@@ -317,7 +317,7 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
-    """The standard output or standard error of a process; ``async for data in stream`` until the process has ended."""
+    """The standard output or standard error of a process."""
 
     _process: PodProcess
     _channel: int
@@ -339,7 +339,7 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
             self._size += len(data)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the process has ended, and everything was received.
+        """Receive bytes; ``b""`` after all output of a process that has ended.
 
         Raises:
             trio.BrokenResourceError: The connection ended before the process did, or the command was not executed.
@@ -383,7 +383,7 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
         return piece
 
     async def aclose(self) -> None:
-        """Ignore what the process writes from now on; the process does not notice."""
+        """Discard all further output; the process does not notice."""
         self._is_closed = True
         self._pieces.clear()
         self._size = 0
@@ -395,11 +395,11 @@ def check_command(command: Sequence[str]) -> list[str]:
     """Check a command.
 
     Raises:
-        TypeError: It is not a sequence of texts.
-        ValueError: It is empty, or has a NUL, which no argument of a program can have.
+        TypeError: It is a string.
+        ValueError: It is empty or contains a NUL.
     """
     if isinstance(command, str):
-        raise TypeError(f"a command is a list of texts; for a shell, write ['sh', '-c', {command!r}]")
+        raise TypeError(f"a command must be a list of strings; for a shell, write ['sh', '-c', {command!r}]")
     if not command:
         raise ValueError("a command must not be empty")
     for each in command:
@@ -426,7 +426,7 @@ async def open_process(
     """Open a process; :func:`exec_in_pod` describes it."""
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
-        raise ValueError("one of stdin, stdout and stderr must be requested")
+        raise ValueError("one of stdin, stdout and stderr must be true")
     if terminal_size is not None and not tty:
         raise ValueError("only a terminal has a size; pass tty=True")
     flags = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty}
@@ -434,11 +434,11 @@ async def open_process(
     if container is None:
         try:
             async with _open(transport, path, where, query, flags, terminal_size) as process:
-                container = ""  # nothing of the block is retried
+                container = ""  # errors of the block are not retried
                 yield process
                 return
         except BadRequestError as error:
-            # A pod of several containers: as for its log, the annotation decides.
+            # The pod has several containers: use the one that the annotation names.
             if container is not None or not wants_container(error) or (named := default_container(await get())) is None:
                 raise
         container = named
@@ -456,9 +456,9 @@ async def _open(
     flags: Mapping[str, bool],
     terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
-    # What the program was called with, and is no UTF-8, arrives byte for byte.
+    # Arguments that are not UTF-8 are sent byte for byte.
     path = f"{path}?{urlencode(query, errors='surrogateescape')}"
-    protocols = PROTOCOLS if flags["stdin"] else OUTPUT_PROTOCOLS  # only an input has an end that must be sent
+    protocols = PROTOCOLS if flags["stdin"] else OUTPUT_PROTOCOLS  # only with an input, its end must be sent
     async with open_channels(transport, path, where=where, protocols=protocols) as (socket, server):
         process = PodProcess._create(socket, where, server, flags["tty"])
         if flags["stdin"]:
@@ -469,7 +469,7 @@ async def _open(
             process._stderr = ProcessOutput._create(process, STDERR)
         try:
             if terminal_size is not None:
-                with suppress(trio.BrokenResourceError):  # it has ended already
+                with suppress(trio.BrokenResourceError):  # the process has already ended
                     await process.resize(*terminal_size)
             yield process
         finally:

@@ -1,4 +1,4 @@
-"""The log of one container: :func:`read_logs` and :func:`follow_logs`."""
+"""Logs of one container: :func:`read_logs` and :func:`follow_logs`."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ async def read_logs(
     timestamps: bool = False,
     limit_bytes: int | None = None,
 ) -> str:
-    """Read the log of a container, as far as it is written (``kubectl logs``).
+    """Read the current log of a container (``kubectl logs``).
 
-    The node keeps the newest part of a log, 10 MiB unless it is configured otherwise.
+    The node keeps the newest part of a log, 10 MiB by default.
     Bytes that are not UTF-8 become U+FFFD.
 
     Args:
         pods: The API of pods.
         name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
-        namespace: The namespace of the pod; None for that of ``name``, or of this API.
-        container: The container, also an init container; None for the only one, or for the one that the annotation
+        namespace: The namespace of the pod; by default the one of ``name``, or of this API.
+        container: The container or init container; by default the only one, or the one that the annotation
             ``kubectl.kubernetes.io/default-container`` names.
-        previous: The log of the instance of the container that ran before this one.
-        since: Only newer lines: seconds ago, a ``timedelta``, a ``datetime`` with a time zone, or RFC 3339 text.
+        previous: Whether to read the log of the previous instance of the container.
+        since: Return only newer lines: seconds ago, a ``timedelta``, a ``datetime`` with a time zone, or RFC 3339 text.
             The API server rounds a time down to a second.
-        tail_lines: Only so many lines from the end.
-        timestamps: Whether each line begins with the time at which it was written.
-        limit_bytes: End the log after so many bytes.
+        tail_lines: The number of lines from the end.
+        timestamps: Whether each line starts with its timestamp.
+        limit_bytes: The maximum size of the log in bytes.
 
     Raises:
-        NotFoundError: There is no pod of this name.
-        BadRequestError: There is no such container, or there are several and none is named; the container has not
-            started yet, or the pod has no node yet; or there is no ``previous`` instance.
+        NotFoundError: The pod does not exist.
+        BadRequestError: The container does not exist, or the pod has several and none is named; the container has not
+            started yet; the pod is not assigned to a node yet; or there is no previous instance.
         InternalServerError: The API server cannot reach the node.
-        LimitExceededError: The log is longer than ``Limits.log_bytes``; pass ``tail_lines`` or ``limit_bytes``.
+        LimitExceededError: The log exceeds ``Limits.log_bytes``; pass ``tail_lines`` or ``limit_bytes``.
         ValueError: An argument is out of range.
     """
     pod = located(pods, "read_logs", name, namespace)
@@ -84,7 +84,7 @@ async def follow_logs(
     max_line_bytes: int = 1024 * 1024,
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[LogLines, None]:
-    """Follow the log of a container line by line, until the container has ended (``kubectl logs --follow``).
+    """Follow the log of a container until the container ends (``kubectl logs --follow``).
 
     Yields a :class:`LogLines`::
 
@@ -92,13 +92,12 @@ async def follow_logs(
             async for line in lines:
                 print(line.timestamp, line)
 
-    The first read requests the log; a node responds to it with the first line, however long that takes.
-    When the connection breaks, or the server ends it, the log is requested again from the last line, until the
-    status of the pod says that the container has ended, or the pod is gone.
-    Each line is returned once, unless the node has removed it before it was sent; after a request was repeated,
-    lines are held back for a second, until it is known that they are those of the same instance.
-    To follow the instances of a container that is started again, or several pods, use
-    :func:`follow_logs_of`.
+    The first read requests the log.  A node responds only when there is a first line.
+    When the response ends or the connection breaks, the log is requested again from the last line, until the status of
+    the pod says that the container has ended, or the pod is deleted.
+    Each line is returned once, unless the node removed it before it was sent.  After a repeated request, lines are held
+    back for a second, until the status confirms that they belong to the same instance.
+    To follow restarted containers or several pods, use :func:`follow_logs_of`.
 
     Args:
         pods: The API of pods.
@@ -106,19 +105,19 @@ async def follow_logs(
         namespace: As for :func:`read_logs`.
         container: As for :func:`read_logs`.
         since: As for :func:`read_logs`.
-        tail_lines: Begin with so many lines from the end; None for all, 0 for those after the first read has begun.
-        max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
-        on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the
-            log is lost, because the container was started again more than once; None logs them.
+        tail_lines: The number of existing lines to begin with; None for all, 0 for only the lines after the first read.
+        max_line_bytes: The maximum size of a line with its timestamp; a longer line is returned in pieces.
+        on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the log is
+            lost because the container was restarted more than once.  By default they are logged.
 
     Raises:
-        NotFoundError: There is no pod of this name; or ``name`` is a deleted pod, and another one has its name.
-            The errors of the log itself are raised by the first read.
+        NotFoundError: The pod does not exist; or ``name`` is a deleted pod, and another pod has its name.
+            Errors of the log itself are raised by the first read.
         BadRequestError: The pod has several containers, and none is named.
         ValueError: An argument is out of range.
 
     Ownership:
-        No task is started: everything happens in the task that reads, and exceptions of the block are not wrapped.
+        No task is started, so exceptions of the block are not wrapped.
         The end of the block closes the connection.
     """
     async with follow_instance(

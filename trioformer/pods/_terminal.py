@@ -1,4 +1,4 @@
-"""A process in a container that uses the input, the output and the terminal of this program (``kubectl exec -it``)."""
+"""Connects a process in a container with the terminal of this program (``kubectl exec -it``)."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ except ImportError:
     raise ImportError("terminals are not supported on Windows") from None
 
 _PIECE: Final = 4096
-"""Bytes that are written at once: so many can always be written to a pipe that is ready (``PIPE_BUF``)."""
+"""Bytes per write: a pipe that is ready accepts at least this many (``PIPE_BUF``)."""
 
 
 async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> int:
-    """Connect the input and output of this program with a process in a container, until it ends.
+    """Connect the standard streams of this program with a process in a container until it ends.
 
     ::
 
         async with exec_in_pod(pods, "web-0", ["sh"], stdin=True, tty=True) as process:
             exit_code = await interact(process)
 
-    If the process has a terminal, and ``stdin`` is one, the local terminal is in raw mode meanwhile: Ctrl-C goes to the
-    process.
-    The process has the size of the local terminal, whenever that changes (from other threads than the main one, as it
-    is at first).
-    The mode of the terminal is restored whatever happens.
+    If the process has a terminal and ``stdin`` is a terminal, the local terminal is in raw mode during the call, so
+    Ctrl-C is sent to the process.  The mode is always restored.
+    The terminal of the process follows the size of the local one.  Outside the main thread, only the initial size is
+    used.
 
     Args:
-        process: The process; what it was opened without is not connected.
-        stdin: The file descriptor to read.
-        stdout: The file descriptor to write the output to.
-        stderr: The file descriptor to write the standard error to; it may be that of the output.
+        process: The process; only the streams that it was opened with are connected.
+        stdin: The file descriptor to read from.
+        stdout: The file descriptor for standard output.
+        stderr: The file descriptor for standard error; it may equal ``stdout``.
 
     Returns:
         The exit code of the process.
@@ -52,33 +51,33 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
     Raises:
         StatusError: As for ``process.wait()``.
         ConnectionFailedError: As for ``process.wait()``.
-        OSError: ``stdin`` cannot be read, or what reads the output has gone.
+        OSError: ``stdin`` cannot be read, or an output cannot be written.
 
     Cancellation:
-        Restores the terminal.  The process goes on until the block of :func:`exec_in_pod` ends.
+        Restores the terminal.  The process continues until the block of :func:`exec_in_pod` ends.
 
     Ownership:
-        The tasks belong to a nursery of this function; exceptions are not wrapped.
+        This function runs its tasks in its own nursery; exceptions are not wrapped.
     """
     with _raw_mode(stdin) if process.tty else _unchanged():
-        async with _beside() as start:
+        async with _background_tasks() as start:
             if process.tty and (size := terminal_size(stdin, stdout)) is not None:
                 await _resize(process, size)
                 start(partial(_follow_size, process, stdin, stdout))
             if process._stdin is not None:
                 start(partial(_send, stdin, process.stdin))
             if process._stderr is not None:
-                turns = {stdout: trio.Lock(), stderr: trio.Lock()}  # one task can wait for a descriptor
-                async with _beside(waits=True) as start_output:
-                    start_output(partial(_write, process.stderr, stderr, turns[stderr]))
-                    await _write(process._stdout, stdout, turns[stdout])
+                locks = {stdout: trio.Lock(), stderr: trio.Lock()}  # only one task can wait for a descriptor
+                async with _background_tasks(waits=True) as start_output:
+                    start_output(partial(_write, process.stderr, stderr, locks[stderr]))
+                    await _write(process._stdout, stdout, locks[stdout])
             else:
                 await _write(process._stdout, stdout, trio.Lock())
             return await process.wait()
 
 
 def terminal_size(*fds: int) -> os.terminal_size | None:
-    """Return the size of the first of these file descriptors that is a terminal; None without a terminal."""
+    """Return the size of the first file descriptor that is a terminal, or None."""
     for fd in fds:
         try:
             size = os.get_terminal_size(fd)
@@ -93,7 +92,7 @@ def terminal_size(*fds: int) -> os.terminal_size | None:
 def _raw_mode(fd: int) -> Iterator[None]:
     try:
         before = termios.tcgetattr(fd)
-    except termios.error:  # no terminal
+    except termios.error:  # not a terminal
         yield
         return
     try:
@@ -109,8 +108,13 @@ def _unchanged() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _beside(*, waits: bool = False) -> AsyncGenerator[Callable[[Callable[[], Awaitable[None]]], None], None]:
-    """Run tasks beside the block, until it ends, or ``waits`` for them; the first error is raised without a group."""
+async def _background_tasks(
+    *, waits: bool = False
+) -> AsyncGenerator[Callable[[Callable[[], Awaitable[None]]], None], None]:
+    """Run tasks in the background of a block; at its end, cancel them or wait for them.
+
+    The first error is raised without a group.
+    """
     errors: list[Exception] = []
 
     async def run(task: Callable[[], Awaitable[None]]) -> None:
@@ -145,7 +149,7 @@ async def _follow_size(process: PodProcess, *fds: int) -> None:
 
 
 async def _resize(process: PodProcess, size: os.terminal_size) -> None:
-    with suppress(trio.BrokenResourceError):  # wait() shows why
+    with suppress(trio.BrokenResourceError):  # wait() raises the reason
         await process.resize(*size)
 
 
@@ -169,13 +173,13 @@ async def _send(fd: int, stdin: trio.abc.SendStream) -> None:
             return  # the process has ended
 
 
-async def _write(output: trio.abc.ReceiveStream | None, fd: int, turn: trio.Lock) -> None:
+async def _write(output: trio.abc.ReceiveStream | None, fd: int, lock: trio.Lock) -> None:
     if output is None:
         return
     try:
         async for data in output:
             rest = memoryview(data)
-            async with turn:
+            async with lock:
                 while rest:
                     await _wait(trio.lowlevel.wait_writable, fd)
                     try:
@@ -183,7 +187,7 @@ async def _write(output: trio.abc.ReceiveStream | None, fd: int, turn: trio.Lock
                     except BlockingIOError:
                         continue
     except trio.BrokenResourceError:
-        pass  # wait() shows why
+        pass  # wait() raises the reason
 
 
 async def _wait(ready: Callable[[int], Awaitable[None]], fd: int) -> None:

@@ -1,4 +1,4 @@
-"""Opens the WebSockets of exec, attach and port-forward: the handshake is a request of the client (RFC 6455, 4.1)."""
+"""Opens the WebSockets of exec, attach and port-forward (RFC 6455, 4.1)."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from ..transport._internal import ByteStream, Transport, request_id_in, upgrade
 
 PROTOCOLS: Final = (V5, V4)
 OUTPUT_PROTOCOLS: Final = (V4,)
-"""For a process without input: kube-apiserver, or the kubelet, translates v5 to SPDY, and passes v4 on as it is."""
-_NO_WEBSOCKETS: Final = "WebSockets are refused; check the proxies and load balancers before the API server"
+"""For a process without input: kube-apiserver or the kubelet translates v5 to SPDY, but passes v4 through."""
+_NO_WEBSOCKETS: Final = "WebSockets are refused; check the proxies and load balancers in front of the API server"
 
 _UPGRADE_REQUIRED: Final = 426
-"""What asks for another protocol than WebSockets (RFC 9110, 15.5.22)."""
+"""The status of a server that requires another protocol (RFC 9110, 15.5.22)."""
 
 
 @asynccontextmanager
 async def open_channels(
     transport: Transport, path: str, *, where: str, protocols: Sequence[str] = PROTOCOLS
 ) -> AsyncGenerator[tuple[ChannelSocket, str], None]:
-    """Open a WebSocket; yields it, and the server, for errors.
+    """Open a WebSocket, and yield it with the name of the server for errors.
 
     Args:
         transport: The connections to the server.
-        path: The path, with its query, quoted.
+        path: The quoted path with its query.
         where: The operation, for errors.
-        protocols: What the server may choose from, the preferred one first.
+        protocols: The protocols that the server may choose from, the preferred one first.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: It does not speak WebSockets, or none of the protocols.
+        UnexpectedResponseError: It does not support WebSockets, or none of the protocols.
         ConnectionFailedError: No response arrived.
 
-    Cancellation: closes the connection, as does the end of the block.
+    Cancellation:
+        Closes the connection, as does the end of the block.
     """
     key = base64.b64encode(os.urandom(16))
     headers = [
@@ -57,10 +58,10 @@ async def open_channels(
         if found.get("upgrade", "").lower() != "websocket" or found.get("sec-websocket-accept", "") != accept_token(
             key
         ).decode("ascii"):
-            raise _unexpected(response, where, "the response is not that of a WebSocket")
+            raise _unexpected(response, where, "the response does not open a WebSocket")
         if protocol not in protocols:
-            said = f"only {protocol}" if protocol else "no known protocol"
-            raise _unexpected(response, where, f"the server speaks {said}, and not {' or '.join(protocols)}")
+            chosen = protocol or "no protocol"
+            raise _unexpected(response, where, f"the server chose {chosen} instead of {' or '.join(protocols)}")
         socket = ChannelSocket(response.upgraded, protocol, is_client=True)
         try:
             yield socket, response.server
@@ -73,7 +74,7 @@ async def _refusal(response: ByteStream, where: str) -> Exception:
         return _unexpected(response, where, _NO_WEBSOCKETS)
     error = await streamed_status_error(response, method="GET", where=where)
     if isinstance(error, BadRequestError) and "pgrade request required" in error.status_message:
-        # Something on the way has removed the headers of the upgrade.
+        # A proxy has removed the headers of the upgrade.
         return _unexpected(response, where, _NO_WEBSOCKETS)
     return error
 

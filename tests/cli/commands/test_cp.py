@@ -158,12 +158,12 @@ async def test_what_cannot_be_copied_is_an_error_of_one_line(
         (["nobody:x", "y"], 'Error from server (NotFound): pods "nobody" not found'),
         (
             ["one:none", "y"],
-            f"error: copy from pods/one {where}: none to y: tar has failed with exit code 2: tar: none:",
+            f"error: copy from pods/one {where}: none to y: tar failed with exit code 2: tar: none:",
         ),
         (["one:tmp", "file"], f"error: copy from pods/one {where}: tmp to file: '{here}/file': Not a directory"),
-        (["file", "one:no/such"], f"error: copy to pods/one {where}: file to no/such: tar has failed with exit code 2"),
+        (["file", "one:no/such"], f"error: copy to pods/one {where}: file to no/such: tar failed with exit code 2"),
         (["file", "done:x"], "error: cannot exec into a container in a completed pod; current phase is Succeeded"),
-        (["file", "bare:x"], f"error: copy to pods/bare {where}: file to x: tar has failed: Internal error occurred"),
+        (["file", "bare:x"], f"error: copy to pods/bare {where}: file to x: tar failed: Internal error occurred"),
     ):
         result = await run(api_server, "cp", *arguments)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)

@@ -202,7 +202,7 @@ async def test_a_standard_input_that_is_closed_is_an_error(
     add_pod(api_server, "one").script_command(["ls"])
     monkeypatch.setattr(sys, "stdin", None)
     result = await run(api_server, "exec", "-i", "one", "--", "ls")
-    assert (result.code, result.err) == (1, "error: standard input is closed, which -i needs\n")
+    assert (result.code, result.err) == (1, "error: -i requires standard input, which is closed\n")
 
 
 async def test_an_input_or_output_that_fails_is_an_error_of_one_line(

@@ -92,9 +92,9 @@ async def test_the_previous_instance_is_printed(api_server: APIServer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["one", "-l", "app=web"], "name a pod or TYPE/NAME, or select pods with -l"),
-        (["one", "--all-containers", "-c", "a"], "--all-containers and --container exclude each other"),
-        ([""], "'' is not the name of an object"),
+        (["one", "-l", "app=web"], "a pod, TYPE/NAME or -l is required"),
+        (["one", "--all-containers", "-c", "a"], "--all-containers and --container cannot be combined"),
+        ([""], "'' is not a valid name of an object"),
         (["none"], 'error from server (NotFound): pods "none" not found in namespace "default"'),
         (["one", "-c", "x"], "container x is not valid for pod one out of: main"),
         (["cm/c"], "cannot get the logs from *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),

@@ -66,7 +66,7 @@ async def test_a_target_with_a_slash_is_the_directory_to_copy_into(
     await copy_from_pod(pods, "web-0", "data/", f"{here}/")
     assert sorted(describe_tree(here)) == ["-file", "data"]
     for source in ("", "/"):
-        with pytest.raises(ValueError, match=r"has no name|an empty text"):
+        with pytest.raises(ValueError, match=r"name|empty"):
             await copy_from_pod(pods, "web-0", source, f"{here}/")
 
 
@@ -110,7 +110,7 @@ async def test_what_is_no_file_is_skipped_and_named(pods: Api[Pod], container: L
     assert (here / "copy" / "file").samefile(here / "copy" / "same")
     await copy_from_pod(pods, "web-0", "data", here / "copy")  # the two names are the same file already
     assert sorted(describe_tree(here / "copy")) == ["file", "same"]
-    with pytest.raises(CopyFailedError, match=r"data/fifo to .*: it is a FIFO$"):
+    with pytest.raises(CopyFailedError, match=r"data/fifo to .*: the source is a FIFO$"):
         await copy_from_pod(pods, "web-0", "data/fifo", here / "fifo")
 
 
@@ -149,13 +149,13 @@ async def test_what_tar_cannot_read_is_an_error_after_all_the_rest(
         return 1
 
     web.on_exec(warn)
-    with pytest.raises(CopyFailedError, match=r"tar has failed with exit code 1: .*data/secret: Permission denied$"):
+    with pytest.raises(CopyFailedError, match=r"tar failed with exit code 1: .*data/secret: Permission denied$"):
         await copy_from_pod(pods, "web-0", "data", here / "copy")
     assert sorted(describe_tree(here / "copy")) == ["file"]
 
 
 async def test_a_source_that_does_not_exist_is_an_error(pods: Api[Pod], container: LocalContainer, here: Path) -> None:
-    begin = f"^copy from pods/web-0 in namespace default: /none/file to {here}/copy: tar has failed with exit code 2: "
+    begin = f"^copy from pods/web-0 in namespace default: /none/file to {here}/copy: tar failed with exit code 2: "
     with pytest.raises(CopyFailedError, match=f"{begin}tar: .*No such file or directory"):
         await copy_from_pod(pods, "web-0", "/none/file", here / "copy")
     assert describe_tree(here) == {}
@@ -180,7 +180,7 @@ async def test_a_target_that_cannot_be_written_is_an_error(
     with pytest.raises(CopyFailedError, match=f"'{here}/none/copy': No such file or directory$"):
         await copy_from_pod(pods, "web-0", "data", here / "none" / "copy")
     (here / "inner" / "file").mkdir(parents=True)
-    with pytest.raises(CopyFailedError, match=f"'{here}/inner/file' is a directory, so it is not replaced by a file$"):
+    with pytest.raises(CopyFailedError, match=f"'{here}/inner/file' is a directory, "):
         await copy_from_pod(pods, "web-0", "data", here)
     problem = f"'{here}' is a directory; to copy the file into it, name '{here}/file'$"
     with pytest.raises(CopyFailedError, match=problem):
@@ -193,7 +193,7 @@ async def test_a_target_that_cannot_be_written_is_an_error(
         await copy_from_pod(pods, "web-0", "data/inner/file", here / "fifo")
     shutil.rmtree(here / "inner")
     (here / "inner").symlink_to(here)
-    with pytest.raises(CopyFailedError, match="inner' is a symbolic link or a file, and not a directory"):
+    with pytest.raises(CopyFailedError, match="inner' is not a directory"):
         await copy_from_pod(pods, "web-0", "data", here)
 
 

@@ -21,7 +21,7 @@ def test_a_file_that_is_deleted_meanwhile_is_skipped(tmp_path: Path) -> None:
         packer.run("", lambda _: (tmp_path / "second").unlink(missing_ok=True))
     finally:
         packer.close()
-    assert (counter.files, counter.skipped) == (1, {"second": "deleted meanwhile"})
+    assert (counter.files, counter.skipped) == (1, {"second": "deleted during the copy"})
 
 
 @pytest.mark.parametrize("size", [200_000, 400_000])
@@ -29,7 +29,7 @@ def test_a_file_that_becomes_shorter_is_an_error_and_longer_is_not(size: int, tm
     (tmp_path / "file").write_bytes(bytes(300_000))
     counter = Counter()
     packer = Packer(str(tmp_path / "file"), counter)
-    expected = pytest.raises(CopyProblem, match="become shorter") if size < 300_000 else nullcontext()
+    expected = pytest.raises(CopyProblem, match="became shorter") if size < 300_000 else nullcontext()
     try:
         with expected:
             packer.run("file", lambda _: os.truncate(tmp_path / "file", size))

@@ -1,4 +1,4 @@
-"""``completion``: scripts that let bash and zsh complete the words of a command line."""
+"""``completion``: prints scripts that complete command lines in bash and zsh."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._session import Session
 
 __all__ = ["add_flags", "run"]
 
-# COMP_POINT counts bytes, so the line is cut as bytes.  The program may be an alias, which functions do not know.
+# COMP_POINT counts bytes, so the line is cut as bytes.  Functions do not see aliases of the program.
 _BASH: Final = r"""# bash completion for trioformer: source <(trioformer completion bash)
 _trioformer() {
     local LC_ALL=C program=${COMP_WORDS[0]/#\~\//$HOME/}

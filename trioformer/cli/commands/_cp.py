@@ -28,7 +28,7 @@ __all__ = ["add_flags", "run"]
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``cp``."""
-    parser.add_argument("-c", "--container", default="", help="Container name; by default as for exec.")
+    parser.add_argument("-c", "--container", default="", help="Container name; by default as for exec")
 
 
 @final
@@ -57,7 +57,7 @@ def _without_slash(path: str) -> str:
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``cp``."""
-    from ...pods import copy_from_pod, copy_to_pod  # noqa: PLC0415  # not for `trioformer cp --help` on Windows
+    from ...pods import copy_from_pod, copy_to_pod  # noqa: PLC0415  # not available on Windows
 
     if len(flags.arguments) != 2:
         raise CommandError("source and destination are required")
@@ -86,7 +86,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
 
 
 async def _find(client: Client, session: Session, place: _Place, container: str) -> tuple[str, Api[Pod]]:
-    """Return the container that is meant, and the API of its pod."""
+    """Return the container and the API of its pod."""
     pods = client.api(Pod, namespace=place.namespace or session.namespace)
     pod = to_dict(await pods.get(place.pod))
     if phase := has_ended(pod):

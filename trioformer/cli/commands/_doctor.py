@@ -1,4 +1,4 @@
-"""``doctor``: checks what connects this machine with the cluster, a line for each check; secrets are not shown."""
+"""``doctor``: checks the connection to the cluster, with a line for each check; secrets are not shown."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _SKEW: Final = 5.0
-"""Seconds that the clocks may differ; certificates and tokens depend on them."""
+"""The allowed difference of the clocks in seconds; certificates and tokens depend on them."""
 _PATIENCE: Final = 10.0
 """Seconds for each check."""
 _WIDTH: Final = 16
 
 
 def add_flags(parser: Parser) -> None:
-    """Add no flag; those of all commands say what is checked."""
+    """Add no flags: the common flags select the cluster."""
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -72,27 +72,27 @@ class _Report:
     has_failed: bool = attrs.field(default=False, init=False)
 
     def ok(self, name: str, text: str) -> None:
-        """Print the line of a check that has succeeded."""
+        """Print the line of a successful check."""
         self._session.print(f"ok      {name:{_WIDTH}}{text}")
 
     def warn(self, name: str, text: str) -> None:
-        """Print the line of a check that is worth a thought."""
+        """Print the line of a warning."""
         self._session.print(f"warning {name:{_WIDTH}}{text}")
 
     def failed(self, name: str, text: str) -> None:
-        """Print the line of a check that has failed."""
+        """Print the line of a failed check."""
         self.has_failed = True
         self._session.print(f"failed  {name:{_WIDTH}}{text}")
 
     async def check(self, name: str, function: Callable[[], Awaitable[str]]) -> bool:
-        """Make a check, and print its line."""
+        """Run a check, and print its line."""
         try:
             with trio.fail_after(_PATIENCE):
                 text = await function()
         except trio.TooSlowError:
             self.failed(name, f"no response within {_PATIENCE:.0f} s")
         except ForbiddenError as exc:
-            self.warn(name, f"not allowed, so not known: {exc.status_message}")
+            self.warn(name, f"not allowed, so unknown: {exc.status_message}")
             return True
         except TrioformerError as exc:
             self.failed(name, str(exc))
@@ -105,20 +105,20 @@ class _Report:
 
 def _source(config: ClusterConfig) -> str:
     if config.in_cluster:
-        return "the service account of this pod: no kubeconfig says what to connect to"
+        return "the service account of this pod (no kubeconfig was found)"
     context = f", context {config.context}" if config.context else ""
     return f"{config.source}{context}"
 
 
 def _proxy(config: ClusterConfig, environ: Mapping[str, str]) -> str:
     if config.proxy_url:
-        return f"{_host(config.proxy_url)}, of the configuration"
+        return f"{_host(config.proxy_url)}, from the configuration"
     scheme = urlsplit(config.server).scheme
     for name in (f"{scheme}_proxy", f"{scheme}_proxy".upper()):
         if value := environ.get(name):
             exceptions = environ.get("no_proxy") or environ.get("NO_PROXY")
-            but = f", but not for {exceptions} ($NO_PROXY)" if exceptions else ""
-            return f"{_host(value)}, of ${name}{but}"
+            but = f", except for {exceptions} ($NO_PROXY)" if exceptions else ""
+            return f"{_host(value)}, from ${name}{but}"
     return "none"
 
 
@@ -132,7 +132,7 @@ def _credentials(config: ClusterConfig) -> str:
     if config.client_certificate_data or config.client_certificate_file:
         found.append(f"client certificate ({config.client_certificate_file or 'in the configuration'})")
     if config.token_file:
-        found.append(f"bearer token of {config.token_file}")
+        found.append(f"bearer token from {config.token_file}")
     elif config.token:
         found.append("bearer token (hidden)")
     if config.username:
@@ -140,7 +140,7 @@ def _credentials(config: ClusterConfig) -> str:
     if config.exec is not None:
         found.append(f"credential plugin {config.exec.command}")
     if config.impersonate is not None:
-        found.append(f"for the user {config.impersonate.user}")
+        found.append(f"impersonating {config.impersonate.user}")
     return ", ".join(found) or "none"
 
 
@@ -152,16 +152,16 @@ async def _reach(client: Client, report: _Report, config: ClusterConfig) -> str:
         if exc.code not in (401, 403):
             raise
         took = trio.current_time() - begun
-        return f"responds in {took * 1000:.0f} ms, but not with its version (HTTP {exc.code})"
+        return f"responds in {took * 1000:.0f} ms, but does not return its version (HTTP {exc.code})"
     took = trio.current_time() - begun
     found = response.json()
     version = found.get("gitVersion", "") if isinstance(found, dict) else ""
     if config.server.startswith("https:"):
         how = "not verified (insecure-skip-tls-verify)" if config.insecure_skip_tls_verify else "verified"
-        by = "the authorities of the configuration" if config.ca_data or config.ca_file else "those of the system"
+        by = "the CA of the configuration" if config.ca_data or config.ca_file else "the CAs of the system"
         report.ok("tls", how if config.insecure_skip_tls_verify else f"{how} by {by}")
     else:
-        report.warn("tls", "none: what is sent can be read on the way")
+        report.warn("tls", "none: the traffic is not encrypted")
     report.ok("version", str(version))
     date = response.headers.get("date")
     if date:
@@ -174,11 +174,11 @@ def _clock(report: _Report, date: str) -> None:
         ahead = (now() - parsedate_to_datetime(date)).total_seconds()
     except (ValueError, TypeError):
         return
-    text = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server's"
+    text = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server"
     if abs(ahead) > _SKEW:
         report.warn("clock", text)
     else:
-        report.ok("clock", "as the server's")
+        report.ok("clock", "in sync with the server")
 
 
 async def _request(client: Client, method: str, path: str, **options: Any) -> dict[str, Any]:
@@ -186,7 +186,7 @@ async def _request(client: Client, method: str, path: str, **options: Any) -> di
     found: Any = (await client.request(method, path, **options)).json()
     if not isinstance(found, dict):
         raise UnexpectedResponseError(
-            f"{path}: the response is not an object of the API: check what responds", code=200
+            f"{path}: unexpected response: not a JSON object; check the URL of the server", code=200
         )
     return cast("dict[str, Any]", found)
 
@@ -197,7 +197,7 @@ async def _authenticate(client: Client, _: Session) -> str:
     try:
         review = await _request(client, "POST", path, body=body)
     except NotFoundError:
-        return "accepted; the server does not say as whom"
+        return "accepted; the server does not report the user"
     user = (review.get("status") or {}).get("userInfo") or {}
     groups = ", ".join(user.get("groups") or [])
     return f"as {user.get('username', '')}" + (f", in {groups}" if groups else "")
@@ -235,7 +235,7 @@ async def _list_cached(client: Client, session: Session) -> str:
 async def _table(client: Client, session: Session) -> str:
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
     found = await _request(client, "GET", _path(session), params={"limit": 1}, accept=accept)
-    return "works" if found.get("kind") == "Table" else "not supported: columns are name and age"
+    return "works" if found.get("kind") == "Table" else "not supported: `get` shows only names and ages"
 
 
 async def _watch(client: Client, session: Session) -> str:
@@ -271,4 +271,4 @@ async def _watch_list(client: Client, session: Session) -> str:
         raise
     except ValueError:
         return "not supported by this server"
-    return "the server ended it before its last event"
+    return "incomplete: the server ended the watch before its last event"

@@ -1,4 +1,4 @@
-"""``events``: what has happened, the oldest first."""
+"""``events``: lists events, the oldest first."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ _EVENTS: Final = ResourceInfo(group="", version="v1", kind="Event", plural="even
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``events``."""
-    parser.add_switch("-w", "--watch", help="print new events, too, until interrupted")
-    parser.add_switch("-A", "--all-namespaces", help="print the events of all namespaces")
-    parser.add_argument("--for", dest="subject", default="", help="print only the events of an object: TYPE/NAME")
-    parser.add_argument("--type", default="", choices=("", "Normal", "Warning"), help="print only events of this type")
-    parser.add_argument("-o", "--output", default="", choices=("", "json", "name", "yaml"), help="json, name or yaml")
+    parser.add_switch("-w", "--watch", help="Also print new events until interrupted")
+    parser.add_switch("-A", "--all-namespaces", help="Use all namespaces")
+    parser.add_argument("--for", dest="subject", default="", help="Print only the events of an object: TYPE/NAME")
+    parser.add_argument("--type", default="", choices=("", "Normal", "Warning"), help="Print only events of this type")
+    parser.add_argument(
+        "-o", "--output", default="", choices=("", "json", "name", "yaml"), help="Output format: json, name or yaml"
+    )
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -41,10 +43,10 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         target = Target(_EVENTS, namespace)
         table = _EventTable(session, has_namespace=flags.all_namespaces)
         if flags.watch:
-            from ._watching import follow  # noqa: PLC0415  # the machinery of informers
+            from ._watching import follow  # noqa: PLC0415  # imports informers
 
             def show(kind: str, event: Mapping[str, Any]) -> None:
-                if kind == "DELETED":  # events are deleted after an hour
+                if kind == "DELETED":  # events expire after an hour
                     return
                 if flags.output:
                     print_objects(session.out, flags.output, [event])
@@ -76,7 +78,7 @@ class _EventTable:
         self._writer.add([namespace, *cells] if self._has_namespace else cells)
 
     def add(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Print the lines of events."""
+        """Print events."""
         for event in events:
             subject = event.get("involvedObject") or {}
             about = f"{subject.get('kind', '')}/{subject.get('name', '')}"
@@ -92,7 +94,7 @@ def _time(event: Mapping[str, Any]) -> datetime:
 
 
 def _age(event: Mapping[str, Any]) -> str:
-    """Return when an event happened, and how often: ``5m (x3 over 10m)``."""
+    """Return the age and the count of an event, such as ``5m (x3 over 10m)``."""
     first = age_of(event.get("eventTime") or event.get("firstTimestamp"))
     if series := event.get("series"):
         return f"{age_of(series.get('lastObservedTime'))} (x{series.get('count', 0)} over {first})"

@@ -1,4 +1,4 @@
-"""``get``: objects as a table of the server, or whole; ``-w`` follows them by an informer."""
+"""``get``: prints objects or the server's table; ``-w`` follows them with an informer."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ __all__ = ["add_flags", "run"]
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``get``."""
     add_selector_flags(parser)
-    parser.add_argument("-o", "--output", default="", choices=("", *FORMATS), help="json, name, wide or yaml")
-    parser.add_switch("-w", "--watch", help="print each change, too, until interrupted")
+    parser.add_argument(
+        "-o", "--output", default="", choices=("", *FORMATS), help="Output format: json, name, wide or yaml"
+    )
+    parser.add_switch("-w", "--watch", help="Also print each change until interrupted")
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -72,7 +74,7 @@ def _query(flags: argparse.Namespace) -> dict[str, str]:
 async def _request(
     flags: argparse.Namespace, client: Client, selection: Selection, accept: str
 ) -> tuple[list[tuple[Target, dict[str, Any]]], list[Exception]]:
-    """Request all targets: what is found is printed before the errors of the others."""
+    """Request all targets, and collect their errors, which are printed after the found objects."""
     found: list[tuple[Target, dict[str, Any]]] = []
     errors: list[Exception] = []
     for target in selection.targets:
@@ -111,11 +113,11 @@ def _print_tables(
 
 
 async def _watch(session: Session, flags: argparse.Namespace, client: Client, selection: Selection) -> None:
-    """Print the objects, and then each change, until cancelled.
+    """Print the objects and then each change, until cancelled.
 
-    The objects are requested first, so that what the server refuses is an error, not something to wait for.
+    The objects are requested first to report errors of the server, because an informer would retry.
     """
-    from ._watching import follow, follow_rows  # noqa: PLC0415  # other uses do not need the machinery of informers
+    from ._watching import follow, follow_rows  # noqa: PLC0415  # imports informers
 
     if len(selection.targets) != 1:
         raise CommandError("only one resource can be watched")
@@ -141,7 +143,7 @@ async def _watch(session: Session, flags: argparse.Namespace, client: Client, se
     def on_event(kind: str, each: Mapping[str, Any]) -> None:
         key, version = _identity(each["rows"][0]["object"] if is_table else each)
         if kind == "ADDED" and known.pop(key, None) == version:
-            return  # it was printed by the first request
+            return  # already printed
         if is_table:
             table.add(each)
             writer.flush()

@@ -1,4 +1,4 @@
-"""A process in a container that has the input and the output of the tool, for ``exec`` and ``attach``."""
+"""Connects the standard streams of the tool with a process in a container, for ``exec``."""
 
 from __future__ import annotations
 
@@ -21,28 +21,30 @@ __all__ = ["add_process_flags", "connect", "has_terminal"]
 
 _STDIN: Final = 0
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What only writing fails with."""
+"""Errors that only a write causes."""
 
 
 def add_process_flags(parser: Parser) -> None:
-    """Add the flags that ``exec`` and ``attach`` share."""
-    parser.add_argument("-c", "--container", default="", help="Container name; else the default one, or the first one.")
+    """Add the flags of a process."""
+    parser.add_argument("-c", "--container", default="", help="Container name; by default the annotated or first one")
     parser.add_switch("-i", "--stdin", help="Pass stdin to the container")
     parser.add_switch("-t", "--tty", help="Stdin is a TTY")
     parser.add_switch("-q", "--quiet", help="Only print output from the remote session")
-    parser.add_argument("--pod-running-timeout", type=duration, default=60.0, help="how long to wait for a pod: 30s")
+    parser.add_argument(
+        "--pod-running-timeout", type=duration, default=60.0, help="How long to wait for a pod, such as 30s"
+    )
 
 
 def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bool:
-    """Return whether the process gets a terminal: only if standard input is one.
+    """Return whether the process gets a terminal, which requires that standard input is a terminal.
 
     Raises:
         CommandError: Standard input is closed.
     """
     if not stdin:
         return False
-    if sys.stdin is None:  # then its number is that of another file of this program
-        raise CommandError("standard input is closed, which -i needs")
+    if sys.stdin is None:  # another file may have its number
+        raise CommandError("-i requires standard input, which is closed")
     if not tty:
         return False
     is_terminal = os.isatty(_STDIN)
@@ -52,10 +54,10 @@ def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bo
 
 
 async def connect(session: Session, process: PodProcess) -> int:
-    """Connect standard input, output and error with a process until it ends, and return its exit code.
+    """Connect the standard streams with a process until it ends, and return its exit code.
 
     Raises:
-        CommandError: The node could not execute it; or the connection, or standard input, broke.
+        CommandError: The node could not execute it, the connection broke, or standard input failed.
     """
     session.out.flush()
     session.err.flush()
@@ -67,7 +69,7 @@ async def connect(session: Session, process: PodProcess) -> int:
 
 
 async def _through_files(session: Session, process: PodProcess) -> int:
-    """Connect an output that is not a file."""
+    """Connect outputs that are not files of the operating system."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             return await _interact(process, out.fileno(), err.fileno())
@@ -84,7 +86,7 @@ async def _interact(process: PodProcess, out: int, err: int) -> int:
         raise CommandError(exc.status_message) from exc
     except ConnectionFailedError as exc:
         raise CommandError(str(exc)) from exc
-    except BrokenPipeError:  # nobody reads the output any more, which is no failure
+    except BrokenPipeError:  # the reader of the output has gone, which is not a failure
         raise
     except OSError as exc:
         is_output = process._stdin is None or exc.errno in _FULL

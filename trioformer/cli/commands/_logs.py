@@ -1,6 +1,6 @@
-"""``logs``: the logs of the containers of pods (kubectl ``pkg/cmd/logs``).
+"""``logs``: prints logs of containers (kubectl ``pkg/cmd/logs``).
 
-What is followed goes on after a broken connection, without losing or repeating a line; kubectl's ends in silence.
+A followed log continues after a broken connection without losing or repeating a line; with kubectl it ends silently.
 """
 
 from __future__ import annotations
@@ -28,30 +28,32 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _OF_SELECTED: Final = 10
-"""Lines of each container when pods are selected by their labels."""
+"""The default number of lines of each container with ``-l``."""
 
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``logs``."""
-    parser.add_switch("-f", "--follow", help="Specify if the logs should be streamed.")
-    parser.add_switch("-p", "--previous", help="Print the log of the previous instance of the container, if it exists.")
-    parser.add_argument("-c", "--container", default="", help="Print the logs of this container")
-    parser.add_argument("-l", "--selector", default="", help="Selector (label query) to filter on.")
-    parser.add_switch("--all-containers", help="Get all containers' logs in the pod(s).")
-    parser.add_switch("--timestamps", help="Include timestamps on each line in the log output")
-    parser.add_switch("--prefix", help="Prefix each log line with the log source (pod name and container name)")
-    parser.add_argument("--since", type=duration, default=0.0, help="print only newer lines: 5s, 2m or 3h")
-    parser.add_argument("--tail", type=int, default=-1, help="lines from the end; 10 with a selector")
-    parser.add_argument("--pod-running-timeout", type=duration, default=20.0, help="how long to wait for a pod: 30s")
+    parser.add_switch("-f", "--follow", help="Follow the log until interrupted")
+    parser.add_switch("-p", "--previous", help="Print the log of the previous instance of the container")
+    parser.add_argument("-c", "--container", default="", help="Print the log of this container")
+    parser.add_argument("-l", "--selector", default="", help="Select pods by their labels")
+    parser.add_switch("--all-containers", help="Print the logs of all containers")
+    parser.add_switch("--timestamps", help="Print the timestamp of each line")
+    parser.add_switch("--prefix", help="Start each line with its pod and container")
+    parser.add_argument("--since", type=duration, default=0.0, help="Print only newer lines: 5s, 2m or 3h")
+    parser.add_argument("--tail", type=int, default=-1, help="Lines from the end; by default all, with -l 10")
+    parser.add_argument(
+        "--pod-running-timeout", type=duration, default=20.0, help="How long to wait for a pod, such as 30s"
+    )
 
 
 @final
 @attrs.frozen
 class _Options:
-    """What of each log is wanted."""
+    """The options of all logs."""
 
     params: Mapping[str, str]
-    """The query, without the container."""
+    """The query without the container."""
     since: timedelta | None
     tail: int | None
     has_prefix: bool
@@ -75,9 +77,9 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``logs``."""
     names = flags.arguments + (flags.after_dashes or [])
     if len(names) != 1 - bool(flags.selector):
-        raise UsageError("name a pod or TYPE/NAME, or select pods with -l")
+        raise UsageError("a pod, TYPE/NAME or -l is required")
     if flags.all_containers and flags.container:
-        raise UsageError("--all-containers and --container exclude each other")
+        raise UsageError("--all-containers and --container cannot be combined")
     name = names[0] if names else ""
     options = _options(flags)
     async with session.open_client() as client:
@@ -116,7 +118,7 @@ def _options(flags: argparse.Namespace) -> _Options:
     )
 
 
-# --- which logs ---
+# --- the containers ---
 
 
 async def _sources(
@@ -166,7 +168,7 @@ def _containers(session: Session, flags: argparse.Namespace, pod: Mapping[str, A
     return [str(choose_container(pod, container, session.note).get("name"))]
 
 
-# --- their lines ---
+# --- the lines ---
 
 
 async def _print_all(session: Session, client: Client, source: _Source, options: _Options) -> None:
@@ -190,7 +192,7 @@ async def _prefixed(stream: AsyncIterator[bytes], prefix: bytes) -> AsyncIterato
 
 
 async def _follow(session: Session, client: Client, source: _Source, options: _Options) -> None:
-    from ...models.core_v1 import Pod  # noqa: PLC0415  # only who follows needs its fields
+    from ...models.core_v1 import Pod  # noqa: PLC0415  # only following needs it
 
     pods = client.api(Pod, source.pod.namespace)
     prefix = source.prefix if options.has_prefix else b""
@@ -220,11 +222,11 @@ async def _follow(session: Session, client: Client, source: _Source, options: _O
 
 def _ignore(error: TrioformerError) -> None:
     if not (isinstance(error, BadRequestError) and "is not assigned to a node yet" in error.status_message):
-        raise error  # else it does not have a log
+        raise error  # otherwise the container does not have a log yet
 
 
 def _explain(session: Session, error: Exception) -> None:
-    """Say on standard error why there are no lines for a moment."""
+    """Print the reason for a delay on standard error."""
     for each in failures_in(error):
         if isinstance(each, TrioformerError):
             session.note(f"Warning: {describe_failure(each, session.server)}")

@@ -1,6 +1,6 @@
-"""The pod and the container that are meant by ``logs``, ``exec`` and ``attach``, chosen as by kubectl.
+"""Finds the pod and the container for ``logs``, ``exec`` and ``cp``, by the rules of kubectl.
 
-The library refuses to guess a container of several; the tool takes the first one, and says so, as kubectl does.
+If a pod has several containers, the library raises an error.  The tool uses the first one with a note, as kubectl does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 PODS: Final = ResourceInfo(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
-"""The resource of pods, which need not be discovered: that would be two requests before each command in a pod."""
+"""The resource of pods, without discovery, which would cost two requests."""
 _WITH_SELECTORS: Final = ("daemonsets", "deployments", "replicasets", "statefulsets")
 
 Pod = Mapping[str, Any]
@@ -44,7 +44,7 @@ Pod = Mapping[str, Any]
 
 
 def pods_api(client: Client, namespace: str) -> Api[typed.Pod]:
-    """Return the API of pods for commands in them, which use no field of the class: it takes 60 ms to import."""
+    """Return an API of pods that does not import the class of pods, which takes 60 ms."""
     kind: type[Unstructured] = unstructured_kind(PODS)
     return cast("Api[typed.Pod]", client.api(kind, namespace))
 
@@ -53,8 +53,8 @@ async def read_named(client: Client, session: Session, arguments: Sequence[str])
     """Read the object that ``NAME`` (of a pod), ``TYPE/NAME`` or ``TYPE NAME`` names.
 
     Raises:
-        CommandError: The arguments are not valid.
-        StatusError: There is no such object.
+        CommandError: The arguments are invalid.
+        StatusError: The object does not exist.
     """
     kind, slash, name = arguments[0].rpartition("/")
     if len(arguments) == 1 and (not slash or (kind in ("pod", "pods", "po") and name)):
@@ -72,18 +72,18 @@ async def read_named(client: Client, session: Session, arguments: Sequence[str])
 async def find_pod(
     client: Client, session: Session, arguments: Sequence[str], *, patience: float, verb: str
 ) -> dict[str, Any]:
-    """Return the pod that is named, or the best one of what is named.
+    """Return the named pod, or the best pod of the named object.
 
     Args:
         client: The client.
-        session: Has the namespace.
+        session: The session with the namespace.
         arguments: As for :func:`read_named`.
-        patience: For how many seconds to wait for a first pod.
-        verb: Such as ``attach to``, for errors.
+        patience: Seconds to wait for the first pod.
+        verb: The operation for errors, such as ``attach to``.
 
     Raises:
-        CommandError: No pod comes in time; or what is named has no pods.
-        StatusError: There is no such object.
+        CommandError: No pod appeared in time, or the object does not have pods.
+        StatusError: The object does not exist.
     """
     target, obj = await read_named(client, session, arguments)
     if _is_pod(target):
@@ -94,10 +94,10 @@ async def find_pod(
 async def pods_of(
     client: Client, target: Target, obj: Mapping[str, Any], *, patience: float, verb: str
 ) -> list[dict[str, Any]]:
-    """Return the pods of a Deployment, a Service and the like, the best one first; wait for the first.
+    """Return the pods of a workload or Service, the best one first; wait for the first pod.
 
     Raises:
-        CommandError: No pod comes in time; or the object has no pods.
+        CommandError: No pod appeared in time, or the object does not have pods.
     """
     if _is_pod(target):
         return [dict(obj)]
@@ -156,11 +156,11 @@ def _label_selector(selector: Mapping[str, Any]) -> str:
     return ",".join(parts)
 
 
-# --- which pod is the best one ---
+# --- the best pod ---
 
 
 def _rank(pod: Pod) -> tuple[Any, ...]:
-    """Return the key by which the pod is the first that is the most likely to go on running."""
+    """Return a sort key that puts the pod first that is most likely to keep running."""
     ready = _ready_since(pod)
     is_deleted = "deletionTimestamp" in (pod.get("metadata") or {})
     return (_phase(pod) != "Running", is_deleted, ready is None, ready or 0.0, _created(pod))
@@ -186,7 +186,7 @@ def _ready_since(pod: Pod) -> float | None:
     return None
 
 
-# --- which container ---
+# --- the container ---
 
 
 def container_texts(pod: Pod) -> str:
@@ -200,7 +200,7 @@ def find_container(pod: Pod, name: str) -> dict[str, Any]:
     """Return the container with a name.
 
     Raises:
-        CommandError: The pod has none.
+        CommandError: The pod does not have it.
     """
     spec = pod.get("spec") or {}
     for field in ("containers", "initContainers", "ephemeralContainers"):
@@ -212,15 +212,15 @@ def find_container(pod: Pod, name: str) -> dict[str, Any]:
 
 
 def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) -> dict[str, Any]:
-    """Return the container that is named, that the annotation of the pod names, or the first one.
+    """Return the named container, the container in the annotation of the pod, or the first one.
 
     Args:
         pod: The pod.
         name: The name; empty for the default.
-        note: Called with what is said about a choice; None to say nothing.
+        note: Called with a note about the choice; None for no note.
 
     Raises:
-        CommandError: There is no such container.
+        CommandError: The container does not exist.
     """
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     name = name or (metadata.get("annotations") or {}).get(DEFAULT_CONTAINER) or ""
@@ -237,6 +237,6 @@ def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) ->
 
 
 def has_ended(pod: Pod) -> str:
-    """Return the phase of a pod that has ended; empty for another one."""
+    """Return the phase of a pod if it has ended, or an empty string."""
     phase = _phase(pod)
     return phase if phase in ("Succeeded", "Failed") else ""

@@ -1,6 +1,6 @@
-"""``port-forward``: local ports that are forwarded to a pod (kubectl ``pkg/cmd/portforward``).
+"""``port-forward``: forwards local ports to a pod (kubectl ``pkg/cmd/portforward``).
 
-kubectl ends when one connection fails, or its connection to the pod; here both end only with the pod itself.
+kubectl ends when a connection fails; this command ends only when a pod that was named is deleted.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def add_flags(parser: Parser) -> None:
         "--address",
         action="append",
         default=[],
-        help="Addresses to listen on (comma separated). Only accepts IP addresses or localhost as a value; localhost "
-        "is both 127.0.0.1 and ::1, of which one is enough.",
+        help="Addresses to listen on, separated by commas: IP addresses, or localhost for 127.0.0.1 and ::1",
     )
 
 
@@ -95,13 +94,13 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
 @final
 @attrs.define(eq=False)
 class _Forwarding:
-    """Reports what happens to the connections of a port."""
+    """Reports errors of a forwarded port."""
 
     _session: Session
     _port: _Port
     _is_pod: bool
     _lost: trio.Event
-    """Set when the pod is gone."""
+    """Set when the pod was deleted."""
     forward: PortForward | None = None
 
     def report_error(self, error: TrioformerError) -> None:
@@ -116,7 +115,7 @@ class _Forwarding:
 @final
 @attrs.frozen
 class _Port:
-    """What is forwarded where."""
+    """A local and a remote port."""
 
     local: int | None
     """The local port; 0 for any, None for the number of the remote one."""
@@ -125,10 +124,10 @@ class _Port:
 
     @classmethod
     def parse(cls, text: str) -> _Port:
-        """Read ``5000``, ``8888:5000``, ``:5000`` or ``8443:https``.
+        """Parse ``5000``, ``8888:5000``, ``:5000`` or ``8443:https``.
 
         Raises:
-            CommandError: It is wrong.
+            CommandError: It is invalid.
         """
         found = re.fullmatch(r"(?:([0-9]{0,5}):)?([0-9]{1,5}|[a-z0-9-]*[a-z][a-z0-9-]*)", text)
         numbers = [int(each) for each in (found.groups() if found else ()) if each and each.isdecimal()]
@@ -160,7 +159,7 @@ def _check_kind(target: Target) -> None:
 
 
 def _text(error: TrioformerError) -> str:
-    """Return what has gone wrong, without the operation, which the user knows."""
+    """Return the text of an error without the operation."""
     if isinstance(error, PortForwardError | ListenError):
         return str(error).partition(": ")[2]
     return str(error)

@@ -1,4 +1,4 @@
-"""``run``: a command in each running pod of a selector."""
+"""``run``: executes a command in each running pod of a selector."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["add_flags", "run"]
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``run``."""
-    parser.add_argument("-l", "--selector", default="", help="select pods by their labels")
-    parser.add_argument("-c", "--container", default="", help="the container; the default one, or the first one")
-    parser.add_argument("--at-once", type=int, default=5, help="how many pods execute the command at a time")
+    parser.add_argument("-l", "--selector", default="", help="Select pods by their labels")
+    parser.add_argument("-c", "--container", default="", help="The container; by default as for exec")
+    parser.add_argument("--at-once", type=int, default=5, help="The number of pods that execute the command at a time")
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``run``."""
     command, at_once = flags.after_dashes, flags.at_once
     if flags.arguments or not flags.selector or not command or at_once < 1:
-        raise UsageError("select pods, and write the command after --: trioformer run -l app=web -- hostname")
+        raise UsageError("a selector and a command after -- are required: trioformer run -l app=web -- hostname")
     failed: list[str] = []
     limiter = trio.CapacityLimiter(at_once)
     async with session.open_client() as client:
@@ -49,7 +49,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             async with limiter:
                 try:
                     result = await run_in_pod(api, name, command, container=container, check=False)
-                except TrioformerError as exc:  # the command goes on in the other pods
+                except TrioformerError as exc:  # continue in the other pods
                     failed.append(name)
                     session.note(f"{name}: {exc}")
                     return

@@ -1,4 +1,4 @@
-"""``version``: that of this tool, and of the server."""
+"""``version``: prints the versions of this tool and of the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["add_flags", "run"]
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``version``."""
-    parser.add_switch("--client", help="print only the version of this tool, without asking a server")
+    parser.add_switch("--client", help="Print only the version of this tool")
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:

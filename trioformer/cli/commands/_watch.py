@@ -1,4 +1,4 @@
-"""``watch``: a live table of an informer's cache, with its health."""
+"""``watch``: shows a live table of an informer's cache, with its health."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _PERIOD: Final = 0.25
-"""Seconds between two pictures."""
+"""Seconds between two updates."""
 _RATE_OVER: Final = 10.0
-"""Seconds over which events a second are measured."""
+"""Seconds over which the event rate is measured."""
 
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``watch``."""
     add_selector_flags(parser)
-    parser.add_argument("-o", "--output", default="", help="Output format: wide.")
-    parser.add_argument("--rows", default="", help="How many objects are shown; the height of the terminal decides.")
+    parser.add_argument("-o", "--output", default="", help="Output format: wide")
+    parser.add_argument("--rows", default="", help="The number of shown objects; by default the height of the terminal")
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -44,7 +44,9 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     if len(flags.arguments) != 1 or "/" in flags.arguments[0] or "," in flags.arguments[0]:
         raise UsageError("one kind is required, such as `trioformer watch pods`")
     if flags.output not in ("", "wide"):
-        raise CommandError(f'unable to match a printer suitable for the output format "{flags.output}", only wide is')
+        raise CommandError(
+            f'unable to match a printer suitable for the output format "{flags.output}"; the only one is wide'
+        )
     if flags.rows and not re.fullmatch("[0-9]{1,9}", flags.rows):
         raise UsageError(f'invalid argument "{flags.rows}" for "--rows" flag: must be a number')
     try:
@@ -59,10 +61,10 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             raise UsageError("one kind is required, such as `trioformer watch pods`")
         target = selection.targets[0]
         source = RowListWatch(client, target, flags.selector, flags.field_selector)
-        # What the server refuses is an error at once, not something to wait for.
+        # Report errors of the server at once, because an informer would retry.
         await client.request("GET", target.path(), params={"limit": "1"}, accept=TABLES)
         informer = SharedInformer(source, options=ReflectorOptions(retry_forever=True))
-        cast("Output", session.out).escapes_controls = False  # rich draws with them
+        cast("Output", session.out).escapes_controls = False  # rich uses them
         console = Console(file=session.out, highlight=False)
         picture = _Picture(informer, source, flags, str(target.resource), namespace)
         async with trio.open_nursery() as nursery:
@@ -73,7 +75,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
                         live.update(picture.draw(_height(flags, console)), refresh=True)
                         await trio.sleep(_PERIOD)
             finally:
-                if not console.is_terminal:  # where the picture is printed once, at the end
+                if not console.is_terminal:  # the table is printed once, at the end
                     session.print()
 
 
@@ -94,7 +96,7 @@ class _Picture:
     _events: list[tuple[float, int]] = attrs.field(factory=list, init=False)
 
     def draw(self, height: int) -> Group:
-        """Return a line about the health, and the table with at most so many objects."""
+        """Return the health and a table with up to ``height`` objects."""
         from rich.console import Group  # noqa: PLC0415  # of the extra cli
         from rich.markup import escape  # noqa: PLC0415  # of the extra cli
         from rich.table import Table  # noqa: PLC0415
@@ -120,7 +122,7 @@ class _Picture:
         return Group(cell(self.title()), table, *more)
 
     def title(self) -> str:
-        """Return the line about the informer's health."""
+        """Return the line with the informer's health."""
         statistics, state = self._informer.statistics(), self._informer.state
         now = trio.current_time()
         events = statistics.reflector.events

@@ -1,7 +1,6 @@
-"""Follows objects by an informer, whole or as the rows of the server's tables.
+"""Follows objects with an informer, as whole objects or as rows of the server's tables.
 
-A watch of kubectl ends with its connection.  An informer goes on: it lists again where it must, and reports what has
-changed meanwhile.
+A watch of kubectl ends with its connection.  An informer lists again if necessary, and reports the changes since then.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ __all__ = ["RowListWatch", "follow", "follow_rows", "object_list_watch"]
 
 _BUFFER: Final = 10_000
 _PATIENCE: Final = 3_600.0
-"""Seconds that a terminal or a pipe may be stopped."""
+"""Seconds for which the output may be blocked."""
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
-"""Called with the type of an event, such as ``ADDED``, and the object or the row."""
+"""Called with the type of an event, such as ``ADDED``, and the object or row."""
 
 
 def object_list_watch(
     client: Client, target: Target, *, selector: str = "", field_selector: str = ""
 ) -> ListWatch[KubernetesObject]:
-    """Return what lists and watches the objects of a target."""
+    """Return a list/watch of the objects of a target."""
     kind: type[KubernetesObject] = unstructured_kind(target.resource)
     fields = [each for each in (field_selector, f"metadata.name={target.name}" if target.name else "") if each]
     return ApiListWatch(
@@ -46,14 +45,14 @@ def object_list_watch(
 async def follow(
     client: Client, target: Target, on_event: OnEvent, *, selector: str = "", field_selector: str = ""
 ) -> None:
-    """Report each object, and each change, until cancelled.
+    """Report each object and each change, until cancelled.
 
     Raises:
-        ExceptionGroup: Of the error of the first list, if it is permanent.
+        ExceptionGroup: The first list failed with a permanent error.
     """
     source = object_list_watch(client, target, selector=selector, field_selector=field_selector)
 
-    # The items of a list do not have them.
+    # Items of a list lack them.
     head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
 
     def report(event: str, obj: KubernetesObject) -> None:
@@ -65,10 +64,10 @@ async def follow(
 async def follow_rows(
     client: Client, target: Target, on_event: OnEvent, *, selector: str = "", field_selector: str = ""
 ) -> None:
-    """Report each row of the server's table, and each change, as tables of one row.
+    """Report each row of the server's table and each change, as tables of one row.
 
     Raises:
-        ExceptionGroup: Of the error of the first list, if it is permanent.
+        ExceptionGroup: The first list failed with a permanent error.
     """
     source = RowListWatch(client, target, selector, field_selector)
 
@@ -99,14 +98,14 @@ _ObjectsOf = Callable[[Mapping[str, Any]], Sequence[KubernetesObject]]
 @final
 @attrs.define(eq=False)
 class RowListWatch(ListWatch[KubernetesObject]):
-    """Lists and watches the rows of the server's tables; an object has the metadata of its row, and the cells."""
+    """Lists and watches the rows of the server's tables; an object has the metadata and the cells of its row."""
 
     _client: Client
     _target: Target
     _selector: str = ""
     _field_selector: str = ""
     columns: list[dict[str, Any]] = attrs.field(factory=list, init=False)
-    """The columns of the newest table."""
+    """The columns of the last table."""
 
     @property
     def name(self) -> str:
@@ -115,11 +114,11 @@ class RowListWatch(ListWatch[KubernetesObject]):
 
     @property
     def kind(self) -> type[KubernetesObject]:
-        """A class for the JSON of the rows."""
+        """The class of the rows."""
         return unstructured_kind(self._target.resource)
 
     def table_of(self, obj: KubernetesObject) -> dict[str, Any]:
-        """Return the table of one row that an object was made of."""
+        """Return a table with the row of an object."""
         plain = to_dict(obj)
         return {"columnDefinitions": self.columns, "rows": [{"cells": plain["cells"], "object": plain}]}
 
@@ -138,7 +137,9 @@ class RowListWatch(ListWatch[KubernetesObject]):
             response = await self._client.request("GET", self._path, params=params, accept=TABLES)
             table = response.json()
             if not isinstance(table, dict) or table.get("kind") != "Table":
-                raise UnexpectedResponseError(f"GET {self._path}: not a table", code=response.code)
+                raise UnexpectedResponseError(
+                    f"unexpected response to GET {self._path}: not a table", code=response.code
+                )
             objects += self._objects_of(table)
             pages += 1
             metadata = table.get("metadata") or {}
@@ -148,7 +149,7 @@ class RowListWatch(ListWatch[KubernetesObject]):
                 return ObjectList(items=tuple(objects), resource_version=version, pages=pages)
 
     async def check(self, *, resource_version: str) -> None:
-        """List one row in a state that is at least ``resource_version``."""
+        """List one row that is not older than ``resource_version``."""
         params = self._params(limit="1", resourceVersion=resource_version)
         await self._client.request("GET", self._path, params=params, accept=TABLES)
 
@@ -191,7 +192,7 @@ class RowListWatch(ListWatch[KubernetesObject]):
 
 def _row_object(kind: type[Unstructured], row: Mapping[str, Any]) -> KubernetesObject:
     metadata = dict((row.get("object") or {}).get("metadata") or {})
-    metadata.setdefault("name", "bookmark")  # a bookmark has a version alone
+    metadata.setdefault("name", "bookmark")  # a bookmark has only a version
     return kind.of({"metadata": metadata, "cells": row.get("cells") or []})
 
 
@@ -203,7 +204,7 @@ class _RowEvents:
     _objects_of: _ObjectsOf
 
     async def receive_batch(self) -> list[WatchEvent[KubernetesObject]]:
-        """Wait for an event, and return it."""
+        """Wait for the next event."""
         try:
             line = await anext(self._lines)
         except StopAsyncIteration:

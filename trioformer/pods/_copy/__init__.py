@@ -1,19 +1,19 @@
-"""Files that are copied to and from containers, as a tar archive through a process that is executed there.
+"""Copies files to and from containers, as a tar archive through a process in the container.
 
 ::
 
     copy_from_pod   tar -cf - ── stdout ──▶ channel ──▶ _unpack.py ──▶ _tree.py ──▶ local files
     copy_to_pod     local files ──▶ _pack.py ──▶ channel ── stdin ──▶ tar -xpmf -
 
-The archive is made and read in one thread for each copy, which waits for the network through trio: nothing blocks the
-event loop, no more than a batch is in memory, and cancelling ends the thread at the next batch.
+Each copy makes or reads its archive in a thread, which waits for the network through trio.  So the event loop is not
+blocked, at most one batch is in memory, and cancellation ends the thread at the next batch.
 
 - ``_from_pod.py``: :func:`copy_from_pod`
 - ``_to_pod.py``: :func:`copy_to_pod`
-- ``_unpack.py``: reads an archive that may be hostile
-- ``_tree.py``: writes files below a directory, and never outside of it
+- ``_unpack.py``: reads an untrusted archive
+- ``_tree.py``: writes files below a directory, never outside of it
 - ``_pack.py``: makes an archive of local files
-- ``_process.py``: what tar reports, and its end
+- ``_process.py``: the standard error and the exit code of tar
 - ``_results.py``: the result of a copy
 """
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 
-if not hasattr(os, "O_DIRECTORY"):  # without it a link could lead out of a directory that is being written
+if not hasattr(os, "O_DIRECTORY"):  # required to stay inside of the target directory
     raise ImportError("copies from and to containers are not supported on Windows")
 
 from ._from_pod import copy_from_pod as copy_from_pod

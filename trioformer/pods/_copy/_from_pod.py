@@ -1,4 +1,4 @@
-"""Files that are copied from a container."""
+"""Copies files from a container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._results import CopyProblem, CopyResult, Counter
 from ._unpack import DamagedArchive, RemoteLink, Unpacker
 
 _MAX_LINKS: Final = 40
-"""Symbolic links in a row, as for Linux."""
+"""The maximum length of a chain of symbolic links, as in Linux."""
 
 
 async def copy_from_pod(
@@ -39,46 +39,49 @@ async def copy_from_pod(
         await copy_from_pod(client.api(Pod, namespace="default"), "db-0", "/var/backups", "backups")
 
     The container needs ``tar``.
-    The archive that it sends is not trusted: nothing is written outside of the target, and through no symbolic link
-    below it, whatever the archive contains.
-    The permissions of files and new directories are copied, without setuid, setgid and sticky; owners and times are
-    not.
-    Symbolic links are copied if they lead to something inside of the directory; other links, devices, FIFOs and
-    sockets are skipped, and the result names them.
-    A file is written under another name, and has its own when it is complete.
+    Its archive is not trusted: nothing is written outside of the target or through a symbolic link below it.
+    Permissions of files and new directories are copied, except setuid, setgid and sticky.  Owners and times are not.
+    Symbolic links in a directory are copied if they point inside of it.  Other links, devices, FIFOs and sockets are
+    skipped and listed in the result.
+    A file is written under a temporary name, and renamed when it is complete.
 
     Args:
         api: The API of pods.
         name: As for :func:`exec_in_pod`.
         source: The path in the container, relative to its working directory; a symbolic link is followed.
-        target: What it is called here, as for :func:`shutil.copytree`: a directory that exists gets the content of the
-            directory, and a file that exists is replaced.  Text that ends with ``/`` is the directory to copy it into.
+        target: The local path of the copy, as for :func:`shutil.copytree`: an existing directory receives the content
+            of the source directory, and an existing file is replaced.  If it ends with ``/``, the source is copied into
+            this directory.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
 
     Raises:
-        CopyFailedError: There is no such file, or tar has failed, or is missing; or the archive is damaged, or has
-            paths that were not requested; or a file cannot be written, for which the directory of the target must
-            exist.  If tar has left out some files, the others are there.
+        CopyFailedError: The file does not exist, tar failed or is missing, the archive is damaged or contains paths
+            that were not requested, or a file cannot be written.  The parent directory of the target must exist.  If
+            tar could not read some files, the others are copied.
         StatusError: As for :func:`exec_in_pod`.
         ValueError: ``source`` is empty.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the archive did.
 
     Cancellation:
-        Ends the connection.  The files that are complete are there, and no other file.
+        Closes the connection.  Complete files remain, and no incomplete ones.
 
     Memory:
-        A few MiB, whatever the size of the files.
+        A few MiB for files of any size.
+
+    Returns:
+        The numbers of copied ``files``, ``directories``, ``links`` and ``bytes``; the first 1,000 ``skipped`` files
+        with the reasons; and the number of all skipped files, ``skipped_count``.
     """
     check_api(api, "api")
     if not source:
-        raise ValueError("the source must be a path, not an empty text")
+        raise ValueError("source must not be empty")
     path, local = source, os.fspath(target)
     if local.endswith("/"):
         base = posixpath.basename(path.rstrip("/"))
         if base in ("", ".", ".."):
-            raise ValueError(f"{source!r} has no name that it could have in {local!r}; name the target")
+            raise ValueError(f"{source!r} does not end with a name to use in {local!r}; pass the whole target path")
         local = os.path.join(local, base)
     pod = located(api, "copy_from_pod", name, namespace)
     where = f"{pod.operation('copy from')}: {source} to {local}"
@@ -111,7 +114,7 @@ async def _receive(process: PodProcess, root: str, local: str, where: str, count
         except RemoteLink as link:
             return link.target
         except DamagedArchive as exc:
-            damage = exc  # perhaps because tar has failed
+            damage = exc  # perhaps because tar failed
         except CopyProblem as exc:
             raise CopyFailedError(f"{where}: {exc}") from exc
         except trio.BrokenResourceError:

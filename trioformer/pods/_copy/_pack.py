@@ -1,6 +1,6 @@
 """Makes a tar archive of local files, piece by piece.
 
-The format is GNU's, because busybox ignores the long names of POSIX's.
+The format is GNU's, because busybox ignores long names in the POSIX format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS: Final = {
 
 @final
 class Packer:
-    """Makes the archive of a file or a directory; use it in a thread, and close it.
+    """Makes the archive of a file or directory; use it in a thread, and close it.
 
     Attributes:
         name: The name of the file or directory.
@@ -48,10 +48,10 @@ class Packer:
         self._used = 0
         self._sent = 0
         try:
-            # Before it is opened, because opening some devices does something.
+            # Before opening, because opening some devices has side effects.
             found = os.stat(path)
             if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-                raise CopyProblem(f"{quoted(path)} is {_kind(found.st_mode)}, and neither a file nor a directory")
+                raise CopyProblem(f"{quoted(path)} is {_kind(found.st_mode)}, not a file or directory")
             self._fd = os.open(path, _FILE & ~os.O_NOFOLLOW)
         except OSError as exc:
             raise local_problem(exc, path) from exc
@@ -67,8 +67,8 @@ class Packer:
         """Make the archive.
 
         Args:
-            name: The name that a file has in the archive.
-            send: Takes the next bytes of the archive; it keeps none of them.
+            name: The name of a single file in the archive.
+            send: Called with the next bytes of the archive; it must not keep them.
         """
         try:
             if self.is_file:
@@ -80,7 +80,7 @@ class Packer:
             path = self._path if self.is_file else os.path.join(self._path, self._counter.path)
             raise local_problem(exc, path) from exc
         self._put(bytes(2 * _BLOCK), send)
-        # GNU tar reads whole records, and does not wait for the end of its input then.
+        # With whole records, GNU tar does not wait for the end of its input.
         self._put(bytes(-(self._sent + self._used) % tarfile.RECORDSIZE), send)
         self._flush(send)
 
@@ -112,7 +112,7 @@ class Packer:
         return iter(sorted(os.listdir(fd)))
 
     def _put_entry(self, parent: int, path: tuple[str, ...], send: Callable[[memoryview], None]) -> int | None:
-        """Put what a directory contains into the archive; returns the descriptor of a directory."""
+        """Put an entry of a directory into the archive; return the descriptor of a directory to enter."""
         counter, name, whole = self._counter, path[-1], "/".join(path)
         counter.path = whole
         try:
@@ -123,14 +123,14 @@ class Packer:
                     counter.links += 1
                     self._put_header(whole, found, tarfile.SYMTYPE, send, linkname=target)
                 else:
-                    counter.skip(whole, f"a link that may lead out of the directory, to {quoted(target)}")
+                    counter.skip(whole, f"a link to {quoted(target)}, outside of the directory")
                 return None
             if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
                 counter.skip(whole, _kind(found.st_mode))
                 return None
             fd = os.open(name, _DIRECTORY if stat.S_ISDIR(found.st_mode) else _FILE, dir_fd=parent)
         except FileNotFoundError:
-            counter.skip(whole, "deleted meanwhile")
+            counter.skip(whole, "deleted during the copy")
             return None
         except OSError as exc:
             raise local_problem(exc, os.path.join(self._path, *path)) from exc
@@ -157,7 +157,7 @@ class Packer:
                 self._flush(send)
             read = os.readv(fd, [self._view[self._used : self._used + min(left, _BATCH - self._used)]])
             if not read:
-                problem = f"it has become shorter while it was copied, by {left} bytes; copy it again"
+                problem = f"the file became shorter by {left} bytes during the copy; copy it again"
                 raise CopyProblem(f"{quoted(os.path.join(self._path, self._counter.path))}: {problem}")
             left -= read
             self._used += read

@@ -1,4 +1,4 @@
-"""The process in the container that makes or reads an archive, and the thread that works with it."""
+"""Runs tar in a container and the local work in a thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .._processes import PodProcess
 T = TypeVar("T")
 
 _KEPT: Final = 4_096
-"""Bytes of the standard error that are kept; the text of an error has the end of them."""
+"""Bytes of standard error that are kept."""
 _SHOWN: Final = 500
 _NOT_FOUND: Final = ("executable file not found", "no such file or directory", "not found")
 
 
 @final
 class StandardError:
-    """Collects what a process writes to its standard error, and keeps the end of it."""
+    """Keeps the end of the standard error of a process."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -32,7 +32,7 @@ class StandardError:
 
     @property
     def text(self) -> str:
-        """The end of what was written, on one line."""
+        """The end of the standard error, on one line."""
         return one_line(bytes(self._data[-_SHOWN:]).decode(errors="replace"))
 
     def call_at_end(self, function: Callable[[], object]) -> None:
@@ -42,20 +42,20 @@ class StandardError:
         self._on_end = function
 
     async def collect(self, stream: trio.abc.ReceiveStream) -> None:
-        """Collect until the process has ended, or the connection to it."""
+        """Collect until the process or the connection ends."""
         try:
             async for data in stream:
                 self._data += data
                 del self._data[:-_KEPT]
         except trio.BrokenResourceError:
-            pass  # wait() of the process raises why
+            pass  # wait() of the process raises the reason
         self.has_ended.set()
         if self._on_end is not None:
             self._on_end()
 
 
 async def run_beside(process: PodProcess, function: Callable[[StandardError], Awaitable[T]]) -> T:
-    """Call a function while the standard error of a process is collected, and raise its errors as they are."""
+    """Call a function while collecting the standard error of a process; errors are not wrapped."""
     errors = StandardError()
     result: T | None = None
     error: Exception | None = None
@@ -75,20 +75,20 @@ async def run_beside(process: PodProcess, function: Callable[[StandardError], Aw
 
 
 async def check_end(process: PodProcess, errors: StandardError, where: str, needs: str) -> None:
-    """Wait until the process has ended, and check that it has succeeded.
+    """Wait until the process ends, and check that it succeeded.
 
     Raises:
-        CopyFailedError: It has failed, or was not executed.
-        ConnectionFailedError: The connection ended before it did.
+        CopyFailedError: It failed, or was not executed.
+        ConnectionFailedError: The connection ended first.
     """
     cause: StatusError | None = None
     try:
         code = await process.wait()
-        problem = f"tar has failed with exit code {code}" if code else ""
+        problem = f"tar failed with exit code {code}" if code else ""
         is_missing = code in (126, 127)
     except StatusError as exc:
         cause = exc
-        problem = f"tar has failed: {one_line(exc.status_message, longest=_SHOWN)}"
+        problem = f"tar failed: {one_line(exc.status_message, longest=_SHOWN)}"
         is_missing = any(each in exc.status_message for each in _NOT_FOUND)
     if not problem:
         return
@@ -101,17 +101,18 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a thread that is not one of trio's limited ones, since it waits for the network.
+    """Run a function in a thread outside of trio's limit, because it waits for the network.
 
-    Cancellation: the function notices at its next ``trio.from_thread.run()``; it is awaited.
+    Cancellation:
+        Raised in the function at its next ``trio.from_thread.run()``; its end is awaited.
     """
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Return the directory of a path in a container, and the name in it, both safe to be arguments.
+    """Return the directory and the name of a path in a container, both safe as arguments.
 
-    The name is ``"."`` if the path has none, as ``/`` or ``..``.
+    The name is ``"."`` if the path does not end with a name, such as ``/`` or ``..``.
     """
     stripped = path.rstrip("/") or "/"
     directory, name = posixpath.split(stripped)
@@ -121,5 +122,5 @@ def split_path(path: str) -> tuple[str, str]:
 
 
 def safe_argument(path: str) -> str:
-    """Return a path that no program takes for a flag."""
+    """Return a path that is not mistaken for a flag."""
     return f"./{path}" if path.startswith("-") else path

@@ -10,7 +10,7 @@ import attrs
 from ..._text import quoted
 
 MAX_SKIPPED: Final = 1_000
-"""Skipped files that a result names."""
+"""The maximum number of skipped files in a result."""
 
 
 @final
@@ -32,12 +32,12 @@ class CopyResult:
     """The number of all files that were not copied."""
 
 
-class CopyProblem(Exception):  # noqa: N818  # a CopyFailedError is made of it
-    """Why files cannot be copied, without what was to be copied."""
+class CopyProblem(Exception):  # noqa: N818  # it becomes a CopyFailedError
+    """The reason why files cannot be copied, without the source and target."""
 
 
 def local_problem(error: OSError, path: str | None = None) -> CopyProblem:
-    """Return why a local file cannot be read or written."""
+    """Return the problem of a local file that cannot be read or written."""
     return CopyProblem(f"{quoted(path or str(error.filename))}: {error.strerror}")
 
 
@@ -56,7 +56,7 @@ class Counter:
     skipped_count: int = 0
 
     def skip(self, path: str, reason: str) -> None:
-        """Count a file that is not copied."""
+        """Count a skipped file."""
         self.skipped_count += 1
         if len(self.skipped) < MAX_SKIPPED:
             self.skipped[path] = reason
@@ -67,14 +67,13 @@ class Counter:
 
 
 def is_inside(parts: tuple[str, ...], target: str) -> bool:
-    """Return whether a symbolic link leads to something inside of the directory that is copied.
+    """Return whether a symbolic link points inside of the copied directory.
 
     Args:
-        parts: Where the link is, relative to that directory.
-        target: Where it leads to.
+        parts: The path of the link, relative to that directory.
+        target: The target of the link.
 
-    ``..`` is accepted at the beginning alone.  After a name it may belong to a link to somewhere else, so that ``a/..``
-    need not be the directory that ``a`` is in.
+    ``..`` is accepted only at the start: after a name that is a link, it would be the parent of the link's target.
     """
     if not target or target.startswith("/") or "\0" in target:
         return False

@@ -1,4 +1,4 @@
-"""Files that are copied to a container."""
+"""Copies files to a container."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ._process import StandardError, check_end, run_beside, run_in_thread, safe_
 from ._process import split_path as _split
 from ._results import CopyProblem, CopyResult, Counter
 
-# tar -m sets the times of the copy, because the clock of the container may differ.
-# A broken connection ends the input of tar inside of the archive, which is an error.
+# tar -m: the clock of the container may differ.
+# A broken connection ends the input of tar inside of the archive, which is an error for tar.
 _FILE_SCRIPT: Final = """\
 if [ -e "$1/$3" ] && [ ! -f "$1/$3" ]; then echo "$1/$3 exists and is not a file" >&2; exit 1; fi
 tar -xpmf - -C "$1" && mv -f "$1/$2" "$1/$3" || { code=$?; rm -f "$1/$2"; exit $code; }
@@ -42,7 +42,7 @@ async def copy_to_pod(
     namespace: str | None = None,
     container: str | None = None,
 ) -> CopyResult:
-    """Copy a file or a directory of this machine to a container.
+    """Copy a local file or directory to a container.
 
     ::
 
@@ -50,35 +50,39 @@ async def copy_to_pod(
 
     The container needs ``sh`` and ``tar``; for a file also ``mv`` and ``rm``, and for a new directory ``mkdir`` and
     ``chmod``.
-    A file is written under another name, and has its own when it is complete, so what exists is replaced at once.
-    The files of a directory are written in place by tar.
-    Permissions are copied, without setuid, setgid and sticky; times are not.
-    Symbolic links in a directory are copied if they lead to something inside of it; other links, devices, FIFOs and
-    sockets are skipped, and the result names them.
+    A single file is written under a temporary name, and renamed when it is complete.  tar writes the files of a
+    directory in place.
+    Permissions are copied, except setuid, setgid and sticky.  Owners and times are not.
+    Symbolic links in a directory are copied if they point inside of it.  Other links, devices, FIFOs and sockets are
+    skipped and listed in the result.
 
     Args:
         api: The API of pods.
         name: As for :func:`exec_in_pod`.
         source: The file or directory; a symbolic link is followed.
-        target: What it is called in the container: a directory that exists gets the content of the directory, and a
-            file that exists is replaced.  A path that ends with ``/`` is the directory to copy it into.
+        target: The path of the copy in the container: an existing directory receives the content of the source
+            directory, and an existing file is replaced.  If it ends with ``/``, the source is copied into this
+            directory.
         namespace: As for :func:`exec_in_pod`.
         container: As for :func:`exec_in_pod`.
 
     Raises:
-        CopyFailedError: tar has failed, or a program is missing; or the source is neither a file nor a directory, or
-            has become shorter meanwhile, or cannot be read.
-        TrioformerError: The server cannot end the input of tar; that needs Kubernetes 1.30.
+        CopyFailedError: tar failed, a program is missing, or the source cannot be read, is neither a file nor a
+            directory, or became shorter during the copy.
+        TrioformerError: The server is older than Kubernetes 1.30, so it cannot end the input of tar.
         StatusError: As for :func:`exec_in_pod`.
         UnexpectedResponseError: As for :func:`exec_in_pod`.
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before tar did.
 
     Cancellation:
-        Ends the connection, and so the input of tar.  A file that is not complete is removed; of a directory, some
-        files may be there, and one of them may be incomplete.
+        Closes the connection and so ends the input of tar.  A single incomplete file is removed.  Some files of a
+        directory may remain, and one of them may be incomplete.
 
     Memory:
-        A few MiB, whatever the size of the files; and the names in the directories that are being copied.
+        A few MiB for files of any size, and the names in the current directories.
+
+    Returns:
+        As for :func:`copy_from_pod`.
     """
     check_api(api, "api")
     local = os.fspath(source)
@@ -93,7 +97,9 @@ async def copy_to_pod(
                 api, pod.name, command, namespace=pod.namespace, container=container, stdin=True, stdout=False
             ) as process:
                 if not process.can_close_stdin:
-                    raise TrioformerError(f"{where}: the server cannot end the input of tar; it needs Kubernetes 1.30")
+                    raise TrioformerError(
+                        f"{where}: the server cannot end the input of tar; this requires Kubernetes 1.30"
+                    )
                 await _send(process, packer, part, where, needs)
         finally:
             packer.close()
@@ -103,13 +109,13 @@ async def copy_to_pod(
 
 
 def _command(packer: Packer, target: str) -> tuple[str, list[str], str]:
-    """Return the name of a file in the archive, the command that reads the archive, and what that needs."""
+    """Return the name of a single file in the archive, the command that reads it, and the required programs."""
     if target.endswith("/"):
         target += packer.name
     if packer.is_file:
         directory, name = _split(target)
         if name == ".":
-            raise CopyProblem(f"{target!r} is no name for a file")
+            raise CopyProblem(f"{target!r} does not end with the name of a file")
         part = f".trioformer-{secrets.token_hex(8)}.part"
         return part, ["sh", "-c", _FILE_SCRIPT, "sh", directory, part, name], "sh, tar, mv and rm"
     return (
@@ -134,6 +140,6 @@ async def _send(process: PodProcess, packer: Packer, part: str, where: str, need
                 pass  # check_end() raises why
         await check_end(process, errors, where, needs)
         if not is_complete:
-            raise CopyFailedError(f"{where}: tar has ended before the end of the archive")
+            raise CopyFailedError(f"{where}: tar ended before the end of the archive")
 
     await run_beside(process, run)

@@ -1,7 +1,7 @@
-"""Writes files below a directory of this machine, and never outside of it, whatever the names are.
+"""Writes files below a local directory, and never outside of it.
 
-Each directory is opened by its name in the one above it, and never through a symbolic link, so no path is looked up
-twice.  A file is written under another name, and renamed when it is complete.
+Each directory is opened by its name in its parent, never through a symbolic link, so no path is resolved twice.  A file
+is written under a temporary name, and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..._text import quoted
 from ._results import CopyProblem, local_problem
 
 Parts: TypeAlias = tuple[str, ...]
-"""A path below the directory; empty for the directory itself."""
+"""A path relative to the directory; empty for the directory itself."""
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_CLOSED: Final = 100_000
-"""Directories whose modes wait for the end, because their owner could not write into them."""
+"""The maximum number of directories whose modes are set at the end because they forbid writing."""
 
 
 @final
@@ -31,8 +31,7 @@ class LocalTree:
     """Writes below a directory; use it in a thread, and close it.
 
     Raises:
-        CopyProblem: As for every operation: a path cannot be written to, or goes through a link, or what is there
-            must not be replaced.
+        CopyProblem: Also from each method: a path cannot be written, contains a link, or must not be replaced.
     """
 
     def __init__(self, path: str) -> None:
@@ -49,12 +48,12 @@ class LocalTree:
         os.close(self._root)
 
     def set_mode(self, mode: int) -> None:
-        """Set the permissions of the directory itself, after everything else."""
+        """Set the permissions of the directory itself; the last operation."""
         with self._naming(()):
             os.fchmod(self._root, mode & 0o777)
 
     def make_directory(self, parts: Parts, mode: int) -> None:
-        """Create a directory; one that exists keeps its permissions."""
+        """Create a directory; an existing one keeps its permissions."""
         parent, name = self._enter(parts), parts[-1]
         with self._naming(parts):
             try:
@@ -67,7 +66,7 @@ class LocalTree:
             elif len(self._closed) < _MAX_CLOSED:
                 self._closed.append((parts, mode))
             else:
-                raise CopyProblem(f"more than {_MAX_CLOSED} directories that their owner cannot write into")
+                raise CopyProblem(f"more than {_MAX_CLOSED} directories without write permission")
 
     def write_file(self, parts: Parts, mode: int, write: Callable[[int], None]) -> None:
         """Create or replace a file; ``write`` writes its content to a descriptor."""
@@ -82,14 +81,14 @@ class LocalTree:
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_symlink(self, parts: Parts, target: str) -> None:
-        """Create or replace a symbolic link; the caller has checked where it leads to."""
+        """Create or replace a symbolic link; the caller has checked its target."""
         parent, name = self._enter(parts), parts[-1]
         with self._naming(parts), self._temporary(parent, parts) as temporary:
             os.symlink(target, temporary, dir_fd=parent)
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_hard_link(self, parts: Parts, existing: Parts) -> None:
-        """Create or replace a file by another name of one that exists in the tree."""
+        """Create or replace a hard link to a file in the tree."""
         if parts == existing:
             return
         with self._naming(existing):
@@ -98,19 +97,19 @@ class LocalTree:
             parent, name = self._enter(parts), parts[-1]
             with self._naming(existing):
                 if not stat.S_ISREG(os.stat(existing[-1], dir_fd=source, follow_symlinks=False).st_mode):
-                    problem = "is not a regular file, so it gets no other name"
+                    problem = "is not a regular file, so no hard link to it is created"
                     raise CopyProblem(f"{quoted(self._whole(existing))} {problem}")
             with self._naming(parts), self._temporary(parent, parts) as temporary:
                 os.link(existing[-1], temporary, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-                # Nothing happens if both are the same file already.
+                # rename() does nothing if both are the same file.
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=parent)
         finally:
             os.close(source)
 
     def finish(self) -> None:
-        """Set the permissions of directories that nothing could have been written into with them."""
+        """Set the permissions of directories that forbid writing."""
         for parts, mode in reversed(self._closed):
             self._chmod(self._enter(parts), parts, mode)
         self._closed.clear()
@@ -122,14 +121,14 @@ class LocalTree:
 
     @contextmanager
     def _naming(self, parts: Parts) -> Iterator[None]:
-        """Raise errors of the system as problems that name the whole path."""
+        """Convert operating system errors to problems that name the whole path."""
         try:
             yield
         except OSError as exc:
             raise local_problem(exc, self._whole(parts)) from exc
 
     def _enter(self, parts: Parts) -> int:
-        """Return a descriptor of the directory that a path is in, which is created if it does not exist."""
+        """Return a descriptor of the parent directory of a path, and create it if it does not exist."""
         above = parts[:-1]
         if above == self._parent:
             return self._parent_fd
@@ -160,7 +159,7 @@ class LocalTree:
         except OSError as exc:
             if exc.errno not in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
                 raise
-            problem = "is a symbolic link or a file, and not a directory; nothing is written through it"
+            problem = "is not a directory but a symbolic link or file; nothing is written through it"
             raise CopyProblem(f"{quoted(self._whole(parts))} {problem}") from exc
 
     def _chmod(self, parent: int, parts: Parts, mode: int) -> None:
@@ -173,14 +172,14 @@ class LocalTree:
 
     @contextmanager
     def _temporary(self, parent: int, parts: Parts) -> Iterator[str]:
-        """Yield a name for what replaces a file, and remove it if it was not renamed."""
+        """Yield a temporary name, and remove the file if it was not renamed."""
         try:
             found = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
         except FileNotFoundError:
             pass
         else:
             if stat.S_ISDIR(found):
-                raise CopyProblem(f"{quoted(self._whole(parts))} is a directory, so it is not replaced by a file")
+                raise CopyProblem(f"{quoted(self._whole(parts))} is a directory, so a file does not replace it")
             if not (stat.S_ISREG(found) or stat.S_ISLNK(found)):
                 problem = "is not a regular file, so it is not replaced"
                 raise CopyProblem(f"{quoted(self._whole(parts))} {problem}")

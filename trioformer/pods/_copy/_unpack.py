@@ -1,7 +1,7 @@
-"""Reads a tar archive as it arrives, and writes its files; whoever has made the archive is not trusted.
+"""Reads an untrusted tar archive while it arrives, and writes its files.
 
-:mod:`tarfile` parses the headers: those of GNU tar, of busybox and of POSIX, with long names and sparse files.
-Its own extraction needs a path for each file, and looks it up through links.
+:mod:`tarfile` parses the headers of GNU tar, busybox and POSIX, with long names and sparse files.
+Its extraction is not used: it resolves each path through links.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ._tree import LocalTree, Parts
 T = TypeVar("T")
 
 _MAX_HEADER: Final = 1024 * 1024
-"""Bytes of what describes one file: names, attributes, the map of a sparse file."""
+"""The maximum size of the headers of one file in bytes: names, attributes, the map of a sparse file."""
 _MAX_HEADERS: Final = 16
-"""Headers that one file may have.  tarfile calls itself for each, and must not meet Python's limit of recursion inside
-of a call into trio's thread, which would never end."""
+"""The maximum number of headers of one file.  tarfile recurses for each; a ``RecursionError`` inside of a call into
+trio's thread would never return."""
 _MAX_NAME: Final = 16 * 1024
-"""Characters of a path; some of them are kept, for what is skipped."""
+"""The maximum length of a path; the paths of skipped files are kept."""
 _MAX_POSITION: Final = 2**63 - 1
-"""The last position in a file that the system can be asked for."""
+"""The maximum position in a file."""
 _MAX_GLOBAL: Final = 1_000
-"""Attributes that hold for all files."""
+"""The maximum number of global attributes."""
 _PIECE: Final = 256 * 1024
 _KINDS: Final = {
     tarfile.CHRTYPE: "a device",
@@ -39,7 +39,7 @@ _KINDS: Final = {
 
 @final
 class RemoteLink(Exception):  # noqa: N818  # not an error
-    """What was to be copied is itself a symbolic link."""
+    """The source is a symbolic link."""
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
@@ -48,12 +48,12 @@ class RemoteLink(Exception):  # noqa: N818  # not an error
 
 @final
 class DamagedArchive(CopyProblem):
-    """The archive cannot be read; it may be none because tar has failed."""
+    """The archive cannot be read, perhaps because tar failed."""
 
 
 @final
 class ArchiveStream:
-    """The bytes of an archive, as a file that is read once; it can be moved forward only."""
+    """The bytes of an archive as a file that is read once, forward only."""
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._receive = receive
@@ -61,16 +61,16 @@ class ArchiveStream:
         self._position = 0
         self._header_size = self._headers = 0
         self.last = b""
-        """What was read last."""
+        """The last bytes that were read."""
         self.has_failed = False
-        """Whether no more can be received."""
+        """Whether receiving has failed."""
 
     def begin_header(self) -> None:
-        """The header of the next file follows."""
+        """Start the headers of the next file."""
         self._header_size = self._headers = 0
 
     def count_header(self) -> None:
-        """Count a header of the next file."""
+        """Count a header of the file."""
         self._headers += 1
         if self._headers > _MAX_HEADERS:
             raise tarfile.ReadError(f"more than {_MAX_HEADERS} headers of one file")
@@ -80,14 +80,14 @@ class ArchiveStream:
         return self._position
 
     def seek(self, position: int) -> None:
-        """Skip what is before a position."""
+        """Skip bytes up to a position."""
         if position < self._position:
-            raise tarfile.ReadError("a size that is negative")
+            raise tarfile.ReadError("a negative size")
         while self._position < position and self._fill():
             self._take(position - self._position)
 
     def read(self, size: int) -> bytes:
-        """Read a part of a header; less at the end of the archive."""
+        """Read a part of a header, less at the end of the archive."""
         self._header_size += size
         if size < 0 or self._header_size > _MAX_HEADER:
             raise tarfile.ReadError(f"a header of more than {_MAX_HEADER} bytes")
@@ -98,12 +98,12 @@ class ArchiveStream:
         return self.last
 
     def read_data(self, size: int) -> memoryview:
-        """Read some of the data of a file, at most ``size`` bytes; none at the end of the archive."""
+        """Read up to ``size`` bytes of a file; an empty result means the end of the archive."""
         return self._take(size) if self._fill() else self._rest
 
     def _fill(self) -> bool:
         if not self._rest:
-            self.has_failed = True  # until something was received
+            self.has_failed = True  # reset below
             self._rest = memoryview(self._receive())
             self.has_failed = False
         return bool(self._rest)
@@ -120,10 +120,10 @@ class Unpacker:
     """Writes the files of an archive; use it in a thread.
 
     Args:
-        receive: Returns the next bytes of the archive; none at its end.
-        root: What was requested, the first part of each path in the archive; ``"."`` for none.
-        target: Where it is written to.
-        counter: Counts what is copied.
+        receive: Returns the next bytes of the archive; empty at its end.
+        root: The requested name, with which each path in the archive starts; ``"."`` for none.
+        target: The local path to write to.
+        counter: Counts the copied files.
     """
 
     def __init__(self, receive: Callable[[], bytes], root: str, target: str, counter: Counter) -> None:
@@ -133,21 +133,21 @@ class Unpacker:
         self._counter = counter
         self._tree: LocalTree | None = None
         self._new_mode: int | None = None
-        """The permissions of the directory that was requested, if it was created here."""
+        """The permissions of the target directory, if it was created."""
         self._is_file = False
 
     def run(self) -> None:
         """Read the archive to its end.
 
         Raises:
-            RemoteLink: What was requested is a symbolic link.
-            DamagedArchive: It is not an archive, or is incomplete; everything was received.
-            CopyProblem: The archive has paths that were not requested, or a file cannot be written.
+            RemoteLink: The source is a symbolic link.
+            DamagedArchive: The archive is invalid or incomplete; everything was received.
+            CopyProblem: The archive contains paths that were not requested, or a file cannot be written.
         """
         try:
             archive = self._parsed(self._open)
             while (member := self._parsed(archive.next)) is not None:
-                archive.members.clear()  # they would be kept for ever
+                archive.members.clear()  # tarfile would keep them
                 self._take(member, len(archive.pax_headers))
                 self._stream.begin_header()
         except tarfile.ReadError as exc:
@@ -156,7 +156,7 @@ class Unpacker:
         is_complete = self._stream.last == bytes(tarfile.BLOCKSIZE)
         self._drain()
         if not is_complete:
-            raise DamagedArchive("the archive is damaged: it has no end")
+            raise DamagedArchive("the archive is damaged: its end is missing")
         if self._tree is None:
             raise DamagedArchive("the archive is empty")
         self._tree.finish()
@@ -169,7 +169,7 @@ class Unpacker:
             self._tree.close()
 
     def _open(self) -> Any:
-        """Return the TarFile, which has read the first header; typeshed does not know all of it."""
+        """Return the TarFile after the first header; typeshed does not declare all of its members."""
         stream = self._stream
 
         class Member(tarfile.TarInfo):
@@ -178,7 +178,7 @@ class Unpacker:
                 super().__init__(name)
 
         return tarfile.open(
-            fileobj=self._stream,  # type: ignore[call-overload]  # it needs nothing but these methods
+            fileobj=self._stream,  # type: ignore[call-overload]  # tarfile needs only these methods
             mode="r:",
             tarinfo=Member,
             encoding="utf-8",
@@ -186,13 +186,13 @@ class Unpacker:
         )
 
     def _parsed(self, parse: Callable[[], T]) -> T:
-        """Parse a header.  Those of a hostile archive make tarfile raise whatever Python has, such as ValueError."""
+        """Parse a header; a hostile one makes tarfile raise any exception, such as ValueError."""
         try:
             return parse()
         except Exception as exc:
             if self._stream.has_failed or isinstance(exc, tarfile.ReadError):
                 raise
-            raise tarfile.ReadError(f"a header that is not valid: {type(exc).__name__}") from exc
+            raise tarfile.ReadError(f"an invalid header: {type(exc).__name__}") from exc
 
     def _drain(self) -> None:
         while self._stream.read_data(_PIECE):
@@ -202,7 +202,7 @@ class Unpacker:
 
     def _take(self, member: tarfile.TarInfo, attributes: int) -> None:
         if len(member.name) > _MAX_NAME or attributes > _MAX_GLOBAL:
-            raise tarfile.ReadError("a path that is too long, or too many attributes")
+            raise tarfile.ReadError("a path is too long, or there are too many attributes")
         parts = self._parts(member.name)
         if not parts and self._tree is None:
             if self._begin(member):
@@ -213,7 +213,7 @@ class Unpacker:
                 return
             raise self._refused(member.name)
         if self._tree is None:
-            # Some tars leave the directory out.
+            # Some tars omit the directory.
             self._open_directory(0o755)
         tree = self._tree
         assert tree is not None
@@ -230,7 +230,7 @@ class Unpacker:
                 tree.make_symlink(parts, member.linkname)
                 counter.links += 1
             else:
-                counter.skip(counter.path, f"a link that may lead out of the directory, to {quoted(member.linkname)}")
+                counter.skip(counter.path, f"a link to {quoted(member.linkname)}, outside of the directory")
         elif member.islnk():
             existing = self._parts(member.linkname)
             if not existing:
@@ -241,14 +241,14 @@ class Unpacker:
             counter.skip(counter.path, _KINDS.get(member.type, f"a file of the unknown type {member.type!r}"))
 
     def _begin(self, member: tarfile.TarInfo) -> bool:
-        """Take what was requested itself; whether nothing is left to do for it."""
+        """Handle the requested file or directory; return whether it is done."""
         if member.isdir():
             self._open_directory(member.mode)
             return True
         if member.issym():
             raise RemoteLink(member.linkname)
         if not member.isreg():
-            raise CopyProblem(f"it is {_KINDS.get(member.type, 'no regular file')}")
+            raise CopyProblem(f"the source is {_KINDS.get(member.type, 'not a regular file')}")
         if os.path.isdir(self._target):
             inside = quoted(os.path.join(self._target, self._root))
             raise CopyProblem(f"{quoted(self._target)} is a directory; to copy the file into it, name {inside}")
@@ -261,7 +261,7 @@ class Unpacker:
             os.mkdir(self._target, 0o700)
             self._new_mode = mode
         except FileExistsError:
-            pass  # or it is not a directory, which is raised below
+            pass  # LocalTree() checks that it is a directory
         except OSError as exc:
             raise local_problem(exc) from exc
         self._tree = LocalTree(self._target)
@@ -277,7 +277,7 @@ class Unpacker:
         return parts[1:]
 
     def _refused(self, name: str) -> CopyProblem:
-        return CopyProblem(f"the archive has {quoted(name)}, which is not a part of what was requested")
+        return CopyProblem(f"the archive contains {quoted(name)}, which was not requested")
 
     def _copy(self, member: tarfile.TarInfo, descriptor: int) -> None:
         """Write the data of a file."""
@@ -285,7 +285,7 @@ class Unpacker:
         stream.seek(member.offset_data)
         sparse: list[tuple[int, int]] | None = getattr(member, "sparse", None)
         if sparse is not None and not all(0 <= each <= _MAX_POSITION for each in (member.size, *chain(*sparse))):
-            raise tarfile.ReadError("a sparse file of impossible sizes")
+            raise tarfile.ReadError("a sparse file with invalid sizes")
         for offset, size in sparse if sparse is not None else [(0, member.size)]:
             if sparse is not None:
                 os.lseek(descriptor, offset, os.SEEK_SET)
