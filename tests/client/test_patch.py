@@ -11,7 +11,7 @@ from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.client._patch import patch_content
-from trioformer.errors import ConflictError, InvalidError, UnsupportedMediaTypeError
+from trioformer.errors import InvalidError, UnsupportedMediaTypeError
 from trioformer.models import Quantity, from_dict
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus
 from trioformer.models.core_v1 import Container, EnvVar, Pod, ResourceRequirements
@@ -51,19 +51,6 @@ async def test_each_type_has_its_media_type() -> None:
 # --- the effect on the server ---
 
 
-async def test_merge_replaces_lists_and_strategic_merge_merges_them_by_name(
-    api_server: APIServer, client: Client
-) -> None:
-    api_server.create(deployment())
-    deployments = client.api(Deployment, "default")
-    patch = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}}}
-    assert images(await deployments.patch("web", patch, patch_type="strategic")) == {
-        "main": "nginx:2",
-        "side": "envoy:1",
-    }
-    assert images(await deployments.patch("web", patch)) == {"main": "nginx:2"}
-
-
 async def test_a_json_patch_is_applied_completely_or_not_at_all(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     deployments = client.api(Deployment, "default")
@@ -76,17 +63,6 @@ async def test_a_json_patch_is_applied_completely_or_not_at_all(api_server: APIS
     with pytest.raises(InvalidError, match=r"patch deployments\.apps/web in namespace default: "):
         await deployments.patch("web", wrong, patch_type="json")
     assert api_server.get(Deployment, "web").metadata.labels == {"old": "yes"}
-
-
-async def test_a_resource_version_in_a_patch_is_a_precondition(api_server: APIServer, client: Client) -> None:
-    old = api_server.create(deployment())
-    api_server.patch(Deployment, "web", {"spec": {"replicas": 3}})
-    patch = {"metadata": {"resourceVersion": old.resource_version}, "spec": {"replicas": 4}}
-    with pytest.raises(ConflictError):
-        await client.api(Deployment, "default").patch("web", patch)
-    with pytest.raises(ConflictError):
-        await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
-    assert api_server.get(Deployment, "web").spec.replicas == 3
 
 
 async def test_strategic_merge_of_a_custom_kind_raises_with_the_alternatives(

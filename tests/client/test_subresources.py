@@ -16,7 +16,6 @@ from trioformer.errors import (
 )
 from trioformer.models import ObjectMeta, Unstructured, from_dict, metadata_kind
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, ConfigMap, ObjectReference, Pod
 from trioformer.models.policy_v1 import Eviction
 from trioformer.testing import APIServer
@@ -34,15 +33,6 @@ def pod() -> Pod:
 
 
 # --- scale ---
-
-
-async def test_a_patch_of_the_scale_returns_the_scale(api_server: APIServer, client: Client) -> None:
-    api_server.create(deployment())
-    patch = [{"op": "replace", "path": "/spec/replicas", "value": 3}]
-    scale = await client.api(Deployment, "default").patch("web", patch, patch_type="json", subresource="scale")
-    assert type(scale) is Scale
-    assert (scale.metadata.name, scale.spec.replicas, scale.status.selector) == ("web", 3, "app=web")
-    assert api_server.get(Deployment, "web").spec.replicas == 3
 
 
 async def test_the_scale_can_be_read_and_is_a_precondition(api_server: APIServer, client: Client) -> None:

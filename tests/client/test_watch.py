@@ -24,7 +24,6 @@ from trioformer.client import Client, WatchEvent, WatchStream, open_client
 from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,
-    TooManyRequestsError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
@@ -116,13 +115,6 @@ async def test_an_error_event_is_raised_after_earlier_events_and_again() -> None
                 await events.receive_batch()
         with pytest.raises(ExpiredError):
             await anext(events)
-
-
-async def test_an_error_event_keeps_its_details() -> None:
-    async with watching(error(429, "TooManyRequests", details={"retryAfterSeconds": 4}), None) as events:
-        with pytest.raises(TooManyRequestsError) as caught:
-            await anext(events)
-        assert caught.value.details.retry_after_seconds == 4
 
 
 async def test_half_an_event_at_the_end_is_a_failed_connection() -> None:

@@ -284,6 +284,11 @@ def test_entries_that_the_context_does_not_use_are_not_checked(write: Write) -> 
     assert load_kubeconfig(write(document)).token == "t"
 
 
+def test_entries_without_a_name_are_ignored(write: Write) -> None:
+    users = [None, {}, {"name": ""}, {"name": None, "user": {"token": 1}}, entry("users", "dev", token="t")]
+    assert load_kubeconfig(write(kubeconfig(users=users))).token == "t"
+
+
 @pytest.mark.parametrize("other", [{"token": "t"}, {"tokenFile": "token"}, {"username": "u", "password": "p"}])
 def test_a_key_without_a_certificate_is_ignored_beside_another_credential(
     write: Write, pems: Certificates, other: dict[str, object]

@@ -333,6 +333,7 @@ class Rotating:
 
 
 async def test_a_401_is_sent_again_once_with_another_credential(autojump_clock: Clock) -> None:
+    """client-go: TestRoundTripper"""
     for method in ["GET", *WRITES]:
         for retries in [True, False]:
             replies = [response(401), response(200), response(401), response(401), response(401)]

@@ -78,17 +78,6 @@ async def test_other_tasks_run_while_tiny_chunks_are_received() -> None:
     assert ran >= 10
 
 
-# --- compression ---
-
-
-async def test_a_transport_in_the_same_process_may_make_complete_responses() -> None:
-    replies = [httpx.Response(200, content=content) for content in (b"plain", b"plain", b"")]
-    async with open_transport(MEMORY, http_transport=InMemory([*replies])) as transport:
-        assert await request(transport) == b"plain"
-        assert await read_list(transport) == b"plain"
-        assert await request(transport) == b""
-
-
 # --- heads, over a socket ---
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

@@ -6,7 +6,6 @@ import itertools
 import logging
 import os
 import signal
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
@@ -145,34 +144,6 @@ async def test_late_401s_to_an_unchanged_token_do_not_run_the_plugin_again(plugi
         assert plugin.runs == 2
         await transport.request("GET", "/x")  # sent after that run
         assert plugin.runs == 3
-
-
-async def test_requests_follow_rejections_and_expiry(plugin: Plugin) -> None:
-    """client-go: TestRoundTripper"""
-    server = TokenServer("token1")
-    config = ClusterConfig(server="https://x", exec=plugin.config())
-    async with open_transport(config, http_transport=server) as transport:
-        plugin.prints(credential(token="token1"))
-        await transport.request("GET", "/x")
-        plugin.prints(credential(token="token2"))
-        await transport.request("GET", "/x")  # with the credential that is there
-        assert (server.codes, plugin.runs) == ([200, 200], 1)
-        server.token = "token2"
-        await transport.request("GET", "/x")
-        await transport.request("GET", "/x")
-        assert (server.codes[2], server.codes[-1], plugin.runs) == (401, 200, 2)
-        expires = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
-        plugin.prints(credential(token="token3", expirationTimestamp=expires))
-        server.token = "token3"
-        await transport.request("GET", "/x")
-        await transport.request("GET", "/x")
-        assert (server.codes[-1], plugin.runs) == (200, 3)
-        transport._credentials._wall_clock = lambda: time.time() + 2 * 3_600  # type: ignore[attr-defined]  # it is there
-        server.token = "token4"
-        plugin.prints(credential(token="token4"))
-        before = len(server.codes)
-        await transport.request("GET", "/x")
-        assert (server.codes[before:], plugin.runs) == ([200], 4)
 
 
 @attrs.define(eq=False)

@@ -109,6 +109,7 @@ async def test_an_unknown_authority_is_a_permanent_failure_with_advice() -> None
             assert not error.refused
             assert "certificate does not verify" in str(error)
             assert "certificate authority" in str(error)
+        assert (server.heads, server.probes) == ([], 0)
 
 
 async def test_a_certificate_of_another_name_is_a_permanent_failure() -> None:

@@ -82,21 +82,6 @@ def test_the_proxy_of_the_configuration_comes_before_the_environment() -> None:
     assert str(route.proxy) == "http://proxy:80 (proxy-url)"
 
 
-@pytest.mark.parametrize(
-    ("server", "proxy", "is_forwarded"),
-    [
-        ("https://api.test", "http://proxy", False),
-        ("http://api.test", "http://proxy", True),
-        ("http://api.test", "https://proxy", True),
-        ("http://api.test", "socks5://proxy", False),
-    ],
-)
-def test_http_proxies_forward_requests_to_servers_without_tls(server: str, proxy: str, is_forwarded: bool) -> None:
-    route = find_route(server, Secret(proxy), source="file")
-    assert route is not None
-    assert route.is_forwarded is is_forwarded
-
-
 def test_neither_repr_nor_str_shows_the_credentials() -> None:
     proxy = parsed("http://anna:planted@proxy:3128")
     assert str(proxy) == "http://proxy:3128 (proxy-url)"
