@@ -8,7 +8,7 @@ import math
 import sys
 from abc import ABCMeta
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, final
@@ -53,36 +53,15 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
         task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
 
 
-class _Unentered:
-    """What is used without its ``with``: each other use is an error that says what to write."""
+class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
+    """The result of an ``open_*`` function; using it without ``async with`` is an error that says what to write."""
 
-    __slots__ = ("_hint", "_noun")
-
-    def __init__(self, noun: str, block: str) -> None:
-        self._noun = noun
-        self._hint = f"write `{block}`"
-
-    if not TYPE_CHECKING:  # type checkers refuse these themselves
-
-        def __getattr__(self, name: str) -> object:
-            raise AttributeError(f"the {self._noun} is not open, and has no {name!r}; {self._hint}")
-
-        def __await__(self) -> object:
-            raise TypeError(f"a {self._noun} is not awaited; {self._hint}")
-
-        def __iter__(self) -> object:
-            raise TypeError(f"a {self._noun} is opened before it is iterated over; {self._hint}")
-
-        __aiter__ = __next__ = __anext__ = __iter__
-
-
-@final
-class UnopenedContext(_Unentered, AbstractAsyncContextManager[T, bool | None]):
-    __slots__ = ("_manager",)
+    __slots__ = ("_hint", "_manager", "_noun")
 
     def __init__(self, manager: AbstractAsyncContextManager[T, bool | None], noun: str, block: str) -> None:
-        super().__init__(noun, block)
         self._manager = manager
+        self._noun = noun
+        self._hint = f"write `{block}`"
 
     async def __aenter__(self) -> T:
         return await self._manager.__aenter__()
@@ -92,36 +71,20 @@ class UnopenedContext(_Unentered, AbstractAsyncContextManager[T, bool | None]):
     ) -> bool | None:
         return await self._manager.__aexit__(kind, error, traceback)
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # type checkers refuse these themselves
+
+        def __getattr__(self, name: str) -> object:
+            raise AttributeError(f"the {self._noun} is not open, and has no {name!r}; {self._hint}")
+
+        def __await__(self) -> object:
+            raise TypeError(f"a {self._noun} cannot be awaited or iterated over before it is open; {self._hint}")
 
         def __enter__(self) -> object:
             raise TypeError(f"a {self._noun} is opened by an asynchronous context manager; {self._hint}")
 
+        __iter__ = __aiter__ = __next__ = __anext__ = __await__
+
         def __exit__(self, *error: object) -> None: ...
-
-
-@final
-class UnenteredContext(_Unentered, AbstractContextManager[T, bool | None]):
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: AbstractContextManager[T, bool | None], noun: str, block: str) -> None:
-        super().__init__(noun, block)
-        self._manager = manager
-
-    def __enter__(self) -> T:
-        return self._manager.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return self._manager.__exit__(kind, error, traceback)
-
-    if not TYPE_CHECKING:
-
-        async def __aenter__(self) -> object:
-            raise TypeError(f"a {self._noun} is opened by a synchronous context manager; {self._hint}")
-
-        async def __aexit__(self, *error: object) -> None: ...
 
 
 def opened_by(
@@ -142,23 +105,6 @@ def opened_by(
         @functools.wraps(manager_of)
         def call(*args: P.args, **given: P.kwargs) -> AbstractAsyncContextManager[T, bool | None]:
             return UnopenedContext(manager_of(*args, **given), noun, block)
-
-        return call
-
-    return decorate
-
-
-def entered_by(
-    noun: str, block: str
-) -> Callable[[Callable[P, Iterator[T]]], Callable[P, AbstractContextManager[T, bool | None]]]:
-    """Do for a synchronous generator function what :func:`opened_by` does for an asynchronous one."""
-
-    def decorate(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T, bool | None]]:
-        manager_of = contextmanager(function)
-
-        @functools.wraps(manager_of)
-        def call(*args: P.args, **given: P.kwargs) -> AbstractContextManager[T, bool | None]:
-            return UnenteredContext(manager_of(*args, **given), noun, block)
 
         return call
 

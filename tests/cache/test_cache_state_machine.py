@@ -121,7 +121,6 @@ settings = st.builds(
     expired_as_status=st.booleans(),
     bookmark_period=st.sampled_from((60.0, 1e9)),
     max_silence=st.sampled_from((90.0, 46.0)),
-    internal_error_retry=st.sampled_from((0.0, 30.0)),
     resync_period=st.sampled_from((0.0, 40.0)),
     changes_in_a_row=st.sampled_from((1, 200)),
 )

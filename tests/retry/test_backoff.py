@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from trioformer._retry import Backoff, BackoffPolicy, RetryWindow, TokenBucket
+from trioformer._retry import Backoff, BackoffPolicy, TokenBucket
 
 
 def test_delays_double_up_to_the_maximum_and_start_again_after_a_reset() -> None:
@@ -35,20 +35,6 @@ def test_a_retry_after_lengthens_a_delay_and_does_not_stop_its_growth() -> None:
 def test_a_policy_that_would_not_wait_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         BackoffPolicy(**wrong)
-
-
-def test_a_retry_window_allows_failures_for_its_length_and_reopens_after_a_minute() -> None:
-    """client-go: TestRetryWithDeadline"""
-    window = RetryWindow(30)
-    allowed = [window.allows(float(second)) for second in range(32)]
-    assert allowed == [True] * 31 + [False]
-    assert window.allows(32.0), "a new series"
-
-    spread = RetryWindow(30)
-    assert all(spread.allows(float(second)) for second in range(9))
-    assert all(spread.allows(70.0 + second) for second in range(31))
-    assert not spread.allows(101.0)
-    assert not RetryWindow(0).allows(1.0)
 
 
 async def test_a_full_bucket_has_its_burst_and_fills_at_its_rate(autojump_clock: trio.testing.MockClock) -> None:

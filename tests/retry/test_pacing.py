@@ -242,15 +242,3 @@ async def test_requests_of_a_reader_that_is_cancelled_are_a_second_apart(
     pacing.set_wait(Wait.BACK_OFF, 9)
     pacing.limit_rate()
     assert pacing.resume_at - trio.current_time() == pytest.approx(9)
-
-
-async def test_internal_errors_are_retried_for_as_long_as_the_option_says(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    pacing = Pacing(None, random.Random(1), 30.0)
-    assert pacing.allows_internal_error()
-    await trio.sleep(30)
-    assert pacing.allows_internal_error()
-    await trio.sleep(1)
-    assert not pacing.allows_internal_error()
-    assert not pacing_of().allows_internal_error()

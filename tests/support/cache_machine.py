@@ -105,7 +105,6 @@ class Setting:
     expired_as_status: bool = False
     bookmark_period: float = 60.0
     max_silence: float = 90.0
-    internal_error_retry: float = 0.0
     resync_period: float = 0.0
     changes_in_a_row: int = 200
     """How many changes the process loop applies before the listeners get a turn."""
@@ -375,7 +374,6 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
         retry_forever=True,
         watch_list=setting.watch_lists != "off",
         max_silence=setting.max_silence,
-        internal_error_retry=setting.internal_error_retry,
         watch_error_handler=lambda _: None,
         undecodable_handler=lambda _: None,
     )

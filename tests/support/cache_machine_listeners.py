@@ -117,7 +117,7 @@ class CheckingListener(ResourceEventHandler[Pod]):
             assert known.uid == obj.uid, f"another object: {last}"
             del self.view[key]
         self.newest[key] = version
-        if not (getattr(notification, "is_initial", False) or getattr(notification, "is_stale", False)):
+        if not any(getattr(notification, name, False) for name in ("is_initial", "is_resync", "is_stale")):
             self.changes.append((obj.namespace, version))
         if self.marked:
             assert obj.metadata.annotations["passes"] == "1", f"not transformed once: {last}"

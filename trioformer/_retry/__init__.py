@@ -1,6 +1,6 @@
 """Private: when to retry, and what an error means for the caller.
 
-- ``_backoff.py``: exponential delays, a time limit for retries, and a rate limit with a burst
+- ``_backoff.py``: exponential delays, and a rate limit with a burst
 - ``_outcomes.py``: how a request can end, and which failures are logged
 - ``_pacing.py``: when the next request may be sent, and how long a watch may last
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 from ._backoff import QUICK_TRIES as QUICK_TRIES
 from ._backoff import Backoff as Backoff
 from ._backoff import BackoffPolicy as BackoffPolicy
-from ._backoff import RetryWindow as RetryWindow
 from ._backoff import TokenBucket as TokenBucket
 from ._outcomes import REQUEST_ERRORS as REQUEST_ERRORS
 from ._outcomes import Outcome as Outcome
@@ -28,27 +27,3 @@ from ._pacing import Pacing as Pacing
 from ._pacing import QuickTries as QuickTries
 from ._pacing import Wait as Wait
 from ._pacing import watch_timeout as watch_timeout
-
-__all__ = [
-    "END_GRACE",
-    "HEALTHY_AFTER",
-    "MAX_SILENCE",
-    "QUICK_TRIES",
-    "REQUEST_ERRORS",
-    "VERY_SHORT",
-    "Backoff",
-    "BackoffPolicy",
-    "Outcome",
-    "Pacing",
-    "QuickTries",
-    "RetryWindow",
-    "TokenBucket",
-    "Wait",
-    "WatchErrorHandler",
-    "count_failure",
-    "is_permanent",
-    "log_failure",
-    "outcome_of",
-    "retry_after",
-    "watch_timeout",
-]

@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter and a rate limit with a burst, on trio's clock; and a time limit for retries."""
+"""Exponential backoff with jitter and a rate limit with a burst, on trio's clock."""
 
 from __future__ import annotations
 
@@ -61,33 +61,6 @@ class Backoff:
     def reset(self) -> None:
         """Start again at the initial delay."""
         self._base = self.policy.initial
-
-
-NEW_WINDOW_AFTER: Final = 60.0
-"""Seconds without a failure after which the next failure opens a new window."""
-
-
-@final
-@attrs.define(eq=False)
-class RetryWindow:
-    """Decides whether to retry a failure: for ``length`` seconds after the first failure of a series."""
-
-    length: float
-    """Seconds; 0 never retries."""
-    _first_failure_at: float = attrs.field(default=-math.inf, init=False)
-    _last_failure_at: float = attrs.field(default=-math.inf, init=False)
-
-    def allows(self, now: float) -> bool:
-        """Record a failure at ``now`` and return whether to retry it; if not, the series ends."""
-        if self.length <= 0:
-            return False
-        if now - self._last_failure_at >= NEW_WINDOW_AFTER:
-            self._first_failure_at = now
-        self._last_failure_at = now
-        if now - self._first_failure_at > self.length:
-            self._last_failure_at = -math.inf
-            return False
-        return True
 
 
 @final

@@ -70,7 +70,6 @@ class Outcome(enum.Enum):
     UNAVAILABLE = "410, or the server has not reached the resourceVersion"
     REJECTED = "400, 404, 405 or 422"
     DENIED = "401 or 403, or a certificate that does not verify"
-    INTERNAL = "500 as an event, within internal_error_retry"
     FAILED = (
         "any other response or ERROR event, a proxy's error page, something undecodable, more than a limit, "
         "a watch that ended within a second without an event, or a watch-list without its end bookmark"

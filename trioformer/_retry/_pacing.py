@@ -31,7 +31,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from ._backoff import Backoff, BackoffPolicy, RetryWindow, TokenBucket
+from ._backoff import Backoff, BackoffPolicy, TokenBucket
 
 MIN_WATCH_TIMEOUT: Final = 300
 """Seconds.  Each watch requests a random time between this and its double, so that not all end at the same time."""
@@ -96,12 +96,10 @@ class Pacing:
     Args:
         policy: How the delays grow; None for the default.
         rng: Randomness of the waits.
-        internal_error_retry: Seconds for which internal errors of an open watch are retried.
     """
 
     _policy: BackoffPolicy | None
     rng: random.Random
-    internal_error_retry: float = 0.0
     resume_at: float = attrs.field(default=-math.inf, init=False)
     """The earliest time at which the next request may be sent, on trio's clock."""
     wait: Wait = attrs.field(default=Wait.NONE, init=False)
@@ -109,7 +107,6 @@ class Pacing:
     is_accepted: bool = attrs.field(default=False, init=False)
     """Whether the server has accepted the current watch."""
     _backoff: Backoff = attrs.field(init=False)
-    _internal_errors: RetryWindow = attrs.field(init=False)
     _budget: TokenBucket = attrs.field(init=False)
     _quick_tries: QuickTries = attrs.field(init=False)
     _requested_at: float = attrs.field(default=-math.inf, init=False)
@@ -119,7 +116,6 @@ class Pacing:
         policy = self._policy or BackoffPolicy()
         self._backoff = Backoff(policy, rng=self.rng)
         self._quick_tries = QuickTries(policy.quick_tries, self.rng)
-        self._internal_errors = RetryWindow(self.internal_error_retry)
         self._budget = TokenBucket(QUICK_TRIES_A_MINUTE / 60, QUICK_TRIES_A_MINUTE)
 
     @property
@@ -153,10 +149,6 @@ class Pacing:
     def record_list(self) -> None:
         """Record that a list is complete: the server can be reached."""
         self._quick_tries.reset()
-
-    def allows_internal_error(self) -> bool:
-        """Record an internal error of an open watch, and return whether to watch again instead of listing."""
-        return self._internal_errors.allows(trio.current_time())
 
     def set_wait(self, wait: Wait, at_least: float = 0.0) -> Wait:
         """Let the next request be sent after a wait, and after ``at_least`` seconds.

@@ -20,23 +20,23 @@ Objects that cannot be taken pass through the stages by their keys, to the quara
 from __future__ import annotations
 
 from .._retry import BackoffPolicy as BackoffPolicy
-from .factory import SharedInformerFactory as SharedInformerFactory
-from .informer import SharedInformer as SharedInformer
-from .processor import Added as Added
-from .processor import Deleted as Deleted
-from .processor import FilteringHandler as FilteringHandler
-from .processor import HandlerRegistration as HandlerRegistration
-from .processor import Notification as Notification
-from .processor import ResourceEventHandler as ResourceEventHandler
-from .processor import Subscription as Subscription
-from .processor import Updated as Updated
-from .reflector import ApiListWatch as ApiListWatch
-from .reflector import InformerPhase as InformerPhase
-from .reflector import InformerState as InformerState
-from .reflector import Reflector as Reflector
-from .reflector import ReflectorOptions as ReflectorOptions
-from .store import Lister as Lister
-from .store import field_index as field_index
+from .factory._factory import SharedInformerFactory as SharedInformerFactory
+from .informer._shared_informer import SharedInformer as SharedInformer
+from .processor._notifications import Added as Added
+from .processor._notifications import Deleted as Deleted
+from .processor._notifications import FilteringHandler as FilteringHandler
+from .processor._notifications import Notification as Notification
+from .processor._notifications import ResourceEventHandler as ResourceEventHandler
+from .processor._notifications import Updated as Updated
+from .processor._processor import HandlerRegistration as HandlerRegistration
+from .processor._processor import Subscription as Subscription
+from .reflector._list_watch import ApiListWatch as ApiListWatch
+from .reflector._options import ReflectorOptions as ReflectorOptions
+from .reflector._reflector import Reflector as Reflector
+from .reflector._status import InformerPhase as InformerPhase
+from .reflector._status import InformerState as InformerState
+from .store._indexer import field_index as field_index
+from .store._lister import Lister as Lister
 
 __all__ = [
     "Added",

@@ -121,7 +121,6 @@ def cause_of(state: State, outcome: Outcome) -> Cause:
         Outcome.ENDED_EARLY: Cause(watches=[[added(pod("a", 5))]]),
         Outcome.CUT_SHORT: Cause(watches=[[LASTS, partial()]], lasts=LASTS, has_error=True),
         Outcome.SILENT: Cause(watches=[[None]], lasts=330.0),
-        Outcome.INTERNAL: Cause(watches=[[LASTS, InternalServerError("etcd", code=500)]], lasts=LASTS, has_error=True),
     }
     return causes[outcome]
 
@@ -150,7 +149,6 @@ async def test_an_outcome_is_followed_by_what_the_table_says(
     options = ReflectorOptions(
         watch_error_handler=errors.append,
         retry_forever=True,
-        internal_error_retry=30.0,
         watch_list=source.supports_watch_list,
     )
     reflector = Reflector(source, Sink(), options, rng=Least())

@@ -382,38 +382,14 @@ def test_an_invalid_max_silence_is_rejected(wrong: float) -> None:
         ReflectorOptions(max_silence=wrong)
 
 
-async def test_internal_errors_are_followed_by_watches_while_the_window_lasts(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    """client-go: TestRetryInternalError"""
-
-    def failing(count: int) -> ScriptedListWatch:
-        scripts: list[list[Step] | Exception] = [[1.5, InternalServerError("etcd", code=500)] for _ in range(count)]
-        return ScriptedListWatch([listing(version=3)], scripts)
-
-    off = failing(3)
-    await play(off, Sink(), 4)
-    assert [what for what, *_ in off.asked[:3]] == ["list", "watch", "list"]
-
-    on = failing(100)
-    await play(on, Sink(), 100, internal_error_retry=30)
-    kinds = [what for what, *_ in on.asked]
-    first_relist = kinds.index("list", 1)
-    # A watch lasts for 1.5 s, and the pause after it is a tenth of that; the first failure opens the window.
-    assert first_relist - 1 == 1 + int(30 / 1.65) + 1
-    assert 30 <= on.times[first_relist - 1] - on.times[0] <= 33
-
-
-async def test_a_storage_read_error_is_followed_by_a_list_even_inside_the_window(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
+async def test_an_internal_error_of_a_watch_is_followed_by_a_list(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestReflectorReplacesStoreOnUnsafeDelete"""
     storage_error = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
     source = ScriptedListWatch(
         [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, storage_error]]
     )
     sink = Sink()
-    await play(source, sink, 20, internal_error_retry=30)
+    await play(source, sink, 20)
     assert sink.seen == ["=a,bad@3", "=a@9"]
 
 

@@ -114,14 +114,14 @@ def test_an_index_added_later_holds_what_is_stored() -> None:
     store(indexer, pod("a", node="n1"))
     indexer.add_indexers({"node": field_index("spec.node_name")})
     assert indexer.index_keys("node", "n1") == ("default/a",)
-    assert indexer.index_names == ("namespace", "node")
+    assert list(indexer._indices) == ["namespace", "node"]
 
 
 def test_an_existing_index_name_is_rejected_with_all_other_new_indexers() -> None:
     indexer: Indexer[Pod] = Indexer()
     with pytest.raises(IndexerError, match="index 'namespace' already exists"):
         indexer.add_indexers({"other": by_label_values, "namespace": by_label_values})
-    assert indexer.index_names == ("namespace",)
+    assert list(indexer._indices) == ["namespace"]
 
 
 def test_an_unknown_index_raises_an_error_with_the_existing_names() -> None:
@@ -146,7 +146,7 @@ async def test_an_index_function_that_fails_leaves_the_indexer_unchanged() -> No
     store(indexer, pod("b", node="n"))
     with pytest.raises(IndexerError):
         indexer.add_indexers({"fails": fails})
-    assert "fails" not in indexer.index_names
+    assert "fails" not in indexer._indices
 
 
 async def test_a_replacement_keeps_the_stored_state_where_an_index_function_fails() -> None:

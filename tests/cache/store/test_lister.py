@@ -549,10 +549,9 @@ def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any],
         (lambda pods: pods.get(made(Node, "n1")), "the lister of Pod does not accept <Node n1"),
         (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an ObjectRef"),
         (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an ObjectRef"),
-        (lambda pods: pods.get("a", namespace=1), "a namespace must be a string, not int"),
         (lambda pods: pods["default", "a"], "a key must be a string, 'namespace/name' or 'name', not tuple"),
         (lambda pods: pods[0], "a key must be a string, 'namespace/name' or 'name', not int"),
-        (lambda pods: PODS[0] in pods, "a key must be a string, 'namespace/name' or 'name', not an object (Pod); pass"),
+        (lambda pods: PODS[0] in pods, "a key must be a string, 'namespace/name' or 'name', not Pod; see key_of()"),
     ],
 )
 def test_a_lister_says_what_to_pass_instead_of_an_object_or_a_number(

@@ -5,12 +5,3 @@
 - ``_entry.py``: one informer of a factory, its users and its task
 - ``_cache_sync.py``: waiting until caches have synced and handlers have processed them
 """
-
-from __future__ import annotations
-
-from ._factory import FactoryStatistics as FactoryStatistics
-from ._factory import SharedInformerFactory as SharedInformerFactory
-from ._requests import FactoryTransform as FactoryTransform
-from ._requests import FromFactory as FromFactory
-from ._requests import InformerKey as InformerKey
-from ._requests import Namespaces as Namespaces

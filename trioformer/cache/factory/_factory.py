@@ -15,7 +15,6 @@ from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from ..informer._shared_informer import SharedInformer
-from ..informer._statistics import InformerStatistics
 from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
@@ -43,28 +42,6 @@ _Entry: TypeAlias = FactoryEntry[Any]
 
 
 @final
-@attrs.frozen
-class FactoryStatistics:
-    """The state of a factory's informers, and what they hold."""
-
-    has_synced: bool
-    """Whether every cache has synced and is kept up to date."""
-    is_healthy: bool
-    """Whether every informer is healthy."""
-    objects: int
-    """Objects in all caches."""
-    pending: int
-    """Changes that were received and are not in a cache yet."""
-    informers: Mapping[InformerKey, InformerStatistics]
-    """The statistics of each informer."""
-    quarantined: int = 0
-    """Objects in quarantine."""
-    missing: int = 0
-    """Objects in quarantine of which the caches have no state."""
-
-
-@final
-@attrs.define(eq=False, repr=False, init=False)
 class SharedInformerFactory:
     """Shares one informer for each kind, namespace and pair of selectors.
 
@@ -96,15 +73,6 @@ class SharedInformerFactory:
         ValueError: A namespace is empty.
     """
 
-    _client: Client
-    _defaults: InformerDefaults
-    _supervise: bool
-    _entries: dict[InformerKey, _Entry]
-    _unstarted: list[_Entry]
-    _entry_added: trio.Event
-    _has_run: bool
-    _has_stopped: bool
-
     def __init__(
         self,
         client: Client,
@@ -133,8 +101,8 @@ class SharedInformerFactory:
             options=options if options is not None else ReflectorOptions(),
         )
         self._supervise = supervise
-        self._entries = {}
-        self._unstarted = []
+        self._entries: dict[InformerKey, _Entry] = {}
+        self._unstarted: list[_Entry] = []
         self._entry_added = trio.Event()
         self._has_run = False
         self._has_stopped = False
@@ -312,19 +280,6 @@ class SharedInformerFactory:
             for key, entry in self._entries.items()
             if entry.informer.state.quarantined or not (entry.informer.has_synced and entry.informer.is_healthy)
         }
-
-    def statistics(self) -> FactoryStatistics:
-        """Return the state of the informers, and what they hold."""
-        informers = {key: entry.informer.statistics() for key, entry in self._entries.items()}
-        return FactoryStatistics(
-            has_synced=self.has_synced,
-            is_healthy=self.is_healthy,
-            objects=sum(each.objects for each in informers.values()),
-            pending=sum(each.pending for each in informers.values()),
-            quarantined=sum(sum(each.quarantined.values()) for each in informers.values()),
-            missing=sum(each.missing for each in informers.values()),
-            informers=informers,
-        )
 
     async def wait_for_cache_sync(
         self, *registrations: HandlerRegistration[KubernetesObject], deadline: float = math.inf

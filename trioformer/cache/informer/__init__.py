@@ -5,8 +5,3 @@
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
 - ``_statistics.py``: :class:`InformerStatistics`
 """
-
-from __future__ import annotations
-
-from ._shared_informer import SharedInformer as SharedInformer
-from ._statistics import InformerStatistics as InformerStatistics

@@ -9,13 +9,13 @@ import enum
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
-import attrs
 import trio
 
 from ..._text import some_of
-from ..._util import entered_by, first_leaf
+from ..._util import first_leaf
 from ...models import KubernetesObject, key_of
 from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, check_handler, handler_name
@@ -48,7 +48,6 @@ class _Phase(enum.Enum):
 
 
 @final
-@attrs.define(eq=False, repr=False, init=False)
 class SharedInformer(Generic[T]):
     """An indexed cache of one kind that follows the server, and notifies its listeners of changes.
 
@@ -76,26 +75,6 @@ class SharedInformer(Generic[T]):
         options: What the reflector does after failures.
     """
 
-    _name: str
-    _indexer: Indexer[T]
-    _fifo: DeltaFIFO[T]
-    _processor: Processor[T]
-    _options: ReflectorOptions
-    _reflectors: Mapping[str, Reflector[T]]
-    _versions: ResourceVersions
-    _quarantine: Quarantine
-    _loop: ProcessLoop[T]
-    _lister: Lister[T]
-    _synced: trio.Event
-    _synced_or_stopped: trio.Event
-    _stopped: trio.Event
-    _phase: _Phase
-    _final_state: InformerState | None
-    _resync_period: float
-    _check_period: float
-    _unstarted: list[HandlerTask[T]]
-    _handler_added: trio.Event
-
     def __init__(
         self,
         list_watch: ListWatch[T] | Mapping[str, ListWatch[T]],
@@ -107,8 +86,8 @@ class SharedInformer(Generic[T]):
     ) -> None:
         self._options = options if options is not None else ReflectorOptions()
         self._indexer = Indexer(indexers)
-        self._fifo = DeltaFIFO()
-        self._processor = Processor()
+        self._fifo: DeltaFIFO[T] = DeltaFIFO()
+        self._processor: Processor[T] = Processor()
         self._synced = trio.Event()
         self._synced_or_stopped = trio.Event()
         self._stopped = trio.Event()
@@ -147,10 +126,10 @@ class SharedInformer(Generic[T]):
             ),
         )
         self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind, self._quarantine)
-        self._final_state = None
+        self._final_state: InformerState | None = None
         self._phase = _Phase.NEW
         self._resync_period = self._check_period = resync_period
-        self._unstarted = []
+        self._unstarted: list[HandlerTask[T]] = []
         self._handler_added = trio.Event()
 
     def __repr__(self) -> str:
@@ -331,7 +310,7 @@ class SharedInformer(Generic[T]):
         self._handler_added.set()
         return task
 
-    @entered_by("subscription", "with informer.subscribe() as notifications:")
+    @contextmanager
     def subscribe(
         self, *, buffer_size: int = 1_024, overflow: Overflow = "coalesce", patience: float = 60.0
     ) -> Iterator[Subscription[T]]:

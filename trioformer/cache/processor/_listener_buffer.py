@@ -75,7 +75,6 @@ class BufferStatistics:
 
 
 @final
-@attrs.define(eq=False, repr=False, init=False)
 class ListenerBuffer(Generic[T]):
     """A bounded buffer with one consumer; the process loop writes to it without waiting.
 
@@ -91,26 +90,6 @@ class ListenerBuffer(Generic[T]):
         is_paused: Whether it drops what is put until it is started.
     """
 
-    overflow: Overflow
-    patience: float
-    state: BufferState
-    has_synced: bool
-    """Whether the listener came back for more after the last initial object."""
-    broken_because: str | None
-    """Why the buffer broke; None if it did not."""
-    _synced_or_closed: trio.Event
-    _snapshot: Callable[[], Sequence[T]]
-    _queue: OverflowQueue[T]
-    _resync: ResyncState
-    _batch: Iterator[Notification[T]]
-    """What is left of the batch that is being read."""
-    _batch_kind: BatchKind | None
-    """Its kind; None if no batch is being read."""
-    _arrival: trio.Event | None
-    """Set when something arrives; None unless a task is in :meth:`take`."""
-    _slices: Slices | None
-    _delivered: int
-
     def __init__(
         self,
         snapshot: Callable[[], Sequence[T]],
@@ -123,23 +102,28 @@ class ListenerBuffer(Generic[T]):
         if buffer_size < 1:
             raise ValueError(f"buffer_size must be at least 1, not {buffer_size}")
         if overflow == "coalesce":
-            self._queue = CoalescingQueue(buffer_size)
+            self._queue: OverflowQueue[T] = CoalescingQueue(buffer_size)
         elif overflow == "block":
             self._queue = BlockingQueue(buffer_size, patience=patience)
         else:
             raise ValueError(f"overflow must be 'coalesce' or 'block', not {overflow!r}")
-        self.overflow = overflow
+        self.overflow: Overflow = overflow
         self.patience = patience
         self.state = BufferState.PAUSED if is_paused else BufferState.OPEN
         self.has_synced = False
-        self.broken_because = None
+        """Whether the listener came back for more after the last initial object."""
+        self.broken_because: str | None = None
+        """Why the buffer broke; None if it did not."""
         self._synced_or_closed = trio.Event()
         self._snapshot = snapshot
         self._resync = ResyncState.READY
-        self._batch = iter(())
-        self._batch_kind = None
-        self._arrival = None
-        self._slices = None
+        self._batch: Iterator[Notification[T]] = iter(())
+        """What is left of the batch that is being read."""
+        self._batch_kind: BatchKind | None = None
+        """Its kind; None if no batch is being read."""
+        self._arrival: trio.Event | None = None
+        """Set when something arrives; None unless a task is in :meth:`take`."""
+        self._slices: Slices | None = None
         self._delivered = 0
 
     # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -25,62 +25,6 @@ T = TypeVar("T", bound=KubernetesObject)
 
 Overflow: TypeAlias = Literal["coalesce", "block"]
 """What happens when a listener's buffer is full."""
-
-
-class OverflowQueue(Protocol[T]):
-    """The items that wait for one listener.
-
-    The listener gets the items of one object in the order in which they were put.
-    """
-
-    size: int
-    """How many items there is room for."""
-    high_water: int
-    """The largest number of items and merged changes so far."""
-
-    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications; never waits."""
-
-    def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a shared batch; never waits and never copies it.
-
-        Returns:
-            Whether the batch was accepted.  If not, the caller puts the changes of a relist one by one, which merges
-            them with the pending ones; a resync has got a place of its own.
-        """
-        ...
-
-    def get(self) -> Item[T] | None:
-        """Remove and return the oldest item; None if nothing waits."""
-
-    def clear(self) -> None:
-        """Drop every item."""
-
-    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Wait until the process loop may write again; not a checkpoint if it may.
-
-        Args:
-            delivered: Returns how many notifications the listener has taken.
-
-        Returns:
-            False if the listener took nothing for the policy's patience.
-        """
-        ...
-
-    @property
-    def buffered(self) -> int:
-        """How many notifications and batches wait."""
-        ...
-
-    @property
-    def pending_objects(self) -> int:
-        """How many objects have a pending merged change."""
-        ...
-
-    @property
-    def coalesced(self) -> int:
-        """How many notifications have been merged into another so far."""
-        ...
 
 
 @attrs.define(eq=False)
@@ -172,7 +116,12 @@ class CoalescingQueue(Generic[T]):
             del self._merged[key]
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a batch if there is room, and no other one; a batch of changes is not queued behind an unread one."""
+        """Queue a shared batch, without a copy, if there is room and no other batch is unread.
+
+        Returns:
+            Whether the batch was queued.  If not, the caller puts the changes of a relist one by one, which merges them
+            with the pending ones; a resync has got a place among these.
+        """
         is_full = bool(self._merged) or len(self._items) >= self.size
         if batch.kind is BatchKind.RESYNC and is_full:
             self._merged.setdefault(None, None)
@@ -286,7 +235,14 @@ class BlockingQueue(Generic[T]):
         self._taken = None
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Wait until the items fit; return False if the listener took nothing for ``patience`` seconds."""
+        """Wait until the items fit; not a checkpoint if they do.
+
+        Args:
+            delivered: Returns how many notifications the listener has taken.
+
+        Returns:
+            False if the listener took nothing for ``patience`` seconds.
+        """
         while len(self._items) > self.size:
             before, taken = delivered(), trio.Event()
             self._taken = taken
@@ -296,3 +252,7 @@ class BlockingQueue(Generic[T]):
             if not taken.is_set() and delivered() == before:
                 return False
         return True
+
+
+OverflowQueue: TypeAlias = CoalescingQueue[T] | BlockingQueue[T]
+"""The items that wait for one listener; it gets the items of one object in the order in which they were put."""

@@ -10,16 +10,3 @@
 - ``_transform.py``: checks and transforms each object before it is written
 - ``_sink.py``: :class:`Sink`, the protocol that a reflector writes to
 """
-
-from __future__ import annotations
-
-from ._list_watch import ApiListWatch as ApiListWatch
-from ._list_watch import EventSource as EventSource
-from ._list_watch import ListWatch as ListWatch
-from ._options import ReflectorOptions as ReflectorOptions
-from ._reflector import Reflector as Reflector
-from ._sink import Sink as Sink
-from ._status import InformerPhase as InformerPhase
-from ._status import InformerState as InformerState
-from ._status import ReflectorStatistics as ReflectorStatistics
-from ._transform import Transform as Transform

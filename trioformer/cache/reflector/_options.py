@@ -37,8 +37,6 @@ class ReflectorOptions:
     If the server has none, a list follows.
     A watch-list spares the server memory, and costs it 1.7 times the CPU.
     """
-    internal_error_retry: float = 0.0
-    """Seconds for which internal errors of an open watch are followed by another watch instead of a new list."""
     max_silence: float = attrs.field(
         default=MAX_SILENCE,
         validator=[attrs.validators.ge(MIN_MAX_SILENCE), attrs.validators.le(MAX_SILENCE)],

@@ -40,7 +40,7 @@ from ..._retry import (
 from ..._util import remove_frames
 from ...client import Undecodable
 from ...client._internal import PAGE_SIZE
-from ...errors import ConnectionFailedError, InternalServerError, TrioformerError
+from ...errors import ConnectionFailedError, TrioformerError
 from ...models import KubernetesObject
 from .._bad_objects import BadObject, QuarantineReason
 from ._list_watch import EventSource, ListWatch
@@ -80,23 +80,6 @@ class Reflector(Generic[T]):
         rng: Randomness of watch timeouts and backoff.
     """
 
-    # Not an attrs class: it has a constructor of its own, and generating unused methods costs 1 ms of each import.
-
-    __slots__ = (
-        "_collector",
-        "_facts",
-        "_namespace",
-        "_options",
-        "_pacing",
-        "_position",
-        "_reader",
-        "_relist",
-        "_sink",
-        "_source",
-        "_state",
-        "_status",
-    )
-
     def __init__(
         self,
         list_watch: ListWatch[T],
@@ -116,18 +99,13 @@ class Reflector(Generic[T]):
         transformer = ObjectTransformer(kind, transform, self.report_undecodable, namespace)
         self._collector = ListCollector(transformer)
         rng = rng if rng is not None else random.Random()
-        self._pacing = Pacing(options.backoff, rng, options.internal_error_retry)
+        self._pacing = Pacing(options.backoff, rng)
         # The end of a watch-list is a bookmark.
         self._facts = ServerFacts(Bookmarks.EXPECTED if list_watch.supports_watch_list else Bookmarks.UNKNOWN)
         self._position = Position()
         self._relist = State.WATCH_LIST if options.watch_list and list_watch.supports_watch_list else State.LIST
         self._state = self._relist
         self._reader = WatchReader(transformer, sink, self._status, self._position, self._facts, options.max_silence)
-
-    @property
-    def phase(self) -> InformerPhase:
-        """What the reflector is doing."""
-        return self._status.phase
 
     def statistics(self) -> ReflectorStatistics:
         """Return what the reflector is doing, and its counts."""
@@ -168,14 +146,9 @@ class Reflector(Generic[T]):
 
     def _outcome_of(self, error: TrioformerError) -> Outcome:
         outcome = outcome_of(error)
-        if self._state not in WATCHES:
-            is_cut_short = outcome is Outcome.LOST and isinstance(error, ConnectionFailedError) and error.partial
-            return Outcome.CUT_SHORT if is_cut_short else outcome
-        # If the server cannot read one of its objects, the error has another reason, and only a list helps.
-        is_internal = isinstance(error, InternalServerError) and error.reason in ("", "InternalError")
-        if is_internal and self._pacing.is_accepted and self._pacing.allows_internal_error():
-            return Outcome.INTERNAL
-        return outcome
+        is_partial = isinstance(error, ConnectionFailedError) and error.partial
+        is_cut_short = outcome is Outcome.LOST and is_partial and self._state not in WATCHES
+        return Outcome.CUT_SHORT if is_cut_short else outcome
 
     async def _take_step(self, result: Result) -> None:
         """Report a failure, and wait until the next request may be sent."""

@@ -91,7 +91,6 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row(WATCHES, (Outcome.LOST,), State.RESUME, _RECONNECT, _REPORT),
     _Row(WATCHES, (Outcome.SILENT,), State.RESUME, _NOW, _QUIET),
     _Row((State.RESUME,), (Outcome.CONFIRMED,), State.WATCH, _NOW, _QUIET),
-    _Row(WATCHES, (Outcome.INTERNAL,), _SAME, _PAUSE, _REPORT),
     _Row(WATCHES, (Outcome.UNAVAILABLE, *_ERRORS), State.LIST, _BACK_OFF, _REPORT),
 )
 

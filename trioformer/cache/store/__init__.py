@@ -6,10 +6,3 @@
 - ``_quarantine.py``: the keys of the objects whose newest state the cache cannot take, and why
 - ``_resource_versions.py``: the newest resourceVersion that a cache holds, and waiting for a newer one
 """
-
-from __future__ import annotations
-
-from ._indexer import NAMESPACE_INDEX as NAMESPACE_INDEX
-from ._indexer import IndexFunc as IndexFunc
-from ._indexer import field_index as field_index
-from ._lister import Lister as Lister

@@ -120,7 +120,6 @@ async def drain(members: dict[str, V]) -> None:
 
 
 @final
-@attrs.define(eq=False, repr=False, init=False)
 class Indexer(Generic[T]):
     """Objects by key, with indices that follow every change.
 
@@ -131,21 +130,13 @@ class Indexer(Generic[T]):
         IndexerError: An index function has the name ``namespace``.
     """
 
-    _items: dict[str, T]
-    _indices: dict[str, _Index[T]]
-
     def __init__(self, indexers: Mapping[str, IndexFunc[T]] | None = None) -> None:
-        self._items = {}
-        self._indices = {NAMESPACE_INDEX: _Index(NAMESPACE_INDEX, _by_namespace)}
+        self._items: dict[str, T] = {}
+        self._indices: dict[str, _Index[T]] = {NAMESPACE_INDEX: _Index(NAMESPACE_INDEX, _by_namespace)}
         self.add_indexers(indexers or {})
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def index_names(self) -> tuple[str, ...]:
-        """The names of the indices."""
-        return tuple(self._indices)
 
     # --- reading ---
 

@@ -260,7 +260,7 @@ def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None)
 # They are checked after nothing was found, so that reading an object costs nothing more.
 
 
-def _check_name(name: object, namespace: object, kind: type[KubernetesObject] | None) -> None:
+def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] | None) -> None:
     """Check a name and a namespace under which a lister has found nothing.
 
     Args:
@@ -269,13 +269,8 @@ def _check_name(name: object, namespace: object, kind: type[KubernetesObject] | 
         kind: The kind, or None if it is not known.
 
     Raises:
-        TypeError: One of them is not a string.
         ValueError: The kind is namespaced and there is no namespace, or the other way round, or the name has a slash.
     """
-    if not isinstance(name, str):
-        raise TypeError(f"a name must be a string, not {_described(name)}")
-    if not isinstance(namespace, str | None):
-        raise TypeError(f"a namespace must be a string, not {_described(namespace)}")
     if not namespace:
         _check_key(name, kind)
     elif kind is not None and not resource_of(kind).namespaced:
@@ -292,7 +287,7 @@ def _check_key(key: object, kind: type[KubernetesObject] | None) -> None:
         ValueError: No object of the kind can have it: the namespace is missing, or too much.
     """
     if not isinstance(key, str):
-        raise TypeError(f"a key must be a string, 'namespace/name' or 'name', not {_described(key)}")
+        raise TypeError(f"a key must be a string, 'namespace/name' or 'name', not {type(key).__name__}; see key_of()")
     if kind is None:
         return
     resource = resource_of(kind)
@@ -303,13 +298,3 @@ def _check_key(key: object, kind: type[KubernetesObject] | None) -> None:
         )
     if not resource.namespaced and "/" in key:
         raise ValueError(f"{resource} are not namespaced, and {quoted(key)} has a namespace; pass only the name")
-
-
-def _described(value: object) -> str:
-    """Return the type of a value, and what to pass instead of an object that has a name."""
-    kind = type(value).__name__
-    if isinstance(value, KubernetesObject):
-        return f"an object ({kind}); pass obj.name and namespace=obj.namespace, or key_of(obj) for a key"
-    if isinstance(getattr(value, "name", None), str) and hasattr(value, "namespace"):
-        return f"{kind}; pass its name and namespace=, or str() of it for a key"
-    return kind
