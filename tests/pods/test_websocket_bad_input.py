@@ -108,30 +108,30 @@ CASES: dict[str, list[Command | Bytes]] = {
     ],
     "there is ``input``, and the server is older than Kubernetes 1.30": [Bytes(switch(V4), END, input="x")],
     "the API server cannot reach the node": [Bytes(refusal("500 Internal Server Error", NO_NODE))],
-    "the server, or a proxy before it, does not speak WebSockets": [
+    "the server, or a proxy in front of it, does not support WebSockets": [
         Bytes(refusal("400 Bad Request", NO_UPGRADE)),
         Bytes(b"HTTP/1.1 302 Found\r\nLocation: https://login.example/\r\nContent-Length: 0\r\n\r\n"),
     ],
     "a proxy responds with a page of its own": [Bytes(refusal("502 Bad Gateway", PROXY_PAGE, "text/html"))],
-    "it switches to another protocol": [
+    "the response switches to another protocol": [
         Bytes(switch(accept="x")),
         Bytes(switch(upgrade="SPDY/3.1")),
     ],
-    "it speaks WebSockets, and not those of Kubernetes": [Bytes(switch("")), Bytes(switch("channel.k8s.io"))],
-    "what responds does not speak HTTP": [
+    "the server chooses another WebSocket protocol": [Bytes(switch("")), Bytes(switch("channel.k8s.io"))],
+    "the response is not HTTP": [
         Bytes(b"SSH-2.0-OpenSSH_9.9\r\n"),
     ],
-    "the connection ends before the process": [
+    "the connection ends before the process does": [
         after_switch(OUTPUT),
         after_switch(close(1000), END),
         after_switch(b"\x82\x7e\x01"),
     ],
-    "it ends inside of a message": [
+    "the connection ends inside of a message": [
         after_switch(OUTPUT[:-1]),
         after_switch(frame(BINARY, b"\x01" + bytes(1000), length=2**62)),
     ],
-    "the server closes it with a reason": [after_switch(OUTPUT, close(code, b"the node is gone")) for code in (1001,)],
-    "a frame is not valid, or it is closed because of ours": [
+    "the server closes the connection with a reason": [after_switch(OUTPUT, close(1001, b"the node is gone"))],
+    "a frame is invalid": [
         *(after_switch(close(code, b"why")) for code in (0, 1015)),
         after_switch(OUTPUT, b"HTTP/1.1 500 Internal Server Error\r\n\r\n"),
         after_switch(frame(BINARY, b"\x01x", bits=12)),
@@ -142,18 +142,18 @@ CASES: dict[str, list[Command | Bytes]] = {
         after_switch(frame(BINARY, b"\x01x", length=2**63)),
         after_switch(close(1011, bytes(200))),
     ],
-    "there is data on a channel that was not requested": [
+    "data arrives on a channel that was not requested": [
         after_switch(OUTPUT, frame(BINARY, bytes((channel,)) + b"x"), END) for channel in (0, 255)
     ],
     "a message is text": [after_switch(OUTPUT, frame(TEXT, b"\x01hello"), END)],
     "a message is empty": [after_switch(OUTPUT, frame(BINARY), END)],
-    "what should be the Status is something else": [
+    "the Status is invalid": [
         after_switch(status(b"not json")),
         after_switch(status(b"[]")),
         after_switch(status(bytes(100_000))),
         after_switch(status(SUCCESS[:-1]), close(1000)),
     ],
-    "the Status says neither success nor an exit code": [
+    "the Status has neither success nor an exit code": [
         after_switch(status(b"{}")),
         after_switch(status(b'{"status":1,"message":[],"reason":{},"code":"x"}')),
         after_switch(status(b'{"status":"Failure","details":[1]}')),

@@ -25,9 +25,7 @@ from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, Se
 from trioformer.models.policy_v1 import Eviction
 from trioformer.pods import (
     CompletedCommand,
-    FollowedLogs,
     LogLine,
-    LogLines,
     PodProcess,
     PortForward,
     attach_to_pod,
@@ -190,7 +188,6 @@ async def logs(client: Client) -> None:
     pods = client.api(Pod, namespace="default")
     assert_type(await read_logs(pods, "web-0", container="main", since=timedelta(minutes=5), tail_lines=10), str)
     async with follow_logs(pods, "web-0", since="2026-01-31T12:00:00Z") as lines:
-        assert_type(lines, LogLines)
         async for line in lines:
             assert_type(line, LogLine)
             assert_type(line.text, str)
@@ -233,7 +230,6 @@ async def ports(client: Client) -> None:
 
 async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:
     async with follow_logs_of(client.api(Pod), label_selector={"app": "web"}, factory=factory) as logs:
-        assert_type(logs, FollowedLogs)
         async for line in logs:
             assert_type(line, LogLine)
     follow_logs_of(client.api(Node))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have logs

@@ -2,8 +2,8 @@
 
 Every function takes an :class:`~trioformer.client.Api`, usually the one of pods.
 
-- ``_read_logs.py``: :func:`read_logs` and :func:`follow_logs`, the log of one container; ``_logs.py``:
-  :class:`LogLines`, ``_log_lines.py``: :class:`LogLine`, ``_log_requests.py``: their requests
+- ``_read_logs.py``: :func:`read_logs` and :func:`follow_logs`, the log of one container; ``_logs.py``: the
+  lines of a followed log, ``_log_lines.py``: :class:`LogLine`, ``_log_requests.py``: requests for logs
 - ``_follow_logs_of.py``: :func:`follow_logs_of`, the logs of the pods of a selector
 - ``_exec.py``: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`; ``_processes.py``:
   :class:`PodProcess`; ``_terminal.py``: :func:`interact`; ``_websocket.py``: the connection
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from ._exec import attach_to_pod as attach_to_pod
     from ._exec import exec_in_pod as exec_in_pod
     from ._exec import run_in_pod as run_in_pod
-    from ._follow_logs_of import FollowedLogs as FollowedLogs
     from ._follow_logs_of import follow_logs_of as follow_logs_of
     from ._log_lines import LogLine as LogLine
-    from ._logs import LogLines as LogLines
     from ._port_forward import PortForward as PortForward
     from ._ports import connect_port as connect_port
     from ._ports import forward_port as forward_port
@@ -39,9 +37,7 @@ if TYPE_CHECKING:
 
 _PLACES: Final = {
     "CompletedCommand": "_exec",
-    "FollowedLogs": "_follow_logs_of",
     "LogLine": "_log_lines",
-    "LogLines": "_logs",
     "PodProcess": "_processes",
     "PortForward": "_port_forward",
     "attach_to_pod": "_exec",
@@ -59,9 +55,7 @@ _PLACES: Final = {
 
 __all__ = [
     "CompletedCommand",
-    "FollowedLogs",
     "LogLine",
-    "LogLines",
     "PodProcess",
     "PortForward",
     "attach_to_pod",

@@ -297,11 +297,14 @@ async def follow_logs_of(
 ) -> AsyncGenerator[FollowedLogs, None]:
     """Follow the logs of all pods of a selector, including pods that are added later (``stern``).
 
-    Yields a :class:`FollowedLogs`, whose lines name their pod and container::
+    Yields an endless iterator of :class:`LogLine`, each with its pod and container::
 
         async with follow_logs_of(client.api(Pod, namespace="default"), label_selector="app=web") as lines:
             async for line in lines:
                 print(line.pod, line.container, line)
+
+    ``await lines.receive_batch()`` waits for lines and returns up to 100.  A cancelled read loses no line.
+    The lines of one instance of a container are in the order of its log; there is no order between containers.
 
     All containers are followed, including init containers and restarted ones.  As with :func:`follow_logs`, no line is
     lost or repeated when a connection breaks.

@@ -132,8 +132,6 @@ class LogLines(metaclass=NoPublicConstructor):
     _has_unstamped: bool = attrs.field(default=False, init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
-    reconnects: int = attrs.field(default=0, init=False)
-    """The number of repeated requests."""
 
     def __attrs_post_init__(self) -> None:
         self._pacing = Pacing(None, self._random)
@@ -257,7 +255,6 @@ class LogLines(metaclass=NoPublicConstructor):
         self._splitter.clear()
         self._pacing.record_accepted()
         if not is_first:
-            self.reconnects += 1
             self._received.begin_repetition()
         if is_first or self._found is Instance.FINISHED:
             self._begin_reading()
@@ -285,7 +282,7 @@ class LogLines(metaclass=NoPublicConstructor):
         if connection is not None:
             await connection.aclose()
 
-    # --- what was received ---
+    # --- received lines ---
 
     def _take(self, pieces: list[Piece]) -> list[LogLine]:
         """Return the new lines of some pieces."""

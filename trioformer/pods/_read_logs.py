@@ -86,11 +86,14 @@ async def follow_logs(
 ) -> AsyncGenerator[LogLines, None]:
     """Follow the log of a container until the container ends (``kubectl logs --follow``).
 
-    Yields a :class:`LogLines`::
+    Yields an iterator of :class:`LogLine`::
 
         async with follow_logs(pods, "web-0", tail_lines=10) as lines:
             async for line in lines:
                 print(line.timestamp, line)
+
+    ``await lines.receive_batch()`` waits for lines and returns all received ones; an empty list at the end of the log.
+    A cancelled read loses no line.
 
     The first read requests the log.  A node responds only when there is a first line.
     When the response ends or the connection breaks, the log is requested again from the last line, until the status of
