@@ -226,7 +226,7 @@ async def test_a_body_that_is_read_when_the_transport_is_closed_raises_so(for_wa
     async with serving(CHUNKED, None) as server, trio.open_nursery() as nursery:
 
         async def read(transport: Transport) -> None:
-            with pytest.raises(trio.ClosedResourceError, match="client that is closed"):
+            with pytest.raises(trio.ClosedResourceError, match="the client was closed"):
                 async with transport.stream("/x", for_watch=for_watch) as body:
                     await body.receive_some()
 

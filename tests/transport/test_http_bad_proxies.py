@@ -92,7 +92,7 @@ async def failed(transport: Transport, kind: str = "request") -> ProxyError:
         ("http", None, b"HTTP/1.1 503 X\r\n\r\n", "cannot connect to 127.0.0.1:9 (HTTP 503)", False, "request"),
         ("http", None, b"HTTP/1.1 200 X\r\nX: " + b"y" * 100_000, "responded with more than 16384", False, "list"),
         ("https", server_context(trustme.CA()), b"", "has a certificate that does not verify", True, "request"),
-        ("https", None, b"HTTP/1.1 400 X\r\n\r\n", "failed to do TLS", True, "request"),
+        ("https", None, b"HTTP/1.1 400 X\r\n\r\n", "failed the TLS handshake", True, "request"),
         ("socks5", None, b"\x05\x02\x01\x01", "rejected the user and password", True, "request"),
         ("socks5", None, b"\x05\x00\x05\x05\x00\x01", "cannot connect to 127.0.0.1:9 (SOCKS5 reply 5", False, "watch"),
     ],
@@ -171,7 +171,7 @@ async def test_a_proxy_that_does_not_accept_in_time_is_an_error(
     async with open_transport(configuration("http://proxy")) as transport:
         error = await failed(transport)
         assert trio.current_time() == 30
-    assert "did not connect in time" in str(error)
+    assert "did not accept the connection in time" in str(error)
     assert not error.permanent
 
 

@@ -165,7 +165,7 @@ async def test_closing_a_stream_ends_another_tasks_receive(nursery) -> None:
         ended = trio.Event()
 
         async def read(body: ByteStream) -> None:
-            with pytest.raises(trio.ClosedResourceError, match="while it was being read"):
+            with pytest.raises(trio.ClosedResourceError, match="was being read"):
                 await body.receive_some()
             ended.set()
 

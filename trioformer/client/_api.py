@@ -130,7 +130,7 @@ class Api(ApiVerbs[T]):
         status no longer has, such as a message.
         Other differences between the objects are not sent.
 
-        The arguments, the result and the errors are those of :meth:`update`.
+        The arguments, the result and the errors are the same as for :meth:`update`.
         """
         found = merge_patch(old, new)
         return await self._send_changes(
@@ -291,7 +291,7 @@ class Api(ApiVerbs[T]):
         ``scale`` takes a Scale.  ``status``, ``resize``, ``ephemeralcontainers`` and ``approval`` take an object of the
         kind itself; the server replaces only the part that the subresource covers.
 
-        The arguments are those of :meth:`create_subresource`.
+        The arguments are the same as for :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
@@ -320,7 +320,7 @@ class Api(ApiVerbs[T]):
         For subresources with objects of the kind itself, such as ``status``, call :meth:`apply`.
 
         ``force`` takes over fields that other managers own with other values.
-        The other arguments are those of :meth:`create_subresource`.
+        The other arguments are the same as for :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
@@ -464,8 +464,8 @@ class Api(ApiVerbs[T]):
     ) -> ObjectList[PartialObjectMetadata]:
         """Delete all selected objects in this API's namespace, and return their metadata.
 
-        The server lists the objects and deletes them one by one.  Other objects may be created meanwhile; objects with
-        finalizers or a grace period stay for a while.
+        The server lists the objects and deletes them one by one.  Other objects may be created during that time.
+        Objects with finalizers or a grace period stay for a while.
         If this fails, some objects may be deleted already; call it again to delete the rest.
 
         Args:

@@ -386,7 +386,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> T:
         """Replace the status of the object of the same name; the server ignores the rest of the object.
 
-        The arguments are those of :meth:`replace`.
+        The arguments are the same as for :meth:`replace`.
 
         Raises:
             ConflictError: The object has a resourceVersion that differs from the stored one.
@@ -551,9 +551,8 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
             ConflictError: The object has a resourceVersion that differs from the stored one.
             InvalidError: The result is not valid.
-            ValueError: There is no field manager, neither here nor in ``open_client``; or the object was read from a
-                server (it has ``managedFields``, or a uid and a creation time), so the manager would own all its
-                fields.
+            ValueError: Neither the call nor the client has a field manager; or the object was read from a server (it
+                has ``managedFields``, or a uid and a creation time), so the manager would own all of its fields.
         """
         self._requests.check_applier(field_manager)
         if isinstance(obj, Mapping):

@@ -314,7 +314,7 @@ async def open_client(
             pod's service account.
         kubeconfig: The kubeconfig file; a FIFO, such as a shell's ``<(…)``, is read once, in a thread.
         context: The context in the kubeconfig.
-        overrides: Values that replace those of the kubeconfig, as kubectl's options such as ``--server`` do.
+        overrides: Values that replace values of the kubeconfig, as kubectl's options such as ``--server`` do.
         http_transport: Replaces the network connections, for example with the API server of :mod:`trioformer.testing`.
         field_manager: The manager in ``managedFields`` of the fields that this client writes, such as the name of the
             controller: at most 128 printable characters.  A call may pass another one.  None for the beginning of the
@@ -323,11 +323,11 @@ async def open_client(
             several clients may share one, and watches never wait.  None (-1 in client-go) to rely on the server's
             priority and fairness.
         observer: Observes each request, for metrics.
-        options: What few programs change, such as retries and limits.
+        options: Rarely changed options, such as retries and limits.
 
     Raises:
         ConfigError: There is no valid configuration; the message names the file and the key.
-        RuntimeError: Trio does not run; another event loop, such as asyncio, may.
+        RuntimeError: Trio is not running, for example because the program uses asyncio.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
             ``field_manager`` is not valid.
         TypeError: ``config`` is not a ClusterConfig.

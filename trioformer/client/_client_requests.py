@@ -51,7 +51,7 @@ class ClientRequests:
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.
             UnexpectedResponseError: The response is a redirect.
-            LimitExceededError: The response is longer than ``Limits.object_bytes``; call :meth:`stream` for such ones.
+            LimitExceededError: The response is longer than ``Limits.object_bytes``; call :meth:`stream` instead.
             ConnectionFailedError: No complete response arrived.
             ValueError: The method or the path is not valid.
             TypeError: The body has another type.
@@ -83,8 +83,8 @@ class ClientRequests:
                 async for line in log.lines():
                     print(line)
 
-        If ``endless``, the body may be silent for any time, as during a watch.  The other arguments are those of
-        :meth:`request`.
+        If ``endless``, the body may be silent for any time, as during a watch.  The other arguments are the same
+        as for :meth:`request`.
 
         Raises:
             StatusError: The server rejected the request; the subclass is the reason.

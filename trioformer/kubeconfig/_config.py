@@ -22,7 +22,7 @@ T = TypeVar("T")
 def hide_frames(function: Callable[P, T]) -> Callable[P, T]:
     """Remove the frames and causes from a function's errors, because their variables contain credentials.
 
-    Some tracebacks, such as those of ``pytest -l`` and Sentry, print the variables of each frame.
+    Some tracebacks, such as from ``pytest -l`` and Sentry, print the variables of each frame.
     """
 
     @functools.wraps(function)
@@ -111,7 +111,7 @@ class ExecConfig:
 @final
 @attrs.frozen(kw_only=True)
 class Impersonation:
-    """The user to act as, instead of the authenticated user, who must be allowed to impersonate.
+    """The user to act as.  The authenticated user must be allowed to impersonate this user.
 
     Raises:
         TypeError: ``groups``, or a value of ``extra``, is a single string, not a list.
@@ -133,7 +133,7 @@ class ClusterConfig:
     """The server and the credentials of a client.
 
     :func:`load_config` returns one.  For a server that is not in a kubeconfig, call the constructor.
-    :func:`load_config` guarantees the following; callers of the constructor must do so too:
+    :func:`load_config` guarantees the following; callers of the constructor must do the same:
 
     - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
       and is read again when it may have changed;
@@ -195,7 +195,7 @@ class ClusterConfig:
 @final
 @attrs.frozen(kw_only=True)
 class ConfigOverrides:
-    """Values that replace those of a kubeconfig, as kubectl's options such as ``--server`` do.
+    """Values that replace values of a kubeconfig, as kubectl's options such as ``--server`` do.
 
     Most have the name of a field of :class:`ClusterConfig`; None, False and an empty text keep the old value.
     These fields are replaced together, so that no old value contradicts a new one:

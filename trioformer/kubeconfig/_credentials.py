@@ -98,7 +98,7 @@ def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
         user.report("username", "is missing, but password is set")
     if has_username and has_token:
         user.report("", "has both a bearer token and a user name with password: remove one of the two")
-    # With a token, the file need not exist yet (``getUserIdentificationPartialConfig``).
+    # With a token, the file does not have to exist yet (``getUserIdentificationPartialConfig``).
     token, token_file = user.text("token"), user.path("tokenFile")
     if not user.has("token"):
         content = user.check("tokenFile", _content, token_file, f"file {token_file!r} ")

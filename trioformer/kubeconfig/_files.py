@@ -190,6 +190,6 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
         inner = attrs.evolve(unnamed, key=key).mapping(field)
         entry = Entry(top.problems, top.file, f"{key}.{field}") if inner is None else inner
         if name in entries:
-            top.report(key, "is twice in this file")
+            top.report(key, "appears twice in this file")
         entries.setdefault(name, entry)
     return entries

@@ -50,7 +50,7 @@ def load_config(
     Args:
         kubeconfig: The only file to use; it must exist.
         context: The context to use instead of the current one.
-        overrides: Values that replace those of the context, its cluster and its user, or of the service account.
+        overrides: Values that replace values of the context, its cluster and its user, or of the service account.
         environ: The environment variables; None for the process's own.
         service_account_directory: The directory of the pod's service account.
 

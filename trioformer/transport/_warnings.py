@@ -85,7 +85,7 @@ class WarningLog:
     """Logs each text once; the default handler of a client."""
 
     _seen: dict[str, None] = attrs.field(factory=dict, init=False)
-    """The texts, in the order in which they were last received."""
+    """The texts, least recently received first."""
 
     def __call__(self, warning: ServerWarning) -> None:
         is_new = warning.text not in self._seen

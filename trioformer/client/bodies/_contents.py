@@ -54,7 +54,7 @@ def describe(body: bytes) -> str:
 def failure_in(body: bytes) -> Mapping[str, object] | None:
     """Return the Status of a failure in a body; None for anything else, including a Status of success.
 
-    As in client-go (``rest.Result``), every Status other than "Success" is a failure, regardless of the HTTP code.
+    As in client-go (``rest.Result``), every Status except "Success" is a failure, regardless of the HTTP code.
     """
     try:
         if text_in(body) != "Status":

@@ -105,7 +105,7 @@ def _parse(url: str, origin: str) -> Proxy | str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "no valid address"
+        return "its address is not valid"
     if any("@" in part for part in parts[2:]):
         # Otherwise a part of the password would become the host, which is resolved and shown.
         return "'@' follows '/', '?' or '#'; percent-encode these in the user name and password, such as '#' as %23"
@@ -113,7 +113,7 @@ def _parse(url: str, origin: str) -> Proxy | str:
     found = _PLACE.fullmatch(place)
     port = int(found[2] or _PORTS[scheme]) if found else 0
     if found is None or not 0 < port < _MAX_PORT:
-        return "the host or the port is not valid; percent-encode special characters in the password"
+        return "its host or port is not valid; percent-encode special characters in the password"
     name, _, password = (unquote(part) for part in credentials.partition(":"))
     if scheme == SOCKS5 and at and not (0 < len(name.encode()) <= _MAX_SOCKS and len(password.encode()) <= _MAX_SOCKS):
         return f"the user name and the password for SOCKS5 must have 1 to {_MAX_SOCKS} bytes"

@@ -58,7 +58,7 @@ class Route:
 
     def timed_out(self) -> ProxyFailedError:
         """Make the error for a proxy that does not accept a connection, or does not complete its TLS handshake."""
-        return self.proxy.failed("did not connect in time; check its address, and firewalls on the route")
+        return self.proxy.failed("did not accept the connection in time; check its address, and firewalls on the route")
 
     def failure_of(self, error: BaseException) -> ProxyFailedError:
         """Make the error for an exception while a connection was opened; the exception is its cause."""
@@ -80,7 +80,9 @@ class Route:
                 case ssl.SSLError():
                     reason = reason_of(cause)
                     hint = "; check whether its URL should begin with http://" if is_without_tls(reason) else ""
-                    return failed(f"failed to do TLS ({reason}){hint}", permanent=bool(hint) or is_rejection(reason))
+                    return failed(
+                        f"failed the TLS handshake ({reason}){hint}", permanent=bool(hint) or is_rejection(reason)
+                    )
                 case ConnectionRefusedError():
                     return failed("refuses connections; check its address and that it runs", refused=True)
                 case socket.gaierror():

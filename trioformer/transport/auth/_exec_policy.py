@@ -35,7 +35,7 @@ class PluginPolicy:
     ``credentialPluginAllowlist``.
     A command is allowed if the list contains it as written in the kubeconfig, or its path, or a name that is found at
     the same path.
-    The checked path is the one that runs.
+    The checked path is executed.
 
     Raises:
         ValueError: The policy is unknown; the allowlist is missing, empty, not normalized, or given without

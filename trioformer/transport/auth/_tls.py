@@ -133,7 +133,7 @@ def client_context(authorities: str | None) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # An authority need not be self-signed, as in client-go, and by default in Python since 3.13.
+    # An authority does not have to be self-signed, as in client-go, and by default in Python since 3.13.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if authorities is None:

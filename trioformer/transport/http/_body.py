@@ -209,8 +209,8 @@ class ByteStream:
 
     def _failure(self, cause: Exception) -> Exception:
         if self._is_closed or self._health.is_closed:
-            whose = "" if self._is_closed else " of a client that is closed"
-            return trio.ClosedResourceError(f"this stream{whose} was closed while it was being read")
+            what = "this stream" if self._is_closed else "the client"
+            return trio.ClosedResourceError(f"{what} was closed while the stream was being read")
         if shows_failing_server(cause):
             self._health.record_failure()
         self._error = error = connection_failed(cause, self.server, self._request.where)

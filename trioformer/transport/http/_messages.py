@@ -77,7 +77,7 @@ class Headers:
 @final
 @attrs.frozen
 class RequestHeaders:
-    """The headers of all requests of a client, except those of its httpx client (``_raw_requests.py``)."""
+    """The headers of all requests of a client; its httpx client (``_raw_requests.py``) has its own."""
 
     user_agent: str
     """The ``User-Agent``."""

@@ -251,7 +251,7 @@ class Retries:
     def after_401(self) -> float:
         """Record a retry with another credential, and return the seconds to wait."""
         self.may_authenticate = False
-        return self._next("HTTP 401", 0.0, "HTTP 401, and there is a newer credential")
+        return self._next("HTTP 401", 0.0, "HTTP 401; a newer credential is available")
 
     def after_response(self, code: int, headers: Mapping[str, str]) -> float | None:
         """Return the seconds to wait before the next attempt; None to return this response."""
