@@ -1,20 +1,20 @@
-"""The cache: from the API server's list and watch to an indexed cache, listers and event handlers.
+"""List and watch a kind, keep its objects in an indexed cache, and notify handlers of every change.
 
 ::
 
     list, watch ─▶ Reflector ─▶ delta FIFO ─▶ process loop ─▶ indexer ─▶ Lister
                                                   └─▶ processor ─▶ one buffer and task for each handler
 
-- ``reflector``: :class:`Reflector`, which lists and watches, and :class:`Sink`, the protocol that it writes to
+- ``reflector``: :class:`Reflector`, which lists and watches, and ``Sink``, the protocol that it writes to
 - ``store``: the delta FIFO, the indexer, and :class:`Lister`, the read-only view of the indexer
 - ``processor``: the distribution of notifications to handlers and subscriptions
 - ``informer``: :class:`SharedInformer`, which connects and runs these stages
 - ``factory``: :class:`SharedInformerFactory`, which shares informers
 
-A stage knows only the protocol of the next; the informer knows all of them.
-Objects that cannot be taken pass through the stages by their keys, to the quarantine in ``store``.
+Each stage knows only the protocol of the next one; the informer knows all of them.
+The key of a bad object, which the cache cannot store, passes through the same stages to the quarantine in ``store``.
 
-- ``_bad_objects.py``: why they cannot be taken
+- ``_bad_objects.py``: the values that describe bad objects
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects that the cache cannot take: what the stages pass on about them, and what users see of them."""
+"""Bad objects, which the cache cannot store: the stages pass on their keys, and users see them in quarantine."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from ..models import KubernetesObject, key_of
 logger = logging.getLogger("trioformer.cache")
 
 MAX_NAMED: Final = 5
-"""How many objects a text names; it counts the others."""
+"""The number of objects that a text names; it counts the others."""
 
 WARNING_PERIOD: Final = 600.0
-"""Seconds between two lines about the objects that one listener or lister cannot decode."""
+"""Seconds between two log lines of one listener or lister about undecodable objects."""
 
 MAX_KEY: Final = 600
-"""Characters of a key in a text; a namespace and a name have 253 each at most."""
+"""The longest key in a text, characters; a namespace and a name have at most 253 each."""
 
 
 class QuarantineReason(enum.StrEnum):
     """Why an object is in quarantine."""
 
     UNDECODABLE = "undecodable"
-    """The server sent something that is not an object of the kind, or a field that the transform or an index function
-    reads is not of its type."""
+    """The server sent something that is not an object of the kind, or a field of the wrong type that the transform or
+    an index function reads."""
     TRANSFORM_FAILED = "transform failed"
     """The transform raised an exception, or changed the identity of the object."""
     INDEX_FAILED = "index function failed"
-    """An index function raised an exception, or returned something else than strings."""
+    """An index function raised an exception, or did not return strings."""
 
 
 @final
 @attrs.frozen
 class BadObject:
-    """The newest state of an object, which the cache cannot take."""
+    """The newest state of an object that the cache cannot store."""
 
     key: str
     """``namespace/name``, or ``name``."""
     reason: QuarantineReason
-    """Why."""
+    """Why the cache cannot store it."""
     error: Exception
-    """The error, whose text has no content of the object."""
+    """The error; its text contains nothing of the object but the key."""
     resource_version: str = ""
-    """The version of the state; empty if it is not known."""
+    """The version of the state; empty if it is unknown."""
 
 
 @final
@@ -60,15 +60,15 @@ class Quarantined:
     key: str
     """``namespace/name``, or ``name``."""
     reason: QuarantineReason
-    """Why the cache cannot take its newest state."""
+    """Why the cache cannot store its newest state."""
     since: float
-    """Since when, on trio's clock; a state that is bad for another reason does not change it."""
+    """When it got into quarantine, on trio's clock; a later bad state does not change this."""
     error: str
-    """The error in words, without content of the object."""
+    """The error as text, without the content of the object."""
     is_stored: bool
-    """Whether a state is in the cache, which ``lister.get(…, allow_stale=True)`` returns."""
+    """Whether the cache has an earlier state, which ``lister.get(…, allow_stale=True)`` returns."""
     resource_version: str = ""
-    """The version of the bad state; empty if it is not known."""
+    """The version of the bad state; empty if it is unknown."""
 
     def __str__(self) -> str:
         return f"{one_line(self.key, longest=MAX_KEY)} ({self.reason})"
@@ -77,10 +77,10 @@ class Quarantined:
 @final
 @attrs.define(eq=False)
 class UndecodableLog:
-    """Logs the objects that a listener or a lister cannot decode: one line a period, with a count.
+    """Logs the objects that a listener or a lister cannot decode: one line in each period, with a count.
 
     Args:
-        name: Who cannot decode them.
+        name: The listener or lister, for the log line.
     """
 
     name: str
@@ -95,7 +95,7 @@ class UndecodableLog:
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:
-    """Count the objects in quarantine, and name the first of them."""
+    """Return the number of objects in quarantine and the keys of the first ones, as text."""
     named = [str(each) for each in first]
     if count > len(named):
         named.append(f"and {count - len(named)} more")

@@ -1,10 +1,11 @@
-"""Mistakes in the program: a transform or an index function that fails on every object of the first list.
+"""Mistakes in the program: a transform or an index function fails on every object of the first list.
 
-The problem: a function that fails on some objects must end nothing, since one tenant's objects would end everybody's
-informer; one that works on no object at all should end the program before it relies on an empty cache.
+The problem: if a function fails on some objects, the informer must continue; otherwise one tenant's objects would end
+the informer for all tenants.  If a function fails on every object, the program should end before it relies on an empty
+cache.
 
-So all first lists of a cache are counted together, and the error is raised when the last of them is there.
-One tenant often has an object or two, which may be all that there is of a kind: fewer than three objects say nothing.
+So the objects of all first lists of a cache are counted together, and the error is raised after the last list.
+One or two objects are not enough to decide: they may be all objects of the kind, and of one tenant.
 """
 
 from __future__ import annotations
@@ -18,41 +19,41 @@ import attrs
 from ...errors import DecodeError, IndexerError, TransformError
 
 MIN_FAILURES: Final = 3
-"""How many objects a function must have failed on, at least."""
+"""The least number of failures that show a mistake."""
 
 
 @final
 @attrs.define(eq=False)
 class Mistakes:
-    """Counts the objects that the program's own functions fail on in the first lists of a cache."""
+    """Counts the objects in the first lists of a cache on which the program's own functions fail."""
 
     _objects: int = attrs.field(default=0, init=False)
-    # By the name of the index; None stands for the transform, without which there is no object to index.
+    # By the name of the index; None stands for the transform, whose result is indexed.
     _failures: Counter[str | None] = attrs.field(factory=Counter, init=False)
     _first: dict[str | None, IndexerError | TransformError] = attrs.field(factory=dict, init=False)
 
     def record_list(self, objects: int, errors: Iterable[Exception]) -> None:
-        """Count the objects of a list that were decoded and transformed, and the errors of objects that were not taken.
+        """Count the objects of a list that were decoded and transformed, and the errors of its bad objects.
 
-        A value that a function could not decode is not a mistake of the function.
+        An undecodable value is not a mistake of the function that reads it.
         """
         self._objects += objects
         for error in errors:
             if isinstance(error, IndexerError | TransformError) and not isinstance(error.__cause__, DecodeError):
                 name = error.index if isinstance(error, IndexerError) else None
                 self._failures[name] += 1
-                # Its own traceback would keep the list in memory; that of its cause says where in the function it is.
+                # This traceback would keep the list in memory; the traceback of the cause shows the line.
                 self._first.setdefault(name, error.with_traceback(None))
 
     def raise_if_any(self, taken: int) -> None:
-        """Raise the first error of a function that has failed on every object, of at least three; forget all others.
+        """Raise the first error of a function that failed on every object, if there are at least three.
 
         Args:
-            taken: How many objects are in the cache, each of which shows that all functions can work.
+            taken: The number of objects in the cache; each of them shows that all functions work.
 
         Raises:
-            IndexerError: It is an index function.
-            TransformError: It is the transform.
+            IndexerError: An index function failed on every object.
+            TransformError: The transform failed on every object.
         """
         for name, number in self._failures.items():
             works_on = self._objects if name is None else self._objects - number

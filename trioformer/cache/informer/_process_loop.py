@@ -1,12 +1,12 @@
 """The process loop: applies the changes of the queue to the indexer, and notifies the listeners.
 
-Changes are applied in the order in which they were written, so within one source (the reflector of a namespace) the
+Changes are applied in the order in which they were written.  So for each source (the reflector of a namespace) the
 indexer passes through the states of the watch, and listeners receive them in the same order.
-A change is stored first and distributed next, without a checkpoint in between: so a cancelled informer never holds a
-change in its indexer that was not distributed.
+A change is stored and then distributed, without a checkpoint in between.  So the indexer of a cancelled informer never
+contains a change that was not distributed.
 
-A change that cannot be taken leaves the previous state in the indexer and its key in quarantine, and everything else is
-applied: a bad object holds up nothing, and the indexer is as new as its last change all the same.
+For a bad object, the previous state stays in the indexer and the key gets into quarantine.  Everything else is applied,
+and the indexer is as new as its last change.
 
 Source: client-go ``tools/cache/controller.go`` processDeltas.
 """
@@ -35,16 +35,16 @@ from ._mistakes import Mistakes
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_NOTIFICATIONS = 200
-"""Notifications after which the listeners get a turn; well below the smallest reasonable buffer size."""
+"""Notifications after which the listeners run; well below the smallest reasonable buffer size."""
 
 
 def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
-    """Whether two objects of one key are states of the same object; a missing uid matches every uid."""
+    """Whether two objects with the same key are states of one object; a missing uid matches every uid."""
     return old.uid == new.uid or not (old.uid and new.uid)
 
 
 def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
-    """Return the notifications that lead from ``old`` to ``new``; for a new uid a deletion and an addition."""
+    """Return the notifications that lead from ``old`` to ``new``: for a new uid, a deletion and an addition."""
     if is_same_object(old, new):
         return (Updated(old, new),)
     return (Deleted(old, is_stale=True), Added(new))
@@ -59,11 +59,12 @@ class ProcessLoop(Generic[T]):
         fifo: The queue of changes.
         indexer: Where changes are stored.
         processor: Notifies the listeners.
-        versions: Records how new the indexer is; its namespaces are those that must be listed for the first sync.
-        quarantine: The keys of the objects that cannot be taken.
-        ends_on_mistakes: Whether a transform or an index function may not fail on every object of the first list.
+        versions: Records how new the indexer is; all its namespaces must be listed for the first sync.
+        quarantine: The keys of bad objects.
+        ends_on_mistakes: Whether to raise an error if the transform or an index function fails on every object of the
+            first list.
         on_synced: Called when all namespaces have been listed.
-        on_undecodable: Called with a namespace and an object that an index function could not decode.
+        on_undecodable: Called with the namespace and the object if an index function cannot decode a field.
     """
 
     _fifo: DeltaFIFO[T]
@@ -90,7 +91,7 @@ class ProcessLoop(Generic[T]):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
                 before, listed, marks = await self._replace(batch)
-                del batch  # its tuple would keep the objects alive until they are all freed in one step
+                del batch  # its tuple would keep all objects alive, and free them in one step
                 await before.release()
                 await drain(listed)
                 await drain(marks)
@@ -102,10 +103,10 @@ class ProcessLoop(Generic[T]):
         notifications: list[Notification[T]] = []
         slices, known = Slices(), 0
         for change in batch:
-            # no checkpoint within this: the indexer, its version and the notifications change together
+            # no checkpoint here: the indexer, its version and the notifications change together
             self._apply_one(change, notifications)
             count = len(notifications)
-            # It may take long to find that nothing has changed.
+            # Comparing many unchanged objects takes long.
             if count >= MAX_NOTIFICATIONS or (count == known and slices.is_over()):
                 await self._flush(notifications)
                 slices, count = Slices(), 0
@@ -131,29 +132,29 @@ class ProcessLoop(Generic[T]):
         self._versions.advance(self._namespace_of(key), change.resource_version)
 
     def _namespace_of(self, key: str) -> str:
-        """Return the namespace of the reflector that an object is from."""
+        """Return the namespace of the reflector that received an object; empty if there is only one reflector."""
         return key.partition("/")[0] if self._has_several_namespaces else ""
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
-        """Put an object in quarantine that an index function fails on."""
+        """Put an object into quarantine because an index function failed on it."""
         key = key_of(obj)
         bad = self._bad_object(self._namespace_of(key), obj, error)
         self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
 
     def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
-        """Describe an object that an index function fails on, and report it if it does not decode."""
+        """Describe an object on which an index function failed, and report it if it does not decode."""
         if isinstance(error.__cause__, DecodeError):
             self._on_undecodable(namespace, obj, error.__cause__)
             return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error.__cause__, obj.resource_version)
         return BadObject(key_of(obj), QuarantineReason.INDEX_FAILED, error, obj.resource_version)
 
     def _distribute(self, notifications: list[Notification[T]]) -> None:
-        # Before the first sync of a cache made of several namespaces, all objects will be distributed as initial.
+        # A cache of several namespaces distributes all objects as initial at its first sync, and nothing before.
         if not self._unlisted:
             self._processor.distribute(notifications)
 
     async def _flush(self, notifications: list[Notification[T]]) -> None:
-        """Distribute the notifications and let the listeners take them: a burst must not outrun a fast listener."""
+        """Distribute the notifications and let the listeners take them, so that fast listeners keep up with a burst."""
         self._distribute(notifications)
         notifications.clear()
         await self._processor.wait_for_backlogs()
@@ -165,7 +166,7 @@ class ProcessLoop(Generic[T]):
         if old is None:
             indexer.put(key, new)
             notifications.append(Added(new))
-        elif old != new:  # or one with the same version, but another default or another conversion
+        elif old != new:  # also true for the same version with another default or conversion
             indexer.put(key, new)
             notifications.extend(changes_between(old, new))
         elif key in self._quarantine.entries:
@@ -178,8 +179,8 @@ class ProcessLoop(Generic[T]):
         old = self._indexer.get(key)
         if old is not None:
             self._indexer.remove(key)
-            # If a successor with another uid was deleted, the stored object was deleted before, at an unknown time.
-            # If a state in between was not taken, the stored one may have had another owner to reconcile.
+            # The stored object is older than the deletion if its successor with another uid was deleted, or if a state
+            # in between is in quarantine, which may have had another owner to reconcile.
             if last is not None and is_same_object(old, last) and key not in self._quarantine.entries:
                 notifications.append(Deleted(last))
             else:
@@ -190,8 +191,8 @@ class ProcessLoop(Generic[T]):
         """Replace the content of the indexer by a list.
 
         Returns:
-            What is no longer needed and must be released in slices: the previous content, the list by key, and the
-            previous marks.
+            The values that the caller must release in slices: the previous content, the list by key, and the previous
+            quarantine entries.
         """
         indexer = self._indexer
         is_first = bool(self._unlisted)
@@ -237,7 +238,7 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         marks = await self._quarantine.stage(batch.namespace, bad, staged.items)
-        # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
+        # no checkpoint from here on: readers see the old or the new content, and listeners get exactly the difference
         before, failed_late = indexer.swap(staged, self._quarantine.entries)
         before_marks = self._quarantine.swap(marks)
         for obj, error in failed_late:
@@ -263,12 +264,12 @@ class ResyncTimer(Generic[T]):
     _period: float
 
     async def run(self) -> None:
-        """Check the listeners once every ``period`` seconds, until cancelled; return immediately if it is 0."""
+        """Check the listeners every ``period`` seconds, until cancelled; return immediately if the period is 0."""
         if self._period <= 0:
             return
         checks, number = PeriodGrid(trio.current_time(), self._period), 0
         while True:
-            # After a jump of the clock the missed checks are skipped.
+            # After a jump of the clock, skip the missed checks.
             number = max(number, checks.passed(trio.current_time())) + 1
             await trio.sleep_until(checks.time_of(number))
             if self._processor.mark_due(trio.current_time()):

@@ -1,4 +1,4 @@
-"""The shared informer: connects reflector, queue, indexer and listeners, and runs them.
+"""The shared informer: connects and runs the reflector, the queue, the indexer and the listeners.
 
 Source: client-go ``tools/cache/shared_informer.go``.
 """
@@ -49,30 +49,28 @@ class _Phase(enum.Enum):
 
 @final
 class SharedInformer(Generic[T]):
-    """An indexed cache of one kind that follows the server, and notifies its listeners of changes.
+    """An indexed cache of one kind that follows the server and notifies its listeners of changes.
 
     A listener is a handler (:meth:`add_event_handler`) or a subscription (:meth:`subscribe`).
-    Each listener receives the states of an object in order: a subsequence that ends with the newest.
-    A handler is called once at a time; there is no order between listeners.
-    A slow listener never delays the cache or another listener, unless its ``overflow`` is ``"block"``, or it is a
-    controller whose functions are slow.
+    Each listener receives the states of an object in order; it may miss states, but always receives the newest one.
+    A handler is called for one notification at a time.  There is no order between listeners.
+    A slow listener does not delay the cache or other listeners, unless its ``overflow`` is ``"block"``, or it is a
+    controller with slow functions.
     Objects are immutable and shared.
 
-    An object that cannot be decoded, transformed or indexed ends nothing: its earlier state stays in the cache, its key
-    is in quarantine until the object changes, and all other objects are handled.
-    ``lister.quarantined()``, :attr:`state` and :meth:`statistics` name and count such objects.
+    If an object cannot be decoded, transformed or indexed, its earlier state stays in the cache, and its key is in
+    quarantine until the object changes.  All other objects are handled as usual.
+    ``lister.quarantined()``, :attr:`state` and :meth:`statistics` name and count the objects in quarantine.
 
-    The informer owns no task before :meth:`run` is called; ``run`` owns the reflector, the process loop and one task
-    for each handler, and when it has returned, all of them have ended.
+    :meth:`run` owns all tasks: the reflector, the process loop, and one task for each handler.
 
     Args:
-        list_watch: The source; or several sources by the namespace that each of them reads, for one cache of several
-            namespaces.
+        list_watch: The source; or several sources by namespace, for one cache of several namespaces.
         resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
         indexers: Index functions by name, in addition to the namespace index.
         transform: Applied to each object exactly once, before it is stored; must not change namespace, name and
             resourceVersion.
-        options: What the reflector does after failures.
+        options: How the reflector lists, watches and handles failures.
     """
 
     def __init__(
@@ -142,9 +140,9 @@ class SharedInformer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the cache holds the first list, and the informer still keeps it up to date.
+        """Whether the cache holds the first list, and the informer keeps it up to date.
 
-        Objects that could not be taken may be missing: ``statistics().missing`` counts them, and a warning names them.
+        Bad objects may be missing: ``statistics().missing`` counts them, and a warning names them.
         False again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds without a watch.
         """
         return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
@@ -155,7 +153,7 @@ class SharedInformer(Generic[T]):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether :attr:`has_synced`; before the first list, whether it runs and its last request has not failed."""
+        """The same as :attr:`has_synced`; before the first list, whether it runs and its last request did not fail."""
         if self._synced.is_set():
             return self.has_synced
         return self._phase is _Phase.RUNNING and self.state.error is None
@@ -168,22 +166,22 @@ class SharedInformer(Generic[T]):
         """
         await self._synced_or_stopped.wait()
         if not self._synced.is_set():
-            raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it had synced")
+            raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it synced")
         if self._phase is _Phase.STOPPED:
             raise trio.ClosedResourceError(f"the informer of {self._name} has stopped")
 
     async def wait_until_stopped(self) -> None:
-        """Wait until the informer has stopped; :attr:`state` then says why.
+        """Wait until the informer has stopped; :attr:`state` then has the reason.
 
-        Returns immediately if it has stopped already.
+        Returns immediately if it has already stopped.
         """
         await self._stopped.wait()
 
     async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
-        """Wait until the cache is at least as new, to read your own writes from it.
+        """Wait until the cache contains a write or newer states, to read your own writes from it.
 
-        For an object that this informer's selectors exclude there is no event, so this waits for the next event of
-        another object, or for a bookmark, which comes about once a minute.
+        There is no event for an object that the informer's selectors exclude.  So this waits for an event of another
+        object, or for a bookmark, which comes about once a minute.
 
         Args:
             resource_version: The result of a write: the object, or its resourceVersion.
@@ -191,7 +189,7 @@ class SharedInformer(Generic[T]):
         Raises:
             DecodeError: A resourceVersion is not a number, as on some aggregated API servers; it is a ValueError.
             ValueError: The cache does not hold the object's namespace.
-            trio.ClosedResourceError: The informer stopped before.
+            trio.ClosedResourceError: The informer stopped first.
             RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait.
 
         Cancellation: changes nothing.
@@ -212,7 +210,7 @@ class SharedInformer(Generic[T]):
 
     @property
     def state(self) -> InformerState:
-        """What the informer is doing, why, until when, and how old its data may be."""
+        """The phase of the informer, its last error, and the age of its data."""
         if self._phase is _Phase.NEW:
             return InformerState(InformerPhase.NOT_STARTED)
         if self._final_state is not None:
@@ -225,7 +223,12 @@ class SharedInformer(Generic[T]):
         return InformerState(worst.phase, error, worst.retry_at, age, len(quarantine), quarantine.first())
 
     def statistics(self) -> InformerStatistics:
-        """Return the state of the informer, and what it holds."""
+        """Return counts of the cache's content, and the statistics of its reflectors.
+
+        The fields are ``has_synced``, ``objects``, ``pending`` (changes that are not in the cache yet), ``quarantined``
+        (a count for each reason), ``missing`` (objects in quarantine without any state in the cache),
+        ``handlers_and_subscriptions``, and ``reflectors`` (by namespace; :meth:`Reflector.statistics`).
+        """
         return InformerStatistics(
             has_synced=self.has_synced,
             objects=len(self._indexer),
@@ -237,13 +240,14 @@ class SharedInformer(Generic[T]):
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
-        """Add index functions; an object that one fails on stays in the cache, and is in quarantine.
+        """Add index functions.
 
-        The same function under the same name again changes nothing, as for ``indexers`` of a factory.
+        An object on which a function fails stays in the cache, and gets into quarantine.
+        Adding the same function under the same name again changes nothing.
 
         Raises:
-            IndexerError: Another function has the name, or a function failed on all of at least two objects; no index
-                is added then.
+            IndexerError: Another function has the name, or a function failed on every object of at least two.  No index
+                is added.
             RuntimeError: The informer has stopped.
         """
         self._raise_if_stopped("add an index")
@@ -264,29 +268,30 @@ class SharedInformer(Generic[T]):
         on_error: ErrorHandler[T] | None = None,
         name: str | None = None,
     ) -> HandlerRegistration[T]:
-        """Add a handler that is called for every change; allowed until the informer has stopped.
+        """Add a handler, which is called for every change.
 
-        A handler that is added later is first called for every object in the cache, with ``is_initial``.
+        It is first called for every object in the cache, with ``is_initial``.
         Each registration has its own task and its own buffer; the same handler may be registered twice.
 
         Args:
             handler: The handler to call.
             resync_period: Seconds after which every object is repeated; None is the informer's default, 0 is never.
-                Less than a second becomes a second; less than the check period of a running informer becomes that.
-            buffer_size: How many notifications may wait before ``overflow`` applies.
+                A shorter period is raised to one second, and to the check period of a running informer.
+            buffer_size: The number of notifications that may wait before ``overflow`` applies.
             overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` makes the informer wait.
-            patience: Seconds that one notification may take under ``"block"``; more ends the informer.
-            on_error: Called with an exception of the handler; without it an exception ends the informer's run.
-                A `DecodeError` or a `QuarantinedError` never does: the notification is skipped, and logged at most once
-                in ten minutes.
-            name: For messages; the default is the name of the handler's class.
+            patience: With ``"block"``, the seconds that a full buffer may wait for the handler before the informer
+                fails.
+            on_error: Called with each exception of the handler and its notification; without it, an exception ends the
+                informer's run.  After a `DecodeError` or a `QuarantinedError` the informer always continues: the
+                notification is skipped, and logged at most once in ten minutes.
+            name: The name in messages; by default the name of the handler's class.
 
         Raises:
             RuntimeError: The informer has stopped.
-            TypeError: The handler is not a ResourceEventHandler, or a method of it cannot be called.
+            TypeError: The handler is not a ResourceEventHandler, or one of its methods cannot be called.
             ValueError: ``overflow`` or ``buffer_size`` is invalid.
 
-        Ownership: the informer's :meth:`run` owns the handler's task.
+        Ownership: :meth:`run` owns the handler's task.
         """
         check_handler(handler)
         buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
@@ -314,15 +319,15 @@ class SharedInformer(Generic[T]):
     def subscribe(
         self, *, buffer_size: int = 1_024, overflow: Overflow = "coalesce", patience: float = 60.0
     ) -> Iterator[Subscription[T]]:
-        """Open a stream of notifications, for the caller's own task.
+        """Open a stream of notifications for the duration of a ``with`` block, for the caller's own task.
 
-        It begins with every object in the cache, or, if the informer has not synced, with the first list.
-        The end of the block closes it.
+        It begins with every object in the cache; if the informer has not synced, with the first list.
 
         Args:
-            buffer_size: How many notifications may wait before ``overflow`` applies.
+            buffer_size: The number of notifications that may wait before ``overflow`` applies.
             overflow: As for :meth:`add_event_handler`.
-            patience: Seconds that one notification may take under ``"block"``; more breaks the subscription.
+            patience: With ``"block"``, the seconds that a full buffer may wait for the reader before the subscription
+                breaks.
 
         Raises:
             RuntimeError: The informer has stopped.
@@ -338,7 +343,7 @@ class SharedInformer(Generic[T]):
             self._processor.remove(listener)
 
     def _add_listener(self, listener: Listener[T]) -> None:
-        # no checkpoint: the objects of the snapshot are initial, everything later is a change
+        # no checkpoint: the objects of the snapshot are initial, and all later states are changes
         if self._phase is _Phase.RUNNING:
             listener.start_period(trio.current_time())
         self._processor.add(listener, self._initial_objects())
@@ -347,7 +352,7 @@ class SharedInformer(Generic[T]):
         return self._indexer.snapshot() if self._synced.is_set() else None
 
     def _effective_resync_period(self, period: float, name: str) -> float:
-        """Return the period that the check period allows (client-go's ``determineResyncPeriod``)."""
+        """Return the period that the check period permits (client-go's ``determineResyncPeriod``)."""
         if period <= 0:
             return 0.0
         if period < MIN_RESYNC_PERIOD:
@@ -381,11 +386,11 @@ class SharedInformer(Generic[T]):
         An informer can run only once.
 
         Raises:
-            RuntimeError: It is already running, or has stopped.
-            ExceptionGroup: Of an exception of a handler; before the first list also of a permanent error.
+            RuntimeError: The informer is already running, or has stopped.
+            ExceptionGroup: With an exception of a handler; before the first list also with a permanent error.
 
-        Cancellation: when this has returned, reflector, process loop and handler tasks have ended, and subscriptions
-            end.  A running handler is cancelled; pending notifications are dropped.
+        Cancellation: a running handler is cancelled, and pending notifications are dropped.  When this has returned,
+            all tasks of the informer have ended, and subscriptions end.
         """
         if self._phase is not _Phase.NEW:
             raise RuntimeError(f"the informer of {self._name} {self._phase.value}; an informer can run only once")
@@ -431,20 +436,19 @@ class SharedInformer(Generic[T]):
 def add_paused_handler(
     informer: SharedInformer[T], handler: ResourceEventHandler[T], *, name: str, buffer_size: int
 ) -> tuple[HandlerRegistration[T], Callable[[], None]]:
-    """Add a handler that receives every state from the moment it is started, and nothing before.
+    """Add a handler that receives nothing until it is started, and every state from then on.
 
-    When it is started, it is first called for every object in the cache; if that has not synced, for the first list.
-    From then on the process loop waits for it without a limit when its buffer is full.  So its calls must never
-    wait for anything.
+    After the start it is first called for every object in the cache; if the cache has not synced, for the first list.
+    When its buffer is full, the process loop waits for it without a limit.  So its calls must never wait.
 
     Args:
         informer: The informer.
         handler: The handler.
-        name: For messages.
-        buffer_size: How many notifications may wait before the process loop waits.
+        name: The handler's name in messages.
+        buffer_size: The number of notifications that may wait before the process loop waits.
 
     Returns:
-        The registration, and the function that starts the handler.
+        The registration, and a function that starts the handler.
 
     Raises:
         RuntimeError: The informer has stopped.
@@ -455,7 +459,7 @@ def add_paused_handler(
     task = informer._add_handler(handler, buffer, name)
 
     def start() -> None:
-        # no checkpoint: the objects of the snapshot are initial, everything later is a change
+        # no checkpoint: the objects of the snapshot are initial, and all later states are changes
         informer._processor.start(task.listener, informer._initial_objects())
 
     return HandlerRegistration[T]._create(task, informer._processor), start

@@ -1,4 +1,4 @@
-"""What an informer reports of itself."""
+"""The statistics of an informer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 def worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    """Return the statistics of the reflector in the worst phase, and of these of the one whose data are oldest."""
+    """Return the statistics of the reflector in the worst phase; if there are several, of the one with the oldest data."""
     return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
 
 
@@ -33,21 +33,21 @@ class InformerStatistics:
     """The state of an informer, and what it holds."""
 
     has_synced: bool
-    """Whether the cache has synced and is kept up to date."""
+    """Whether the cache has synced and is up to date."""
     objects: int
     """Objects in the cache."""
     pending: int
-    """Changes that were received and are not in the cache yet."""
+    """Changes that were received but are not in the cache yet."""
     handlers_and_subscriptions: int
     """Registered handlers and open subscriptions."""
     reflectors: Mapping[str, ReflectorStatistics]
-    """The statistics of each reflector by namespace, if the cache is made of several; otherwise of one under ``""``."""
+    """The statistics of each reflector, by namespace for a cache of several namespaces, otherwise under ``""``."""
     quarantined: Mapping[QuarantineReason, int] = attrs.field(factory=dict)
     """Objects in quarantine, by reason; every reason has a count."""
     missing: int = 0
-    """Objects in quarantine of which the cache has no state."""
+    """Objects in quarantine without any state in the cache."""
 
     @property
     def reflector(self) -> ReflectorStatistics:
-        """The statistics of the only reflector, or of the one in the worst state."""
+        """The statistics of the reflector in the worst state."""
         return worst_of(self.reflectors.values())

@@ -1,8 +1,8 @@
 """The processor: distributes notifications to listeners, each with its own buffer.
 
-- ``_notifications.py``: :class:`Added`, :class:`Updated`, :class:`Deleted`, the handlers that receive them,
-  and what waits in a listener's buffer
-- ``_overflow.py``: what happens when it is full, one class for each policy
-- ``_listener_buffer.py``: the buffer of one listener: its state, its resyncs, and how the listener reads
+- ``_notifications.py``: :class:`Added`, :class:`Updated`, :class:`Deleted`, the handlers that receive them, and the
+  batches of a buffer
+- ``_overflow.py``: the queue of a buffer, one class for each overflow policy
+- ``_listener_buffer.py``: the buffer of one listener: its state, its resyncs and its reader
 - ``_processor.py``: :class:`HandlerRegistration`, :class:`Subscription`, and the distribution
 """

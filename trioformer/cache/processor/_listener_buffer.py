@@ -1,12 +1,13 @@
 """The bounded buffer of one listener, a handler or a subscription.
 
-The problem: the process loop notifies many listeners, and each may be fast or slow.
-client-go gives every listener a buffer that grows without limit.  A bounded buffer whose writer waits would let one
-slow handler stop the cache for all listeners.  So each listener chooses an overflow policy, which is a class of queue
-(``_overflow.py``), and this module has what is the same for all: the listener's side, the resyncs, and the end.
+The problem: the process loop notifies many listeners, and some of them are slow.
+client-go gives every listener a buffer that grows without limit.  If the buffers were bounded and the process loop
+waited for a full one, one slow handler would stop the cache for all listeners.  So each listener chooses an overflow
+policy, which is a class of queue (``_overflow.py``).  This module contains the common part: reading, resyncs and
+closing.
 
-Resyncs must not accumulate for a listener that is stuck: each holds a state of every object.  So at most one batch of
-the whole cache is unread, and one more resync is remembered (:class:`ResyncState`).
+Resyncs must not accumulate for a stuck listener, because each of them holds every object.  So at most one batch of the
+whole cache is unread, and one more resync is remembered (:class:`ResyncState`).
 """
 
 from __future__ import annotations
@@ -27,34 +28,35 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class BufferState(enum.Enum):
-    """What a buffer does with what is put into it."""
+    """What a buffer does with new notifications."""
 
     PAUSED = "paused"
-    """Drops it: when it is started, it begins with the content of the cache."""
+    """Drop them: after its start, the buffer begins with the content of the cache."""
     OPEN = "open"
-    """Queues it."""
+    """Queue them."""
     MERGING = "merging"
-    """Queues it: the changes of a relist, one by one.  The cache has all of them already, so no resync is read."""
+    """Queue the changes of a relist, one by one.  The cache already has all of them, so it is not read for a resync."""
     BROKEN = "broken"
-    """Drops it: the listener fell behind."""
+    """Drop them: the listener fell behind."""
     CLOSED = "closed"
-    """Drops it: the listener was removed, or its informer stopped."""
+    """Drop them: the listener was removed, or its informer stopped."""
 
 
 class ResyncState(enum.Enum):
     """Whether the next resync may be queued.
 
-    A batch of the whole cache is the initial list or a resync; it is unread until the listener has taken all of it.
+    The initial list and each resync are a batch of the whole cache.  A batch is unread until the listener has taken
+    all of it.
     """
 
     READY = "ready"
-    """No batch of the whole cache is unread: the next resync is queued."""
+    """No such batch is unread: the next resync is queued."""
     UNREAD = "unread"
-    """One is unread; the next resync waits until it has been read."""
+    """A batch is unread; the next resync waits until the listener has read it."""
     UNREAD_AND_DUE = "unread and due"
-    """One is unread, and a resync waits for it.  Further ones are the same one."""
+    """A batch is unread, and a resync waits for it.  Further resyncs are dropped."""
     DUE = "due"
-    """A resync waits until the changes of a relist have been put."""
+    """A resync waits until all changes of a relist are in the buffer."""
 
 
 @final
@@ -67,27 +69,27 @@ class BufferStatistics:
     pending_objects: int
     """Objects with a pending merged change."""
     coalesced: int
-    """How many notifications have been merged into another so far."""
+    """The number of notifications that were merged into another one."""
     delivered: int
-    """How many notifications the listener has taken."""
+    """The number of notifications that the listener has taken."""
     high_water: int
-    """The largest sum of buffered notifications and batches, and pending objects so far."""
+    """The largest sum of ``buffered`` and ``pending_objects`` so far."""
 
 
 @final
 class ListenerBuffer(Generic[T]):
     """A bounded buffer with one consumer; the process loop writes to it without waiting.
 
-    Invariant: a batch that is being read is older than every item of the queue.  While the state is ``OPEN``, all
-    changes of the cache were put; so a resync that is read from the cache is newer than every item, and has its place
-    behind them.
+    Invariant: the batch that is being read is older than every item of the queue.  While the state is ``OPEN``, the
+    buffer has received all changes of the cache.  So a resync that is read from the cache is newer than every item and
+    goes behind them.
 
     Args:
-        snapshot: Returns the objects of the cache, for a resync that was deferred.
-        buffer_size: How many notifications fit before ``overflow`` applies.
+        snapshot: Returns the objects of the cache, for a deferred resync.
+        buffer_size: The number of notifications that fit before ``overflow`` applies.
         overflow: What happens when the buffer is full.
-        patience: For ``"block"``, how many seconds the listener may take no notification.
-        is_paused: Whether it drops what is put until it is started.
+        patience: For ``"block"``, the seconds that the listener may take no notification.
+        is_paused: Whether the buffer drops notifications until it is started.
     """
 
     def __init__(
@@ -111,25 +113,25 @@ class ListenerBuffer(Generic[T]):
         self.patience = patience
         self.state = BufferState.PAUSED if is_paused else BufferState.OPEN
         self.has_synced = False
-        """Whether the listener came back for more after the last initial object."""
+        """Whether the listener has asked for another notification after the last initial object."""
         self.broken_because: str | None = None
         """Why the buffer broke; None if it did not."""
         self._synced_or_closed = trio.Event()
         self._snapshot = snapshot
         self._resync = ResyncState.READY
         self._batch: Iterator[Notification[T]] = iter(())
-        """What is left of the batch that is being read."""
+        """The rest of the batch that is being read."""
         self._batch_kind: BatchKind | None = None
         """Its kind; None if no batch is being read."""
         self._arrival: trio.Event | None = None
-        """Set when something arrives; None unless a task is in :meth:`take`."""
+        """Set when an item arrives; None unless a task is in :meth:`take`."""
         self._slices: Slices | None = None
         self._delivered = 0
 
     # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---
 
     def start(self) -> None:
-        """Queue what is put from now on; no effect unless it was paused."""
+        """Queue notifications from now on; no effect unless the buffer is paused."""
         if self.state is BufferState.PAUSED:
             self.state = BufferState.OPEN
 
@@ -150,7 +152,7 @@ class ListenerBuffer(Generic[T]):
 
         Returns:
             Whether the batch was accepted.  If not, the listener is behind, and the caller puts the notifications one
-            by one, which merges them with the pending ones.
+            by one, so that they are merged with the pending ones.
         """
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return True
@@ -175,12 +177,12 @@ class ListenerBuffer(Generic[T]):
             self._resync = ResyncState.UNREAD
 
     def begin_merging(self) -> None:
-        """Read no resync from the cache: it has all changes of a relist, and the caller puts them one by one."""
+        """Defer resyncs: the cache already has all changes of a relist, and the caller puts them one by one."""
         if self.state is BufferState.OPEN:
             self.state = BufferState.MERGING
 
     def end_merging(self) -> None:
-        """Allow resyncs again; one that is due gets its place now."""
+        """Allow resyncs again, and queue one if it is due."""
         if self.state is not BufferState.MERGING:
             return
         self.state = BufferState.OPEN
@@ -189,12 +191,12 @@ class ListenerBuffer(Generic[T]):
             self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     def mark_broken(self, reason: str) -> None:
-        """Break the buffer: unread notifications are dropped, and the listener gets ``trio.BrokenResourceError``."""
+        """Break the buffer: drop unread notifications, and raise ``trio.BrokenResourceError`` to the listener."""
         self.state, self.broken_because = BufferState.BROKEN, reason
         self._release()
 
     def close(self) -> None:
-        """Close the buffer: unread notifications are dropped, and the listener gets ``trio.EndOfChannel``."""
+        """Close the buffer: drop unread notifications, and raise ``trio.EndOfChannel`` to the listener."""
         if self.state is not BufferState.BROKEN:
             self.state = BufferState.CLOSED
         self._release()
@@ -202,16 +204,16 @@ class ListenerBuffer(Generic[T]):
     def _release(self) -> None:
         self._queue.clear()
         self._batch, self._batch_kind = iter(()), None
-        # A program that keeps the registration of a removed handler must keep neither objects nor the cache alive.
+        # A program may keep the registration of a removed handler; that must not keep objects or the cache alive.
         self._resync, self._snapshot = ResyncState.READY, tuple
         self._synced_or_closed.set()
         if self._arrival is not None:
             self._arrival.set()
 
     async def wait_for_room(self) -> None:
-        """Wait until the process loop may go on; break the buffer if the listener takes nothing for its patience.
+        """Wait until the items fit; break the buffer if the listener takes nothing for ``patience`` seconds.
 
-        Only buffers with ``overflow="block"`` make it wait.
+        Only buffers with ``overflow="block"`` wait.
         """
         queue = self._queue
         if queue.buffered > queue.size and not await queue.wait_for_room(lambda: self._delivered):
@@ -222,8 +224,8 @@ class ListenerBuffer(Generic[T]):
     async def take(self) -> Notification[T]:
         """Take the next notification; wait for one if the buffer is empty.
 
-        A checkpoint once a millisecond, and whenever nothing is ready: with a checkpoint for each notification a burst
-        of changes would outrun every listener.
+        A checkpoint once a millisecond, and whenever no notification is ready.  With a checkpoint for each
+        notification, listeners would fall behind in every burst of changes.
 
         Raises:
             trio.BusyResourceError: Another task is in this method.
@@ -234,8 +236,8 @@ class ListenerBuffer(Generic[T]):
         """
         if self._arrival is not None:
             raise trio.BusyResourceError(
-                "another task is reading this subscription; open a subscription for each task, or pass what one task "
-                "reads on through a channel"
+                "another task is reading this subscription; open one subscription for each task, or let one task read "
+                "and pass the notifications on through a channel"
             )
         if self._slices is None:
             self._slices = Slices()
@@ -285,7 +287,7 @@ class ListenerBuffer(Generic[T]):
                 self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     def _begin_due_resync(self, place: DueResync) -> None:
-        """Begin to read a resync that found no room: from the cache, without the objects that change later."""
+        """Begin a resync that did not fit: read it from the cache, without the objects that have a pending change."""
         if self.state is BufferState.MERGING:
             self._resync = ResyncState.DUE
             return
@@ -294,17 +296,17 @@ class ListenerBuffer(Generic[T]):
         self._batch_kind = BatchKind.RESYNC
 
     async def wait_until_synced(self) -> None:
-        """Wait until the listener has processed every initial object.
+        """Wait until the listener has handled every initial object.
 
         Raises:
-            trio.ClosedResourceError: The buffer was closed before.
+            trio.ClosedResourceError: The buffer was closed first.
         """
         await self._synced_or_closed.wait()
         if not self.has_synced:
-            raise trio.ClosedResourceError("the handler was removed, or its informer stopped, before it had synced")
+            raise trio.ClosedResourceError("the handler was removed, or its informer stopped, before it synced")
 
     def statistics(self) -> BufferStatistics:
-        """How far the listener is behind."""
+        """Return how far the listener is behind."""
         queue = self._queue
         return BufferStatistics(
             buffered=queue.buffered,

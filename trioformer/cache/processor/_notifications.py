@@ -1,4 +1,4 @@
-"""The notifications of an informer: as values, as the methods of a handler, and in batches that listeners share."""
+"""The notifications of an informer: as values, as calls of a handler, and in batches that listeners share."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Updated(Generic[T]):
     """A newer state of an object that this listener knows, or (``old is new``) a resync of it."""
 
     old: T
-    """The state of which this listener was last notified."""
+    """The state that this listener received last."""
     new: T
     """The current state."""
 
     @property
     def is_resync(self) -> bool:
-        """Whether nothing changed: the informer repeats the object because the resync period has passed."""
+        """Whether nothing changed, and the object is repeated because the resync period has passed."""
         return self.old is self.new
 
 
@@ -49,24 +49,24 @@ class Deleted(Generic[T]):
     object: T
     """Its last known state."""
     is_stale: bool = False
-    """Whether the deletion itself was missed: a relist did not contain the object, and ``object`` may be outdated.
+    """Whether the watch missed the deletion and a relist found it; ``object`` may then be outdated.
 
-    client-go calls such an object ``DeletedFinalStateUnknown``.
+    client-go calls this ``DeletedFinalStateUnknown``.
     """
 
 
 Notification: TypeAlias = Added[T] | Updated[T] | Deleted[T]
-"""An item of ``informer.subscribe()``; a closed union, so ``match`` can be exhaustive."""
+"""An item of ``informer.subscribe()``; ``match`` over the three classes is exhaustive."""
 
 
 class ResourceEventHandler(Generic[T]):
-    """The callbacks of an informer: subclass it and override what you need (client-go ``ResourceEventHandler``).
+    """The callbacks of an informer: subclass it and override the methods you need (client-go ``ResourceEventHandler``).
 
-    The calls for one object come in order and one at a time; each handler receives a subsequence of the object's states
-    that ends with the newest.
+    A handler is called for one notification at a time, and for each object in the order of its states.
+    It may miss states, but always receives the newest one.
     There is no order between handlers.
-    An exception ends the informer's run unless the handler was registered with ``on_error=``.
-    A `DecodeError`, which reading a field of a bad object raises, does not: that notification is skipped and logged.
+    An exception ends the informer's run, unless the handler was registered with ``on_error=``.
+    A `DecodeError`, raised by reading a field of a bad object, does not: the notification is skipped and logged.
     """
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
@@ -81,7 +81,7 @@ class ResourceEventHandler(Generic[T]):
         """Handle a newer state, or a resync (``old is new``).
 
         Args:
-            old: The state of which this handler was last notified.
+            old: The state that this handler received last.
             new: The current state.
         """
 
@@ -90,7 +90,7 @@ class ResourceEventHandler(Generic[T]):
 
         Args:
             obj: The last known state of the object.
-            is_stale: Whether a relist found the deletion, so that ``obj`` may be outdated.
+            is_stale: Whether the watch missed the deletion and a relist found it; ``obj`` may then be outdated.
         """
 
 
@@ -99,26 +99,25 @@ class ResourceEventHandler(Generic[T]):
 class FilteringHandler(ResourceEventHandler[T]):
     """Passes on the notifications of objects that a predicate accepts (client-go ``FilteringResourceEventHandler``).
 
-    For the wrapped handler, other objects do not exist: an object that begins to match is added (never
-    ``is_initial``), an object that no longer matches is deleted (not ``is_stale``).
+    The wrapped handler does not see other objects.  An object that begins to match is added (not ``is_initial``), and
+    an object that no longer matches is deleted (not ``is_stale``).
 
-    The filter remembers the state of each object that it has passed on last.
-    So the handler receives a deletion if and only if it knows the object, and never a state that does not match,
-    however many notifications have been merged.
-    ``old`` in an update, and the object of a deletion whose last state does not match, are the state that the handler
-    received last.
-    The predicate is called once for each new state.
-    An exception of the predicate counts as the handler's own.
+    The filter remembers the last state of each object that it passed on.
+    So the handler receives a deletion exactly if it knows the object, and never receives a state that does not match,
+    even if notifications were merged.
+    ``old`` in an update is the state that the handler received last; so is the object of a deletion if its last state
+    does not match.
+    The predicate is called once for each new state, and its exceptions count as exceptions of the handler.
 
-    Each registration keeps its own record; the same filtering handler may be registered many times.
+    Each registration has its own record, so the same filtering handler may be registered many times.
     """
 
     predicate: Callable[[T], bool]
-    """Whether an object matches; must depend on nothing but the object."""
+    """Returns whether an object matches; must depend on the object only."""
     handler: ResourceEventHandler[T]
     """The wrapped handler."""
     _known: dict[str, T] = attrs.field(factory=dict, init=False)
-    """By key, the state that the handler received last."""
+    """The state that the handler received last, by key."""
 
     def __repr__(self) -> str:
         return f"<FilteringHandler for {self.handler!r}>"
@@ -126,12 +125,12 @@ class FilteringHandler(ResourceEventHandler[T]):
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
         """Pass on an object that matches."""
         if self.predicate(obj):
-            # Before the call: a handler that fails on an object knows it all the same.
+            # Recorded before the call: a handler that fails on an object has still seen it.
             self._known[key_of(obj)] = obj
             await self.handler.on_add(obj, is_initial=is_initial)
 
     async def on_update(self, old: T, new: T, /) -> None:
-        """Pass on a change; as an addition if the object begins to match, as a deletion if it no longer matches."""
+        """Pass on an update: as an addition if the object begins to match, as a deletion if it no longer matches."""
         key = key_of(new)
         matches, known = self.predicate(new), self._known.get(key)
         if matches:
@@ -152,15 +151,15 @@ class FilteringHandler(ResourceEventHandler[T]):
         try:
             if self.predicate(obj):
                 last = obj
-        finally:  # a predicate that fails must not keep the deletion from a handler that knows the object
+        finally:  # a handler that knows the object must receive its deletion, even if the predicate fails
             await self.handler.on_delete(last, is_stale=is_stale)
 
 
 def check_handler(handler: object) -> None:
-    """Check that something is a handler whose methods can be called.
+    """Check that an object is a handler whose methods can be called.
 
     Raises:
-        TypeError: It is not; says what to write.
+        TypeError: It is not; the text says what to write instead.
     """
     if isinstance(handler, type):
         what = "an object of the class" if issubclass(handler, ResourceEventHandler) else "one"
@@ -191,24 +190,24 @@ _METHODS: Final[dict[str, tuple[str, tuple[object, ...], dict[str, object]]]] = 
     "on_update": ("async def on_update(self, old, new)", (None, None), {}),
     "on_delete": ("async def on_delete(self, obj, *, is_stale)", (None,), {"is_stale": False}),
 }
-"""How each method is defined, and what it is called with."""
+"""The definition of each method, and the arguments of its call."""
 
 
 def handler_name(handler: ResourceEventHandler[T]) -> str:
-    """Return a handler's name for messages: its class, and for a filter also the name of the wrapped handler."""
+    """Return a handler's class name, for messages; for a filter also the name of the wrapped handler."""
     wrapped = f"({handler_name(handler.handler)})" if isinstance(handler, FilteringHandler) else ""
     return f"{type(handler).__name__}{wrapped}"
 
 
 def with_own_filters(handler: ResourceEventHandler[T]) -> ResourceEventHandler[T]:
-    """Return a handler whose filters have their own record for one registration; other handlers are returned as is."""
+    """Return a copy of a filter with a record of its own, for one registration; return any other handler unchanged."""
     if isinstance(handler, FilteringHandler):
         return FilteringHandler(handler.predicate, with_own_filters(handler.handler))
     return handler
 
 
 def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]) -> Awaitable[None]:
-    """Return the call of the method for ``notification``; not a coroutine itself, which would cost a second one."""
+    """Return the awaitable of the method for ``notification``; not async, since that would cost a second coroutine."""
     # The most frequent notifications come first.
     if isinstance(notification, Updated):
         return handler.on_update(notification.old, notification.new)
@@ -218,7 +217,7 @@ def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]
 
 
 def object_of(notification: Notification[T]) -> T:
-    """Return the object that a notification is about, in its newest state."""
+    """Return the object of a notification, in its newest state."""
     return notification.new if isinstance(notification, Updated) else notification.object
 
 
@@ -233,7 +232,7 @@ class BatchKind(enum.Enum):
 @final
 @attrs.frozen
 class SharedBatch(Generic[T]):
-    """Notifications that all listeners share: the objects of an initial list or a resync, or a relist's differences."""
+    """Notifications that all listeners share: objects of an initial list or a resync, or changes of a relist."""
 
     kind: BatchKind
     objects: Sequence[T] = ()
@@ -257,10 +256,10 @@ class DueResync:
     """The place of a resync whose objects are read from the cache when the listener reaches it."""
 
     changed: frozenset[str | None] = frozenset()
-    """The keys of which a later change is pending.
+    """The keys of objects with a later pending change.
 
-    The cache has these changes already, so the objects are left out: their change repeats them."""
+    The resync omits these objects: the cache already has the changes, and the listener receives them next."""
 
 
 Item: TypeAlias = Notification[T] | SharedBatch[T] | DueResync
-"""What a listener reaches next."""
+"""The next item of a listener's queue."""

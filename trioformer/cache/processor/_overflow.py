@@ -1,12 +1,12 @@
-"""What waits for one listener, and what happens when it does not fit: one class for each overflow policy.
+"""The queue of one listener, one class for each overflow policy.
 
-The process loop writes without waiting; the listener chooses what happens when its buffer is full:
+The process loop writes without waiting.  The policy says what happens when the queue is full:
 
 - ``coalesce``: :class:`CoalescingQueue` merges the notifications of one object into one change.
 - ``block``: :class:`BlockingQueue` keeps everything, and the process loop waits before it pops another batch.
 
-The initial list, the differences of a relist and a resync are each one shared, immutable batch and take one place,
-however many objects they hold.
+An initial list, the changes of a relist, and a resync are each one shared, immutable batch.  A batch takes one place,
+no matter how many objects it holds.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ Overflow: TypeAlias = Literal["coalesce", "block"]
 
 @attrs.define(eq=False)
 class MergedChange(Generic[T]):
-    """The change of one object since the listener received it last.
+    """The change of one object since the listener received it last, from ``before`` to ``after``.
 
-    It leads from ``before`` to ``after``.  With a tombstone, the object that the listener knows was deleted, and
-    ``after`` is a later object of the same name.
+    With a tombstone, the object that the listener knows was deleted, and ``after`` is a later object of the same name.
     """
 
     before: T | None
     """The state that the listener received last; None if it does not know the object."""
     tombstone: Deleted[T] | None
-    """The deletion of ``before``."""
+    """The deletion of ``before``; None if it was not deleted."""
     after: T | None
     """The current state; None if the object does not exist."""
 
@@ -52,7 +51,7 @@ class MergedChange(Generic[T]):
         return cls(notification.object, notification, None)
 
     def merge(self, notification: Notification[T]) -> bool:
-        """Add a later notification; return whether a change is left."""
+        """Merge a later notification; return False if nothing is left to report."""
         if isinstance(notification, Updated):
             self.after = notification.new
         elif isinstance(notification, Added):
@@ -67,15 +66,15 @@ class MergedChange(Generic[T]):
 @final
 @attrs.define(eq=False)
 class CoalescingQueue(Generic[T]):
-    """Merges the notifications of one object, when the queue is full, into one change.
+    """When it is full, merges the notifications of each object into one change.
 
-    The change leads from the state that the listener received last to the current state.  The bound is one change for
-    each object.
+    The change leads from the state that the listener received last to the current state.  So the queue is bounded by
+    one change for each object.
 
     Invariant: every item is older than every merged change.  So while a change is pending, all later notifications are
     merged too; otherwise the listener would receive states out of order.
-    The merged changes have the order in which their objects first changed, and a resync that found no room has a place
-    among them (the key None).  So it is reached after the changes before it, however many follow.
+    The merged changes are in the order in which their objects first changed.  A resync that does not fit has a place
+    among them (the key None), so it follows the changes before it, no matter how many come later.
     """
 
     size: int
@@ -84,11 +83,11 @@ class CoalescingQueue(Generic[T]):
     _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
     _merged: OrderedDict[str | None, MergedChange[T] | None] = attrs.field(factory=OrderedDict, init=False)
     _batches: int = attrs.field(default=0, init=False)
-    """How many of the items are batches."""
+    """The number of batches among the items."""
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
         """Queue notifications, or merge those that do not fit."""
-        # This runs for every event and every listener.
+        # This method runs for every event and every listener.
         items = self._items
         if self._merged or len(items) + len(notifications) > self.size:
             self._put_what_fits(notifications)
@@ -119,8 +118,8 @@ class CoalescingQueue(Generic[T]):
         """Queue a shared batch, without a copy, if there is room and no other batch is unread.
 
         Returns:
-            Whether the batch was queued.  If not, the caller puts the changes of a relist one by one, which merges them
-            with the pending ones; a resync has got a place among these.
+            Whether the batch was queued.  If not, the caller puts the changes of a relist one by one, so that they are
+            merged with the pending ones; a resync has been given a place among these.
         """
         is_full = bool(self._merged) or len(self._items) >= self.size
         if batch.kind is BatchKind.RESYNC and is_full:
@@ -160,32 +159,32 @@ class CoalescingQueue(Generic[T]):
         self._batches = 0
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Return at once: a slow listener delays no other one."""
+        """Return immediately: a slow listener does not delay others."""
         return True
 
     @property
     def buffered(self) -> int:
-        """How many notifications and batches wait, without merged changes."""
+        """The number of notifications and batches, without merged changes."""
         return len(self._items)
 
     @property
     def pending_objects(self) -> int:
-        """How many objects have a pending merged change."""
+        """The number of objects with a pending merged change."""
         return len(self._merged) - (None in self._merged)
 
 
 @final
 @attrs.define(eq=False)
 class BlockingQueue(Generic[T]):
-    """Keeps everything in order, merges nothing, and makes the process loop wait.
+    """Keeps every notification in order, and makes the process loop wait.
 
-    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
-    or before the listener has taken nothing for ``patience`` seconds.
+    Invariant: all items beyond ``size`` are from one batch of changes.  The process loop does not pop another batch
+    until they fit, or until the listener has taken nothing for ``patience`` seconds.
     """
 
     size: int
     patience: float = attrs.field(kw_only=True)
-    """How many seconds the listener may take no notification."""
+    """Seconds that the listener may take no notification."""
     high_water: int = 0
     _taken: trio.Event | None = attrs.field(default=None, init=False)
     """Set when an item is taken while the process loop waits."""
@@ -205,7 +204,7 @@ class BlockingQueue(Generic[T]):
 
     @property
     def buffered(self) -> int:
-        """How many notifications and batches wait."""
+        """The number of notifications and batches."""
         return len(self._items)
 
     @property
@@ -248,11 +247,11 @@ class BlockingQueue(Generic[T]):
             self._taken = taken
             with trio.move_on_after(self.patience):
                 await taken.wait()
-            # In the middle of a long batch a listener takes notifications without emptying a place of the queue.
+            # In the middle of a long batch, a listener takes notifications without freeing a place in the queue.
             if not taken.is_set() and delivered() == before:
                 return False
         return True
 
 
 OverflowQueue: TypeAlias = CoalescingQueue[T] | BlockingQueue[T]
-"""The items that wait for one listener; it gets the items of one object in the order in which they were put."""
+"""The items for one listener; the items of one object are returned in the order in which they were put."""

@@ -1,4 +1,4 @@
-"""The distribution of notifications: a buffer for each listener, and a task for each listener that is a handler."""
+"""The distribution of notifications: a buffer for each listener, and a task for each handler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]
 class PeriodGrid:
     """The multiples of a period since a start.
 
-    A sum of periods would collect rounding errors: three checks of 0.7 s end before 2.1 s have passed.
+    Adding up periods would accumulate rounding errors: 0.7 + 0.7 + 0.7 is less than 2.1.
     """
 
     start: float
@@ -47,11 +47,11 @@ class PeriodGrid:
     """Seconds; more than 0."""
 
     def time_of(self, number: int) -> float:
-        """Return the end of a period; the first one has number 1."""
+        """Return the end of a period; the first period has number 1."""
         return self.start + number * self.period
 
     def passed(self, now: float) -> int:
-        """Return how many periods have passed; a millionth of a period is a rounding error."""
+        """Return the number of periods that have passed; ignore an error of a millionth of a period."""
         return math.floor((now - self.start) / self.period + 1e-6)
 
 
@@ -62,20 +62,20 @@ class Listener(Generic[T]):
 
     buffer: ListenerBuffer[T]
     name: str | None = None
-    """The handler's and its informer's name; None for a subscription, which raises its own errors."""
+    """The names of the handler and its informer; None for a subscription, which raises its own errors."""
     resync_period: float = 0.0
     is_due: bool = False
-    """Whether the resync period has passed and the next resync is for this listener."""
+    """Whether the resync period has passed, so that the next resync is for this listener too."""
     _started_at: float = attrs.field(default=0.0, init=False)
     _periods: int = attrs.field(default=0, init=False)
-    """How many periods had passed at the last resync."""
+    """The number of periods that had passed at the last resync."""
 
     def start_period(self, now: float) -> None:
         """Start the first resync period."""
         self._started_at, self._periods = now, 0
 
     def mark_due(self, now: float) -> None:
-        """Note whether another resync period has passed; several that passed together are one."""
+        """Mark the listener due if another resync period has passed; several periods count as one."""
         if self.resync_period > 0:
             passed = PeriodGrid(self._started_at, self.resync_period).passed(now)
             if passed > self._periods:
@@ -108,8 +108,8 @@ class HandlerTask(Generic[T]):
 
         Raises:
             HandlerOverflowError: The handler fell behind, and its ``overflow`` does not allow merging.
-            Exception: An exception of the handler, with a note that names handler and object, unless there is an
-                ``on_error``, or it is about an undecodable object.
+            Exception: An exception of the handler, with a note that names handler and object; unless there is an
+                ``on_error``, or the exception is about an undecodable object.
         """
         self.task = trio.lowlevel.current_task()
         _CURRENT_HANDLER.set(self)
@@ -117,7 +117,7 @@ class HandlerTask(Generic[T]):
             await self._call_for_each()
         finally:
             self.task = self.call_started_at = None
-            # A kept registration must not keep them alive.
+            # A program may keep the registration; that must not keep these alive.
             self.handler, self.on_error = ResourceEventHandler(), None
             self._ended.set()
 
@@ -134,11 +134,11 @@ class HandlerTask(Generic[T]):
             self.calls += 1
             try:
                 await call_handler(handler, notification)
-            except Exception as error:  # noqa: BLE001  # the documented boundary to a user's handler
+            except Exception as error:  # noqa: BLE001  # the documented boundary to the user's handler
                 await self._handle_error(error, notification)
             self.call_started_at = None
             elapsed = trio.current_time() - started_at
-            if elapsed > self.slowest_call:  # max() costs three times as much, for every event
+            if elapsed > self.slowest_call:  # max() would cost three times as much for every event
                 self.slowest_call = elapsed
 
     async def _handle_error(self, error: Exception, notification: Notification[T]) -> None:
@@ -161,9 +161,9 @@ class HandlerTask(Generic[T]):
             raise
 
     async def wait_until_ended(self) -> None:
-        """Wait until the task has ended; only a checkpoint if it is not running, or if it waits for the caller.
+        """Wait until the task has ended; only a checkpoint if it is not running, or if it is waiting for the caller.
 
-        The buffer must have been closed.
+        The buffer must be closed.
         """
         enclosing = tuple(enclosing_handlers())
         if self.task is None or any(self._is_waiting_for(each) for each in enclosing):
@@ -178,12 +178,12 @@ class HandlerTask(Generic[T]):
                 each._waiting_for.remove(self)
 
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
-        """Whether this handler's running call cannot end before the other's does."""
+        """Whether the running call of this handler waits for the end of the other handler's call."""
         return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
 
 
 def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
-    """Return the error of reading an undecodable object, also if it is the only one in groups; None for all others."""
+    """Return the error of reading an undecodable object, also if a group contains only that; None for other errors."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, DecodeError | QuarantinedError) else None
@@ -195,8 +195,8 @@ _CURRENT_HANDLER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.cu
 def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
     """Yield the handlers whose calls enclose the current task, the innermost first.
 
-    A task in a nursery that the handler's call opened is enclosed.  A task that the call started in another nursery is
-    not, although it inherits the context: the call does not wait for it.
+    A task in a nursery that the call opened is enclosed.  A task that the call started in another nursery is not,
+    although it inherits the context: the call does not wait for that task.
     """
     for task in enclosing_tasks():
         handler = task.context.get(_CURRENT_HANDLER)
@@ -210,21 +210,21 @@ class HandlerStatistics:
     """The calls of a handler, and how far it is behind."""
 
     buffer: BufferStatistics
-    """How far it is behind."""
+    """How far the handler is behind."""
     slowest_call: float
     """The duration of the longest call that has returned, seconds."""
     running_call: float
     """Seconds since the running call started; 0 if no call is running."""
     name: str
-    """The handler's and its informer's name."""
+    """The names of the handler and its informer."""
     calls: int
-    """How many calls have started."""
+    """The number of calls that have started."""
     failed: int
-    """How many calls raised an exception that went to ``on_error``, or a `DecodeError` or `QuarantinedError`."""
+    """The number of calls that raised a `DecodeError`, a `QuarantinedError`, or an exception for ``on_error``."""
     failed_initial: int
-    """How many of these calls were about initial objects.
+    """The number of failed calls for initial objects.
 
-    Such objects count as handled for ``has_synced``, so a handler may have synced although it failed on some objects.
+    These objects count as handled, so ``has_synced`` may be true for a handler that failed on some of them.
     """
 
 
@@ -241,9 +241,9 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has processed every initial object: the first list, or the cache when it was added.
+        """Whether the handler has handled every initial object: the first list, or the cache when it was added.
 
-        This is later than the informer's own ``has_synced``, which is about the cache only.
+        The informer's own ``has_synced`` is about the cache only, and becomes true earlier.
         """
         return self._task.listener.buffer.has_synced
 
@@ -251,25 +251,25 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         """Wait for :attr:`has_synced`.
 
         Raises:
-            RuntimeError: The handler itself waits, inside a call that must return before the handler has synced.
-            trio.ClosedResourceError: The handler was removed, or the informer stopped, before.
+            RuntimeError: The caller is a call of the handler, which must return before the handler can sync.
+            trio.ClosedResourceError: The handler was removed, or the informer stopped, before the handler synced.
         """
         if not self.has_synced and self._task in enclosing_handlers():
             raise RuntimeError(
-                f"{self._task.listener.name} cannot wait for its own sync inside a call, which has to return first; "
+                f"{self._task.listener.name} cannot wait for its own sync inside a call, which must return first; "
                 "wait in another task"
             )
         await self._task.listener.buffer.wait_until_synced()
 
     @property
     def resync_period(self) -> float:
-        """The effective resync period, seconds; 0 is never."""
+        """The effective resync period, seconds; 0 for no resync."""
         return self._task.listener.resync_period
 
     def remove(self) -> None:
-        """Remove the handler: a running call continues to its end, pending notifications are dropped.
+        """Remove the handler: pending notifications are dropped, and a running call continues to its end.
 
-        Removing twice, inside the handler, or after the informer has stopped is allowed.
+        A handler may be removed twice, inside its own call, or after the informer has stopped.
         """
         self._processor.remove(self._task.listener)
 
@@ -277,17 +277,21 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         """Remove the handler, and wait until a running call has returned (client-go ``ShutDownEventHandler``).
 
         When this returns, the handler is not running and is not called again.
-        There is one exception, to avoid a deadlock: inside a call of the handler itself, or of another handler whose
-        end the handler's call is waiting for, this only removes the handler.
-        Closing twice, before the informer runs, or after it has stopped is allowed, and does not wait.
+        To avoid a deadlock, there is one exception: inside a call of the handler itself, or of another handler that the
+        running call waits for, this method only removes the handler.
+        It returns without waiting if the handler was closed before, or if the informer is not running.
 
-        Cancellation: the handler is removed all the same; a running call continues to its end.
+        Cancellation: the handler is removed anyway; a running call continues to its end.
         """
         self.remove()
         await self._task.wait_until_ended()
 
     def statistics(self) -> HandlerStatistics:
-        """The calls of the handler, and how far it is behind."""
+        """Return the counts and durations of the calls, and how far the handler is behind.
+
+        The fields are ``name``, ``calls``, ``failed``, ``failed_initial`` (failed calls for initial objects),
+        ``slowest_call`` and ``running_call`` (seconds), and ``buffer`` (as for :meth:`Subscription.statistics`).
+        """
         task = self._task
         return HandlerStatistics(
             buffer=task.listener.buffer.statistics(),
@@ -308,8 +312,8 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
     It ends when the informer stops.
 
     Raises:
-        trio.BrokenResourceError: From iterating: the subscription fell behind, with ``overflow="block"``.
-        trio.BusyResourceError: From iterating: another task is iterating.
+        trio.BrokenResourceError: While iterating: with ``overflow="block"``, the subscription fell behind.
+        trio.BusyResourceError: While iterating: another task is iterating.
     """
 
     _buffer: ListenerBuffer[T]
@@ -325,11 +329,15 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the iterator was advanced beyond the last initial object."""
+        """Whether the iterator has advanced beyond the last initial object."""
         return self._buffer.has_synced
 
     def statistics(self) -> BufferStatistics:
-        """How far the subscription is behind."""
+        """Return how far the subscription is behind.
+
+        The fields are ``buffered`` and ``pending_objects`` (notifications and changed objects that wait), ``coalesced``
+        and ``delivered`` (notifications so far that were merged or taken), and ``high_water`` (the largest backlog).
+        """
         return self._buffer.statistics()
 
 
@@ -341,25 +349,25 @@ class Processor(Generic[T]):
     _listeners: list[Listener[T]] = attrs.field(factory=list, init=False)
 
     def add(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
-        """Add a listener; if the cache has synced, its objects are queued first, as initial.
+        """Add a listener; if the cache has synced, queue its objects first, as initial.
 
         Args:
             listener: The listener.
-            initial: The objects of the cache; None if the cache has not synced: :meth:`distribute_initial` will then
-                notify this listener too.
+            initial: The objects of the cache; None if the cache has not synced, so that :meth:`distribute_initial`
+                will notify this listener too.
         """
         self._listeners.append(listener)
         if initial is not None:
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def start(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
-        """Start a paused listener; the objects of the cache are queued first, as for :meth:`add`."""
+        """Start a paused listener; queue the objects of the cache first, as :meth:`add` does."""
         listener.buffer.start()
         if initial is not None:
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def remove(self, listener: Listener[T]) -> None:
-        """Remove a listener if it is there, and close its buffer."""
+        """Remove a listener, if it was not removed before, and close its buffer."""
         if listener in self._listeners:
             self._listeners.remove(listener)
         listener.buffer.close()
@@ -381,8 +389,8 @@ class Processor(Generic[T]):
     async def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
         """Notify every listener of the changes that a relist found.
 
-        Listeners that keep up share one batch, queued before the first checkpoint.  For listeners that are behind, the
-        changes are merged into their pending notifications, in slices.
+        Listeners that keep up share one batch, which is queued before the first checkpoint.  For listeners that are
+        behind, the changes are merged into their pending notifications, in slices.
         """
         if not changes:
             return
@@ -426,14 +434,14 @@ class Processor(Generic[T]):
             listener.buffer.put_batch(batch)
 
     def raise_if_inside_handler(self, awaited: str, *, only_blocking: bool = False) -> None:
-        """Check that the current task may wait for ``awaited``: it must not be inside a call of one of these handlers.
+        """Check that the current task is not inside a call of one of these handlers, where waiting could be a deadlock.
 
         Args:
-            awaited: What the task would wait for, for the error.
+            awaited: The thing to wait for, for the error.
             only_blocking: Check only handlers with ``overflow="block"``, for which the process loop waits.
 
         Raises:
-            RuntimeError: It is inside a call, so the wait could be a deadlock.
+            RuntimeError: The task is inside such a call.
         """
         for handler in enclosing_handlers():
             listener = handler.listener
@@ -444,7 +452,7 @@ class Processor(Generic[T]):
                 )
 
     async def wait_for_backlogs(self) -> None:
-        """Wait for the listeners with ``overflow="block"`` that have a backlog; not a checkpoint if none has one.
+        """Wait for the listeners with ``overflow="block"`` that have a backlog; not a checkpoint if there are none.
 
         Raises:
             HandlerOverflowError: A handler fell too far behind for its ``overflow``.
@@ -453,7 +461,7 @@ class Processor(Generic[T]):
             buffer = listener.buffer
             if buffer.overflow == "block":
                 await buffer.wait_for_room()
-            # While this method waited for another listener, this one may have been removed.
+            # This listener may have been removed while the method waited for another one.
             if buffer.broken_because is not None and listener in self._listeners:
                 self._listeners.remove(listener)
                 if listener.name is not None:
