@@ -95,7 +95,7 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
         block = re.escape("`async with open_client() as client:`")
         wrong: Any
         for wrong, what in ((client.api(Pod), "an Api"), (APIServer().open_client(), "an UnopenedContext")):
-            with pytest.raises(TypeError, match=f"^a factory needs a Client, the one of {block}, not {what}$"):
+            with pytest.raises(TypeError, match=f"^a factory requires a Client from {block}, not {what}$"):
                 SharedInformerFactory(wrong)
         informer: Any = SharedInformerFactory(client).informer(Pod)
         for indexers in (print, {"by-node": "spec.nodeName"}):

@@ -64,7 +64,11 @@ def in_default(obj: PartialObjectMetadata) -> list[str]:
 
 async def factories(client: Client) -> None:
     factory = SharedInformerFactory(
-        client, namespace=["a", "b"], label_selector={"app": "web"}, transform=smaller, resync_periods={Pod: 60}
+        client,
+        namespace=["a", "b"],
+        label_selector={"app": "web"},
+        transform=smaller,
+        resync_period={Pod: 60, None: 600.0},
     )
     assert_type(factory.informer(Pod, namespace=None, transform=None), SharedInformer[Pod])
     assert_type(

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import pytest
@@ -278,7 +278,7 @@ async def test_the_factorys_transform_applies_unless_a_request_overrides_it(
 async def test_the_resync_period_is_the_requests_then_the_kinds_then_the_factorys(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
-    factory = SharedInformerFactory(client, resync_period=60, resync_periods={Pod: 30, Node: 0})
+    factory = SharedInformerFactory(client, resync_period={Pod: 30, Node: 0, None: 60})
     periods = [
         factory.informer(kind, label_selector=selector, resync_period=period)
         .add_event_handler(ResourceEventHandler())
@@ -292,6 +292,11 @@ async def test_the_resync_period_is_the_requests_then_the_kinds_then_the_factory
         )
     ]
     assert periods == [60, 30, 0, 10, 20]
+    others = SharedInformerFactory(client, resync_period={Pod: 30}).informer(ConfigMap)
+    assert others.add_event_handler(ResourceEventHandler()).resync_period == 0
+    wrong: Any = {"pods": 30}
+    with pytest.raises(TypeError, match="kind"):
+        SharedInformerFactory(client, resync_period=wrong)
 
 
 async def test_the_reflector_options_of_a_factory_apply_to_its_informers(
@@ -313,7 +318,7 @@ async def test_a_metadata_informer_is_separate_and_holds_only_metadata(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a", app="web"))
-    factory = SharedInformerFactory(client, namespace="default", resync_periods={Pod: 30})
+    factory = SharedInformerFactory(client, namespace="default", resync_period={Pod: 30})
     whole, small = factory.informer(Pod), factory.informer(metadata_kind(Pod))
     assert factory.informer(metadata_kind(Pod)) is small
     assert small.add_event_handler(ResourceEventHandler()).resync_period == 30

@@ -404,7 +404,7 @@ async def test_a_buffer_closed_before_the_last_initial_object_has_not_synced(
     with pytest.raises(trio.EndOfChannel):
         await buffer.take()
     assert not buffer.has_synced
-    with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
+    with pytest.raises(trio.ClosedResourceError, match="before it synced"):
         await buffer.wait_until_synced()
 
 

@@ -1,7 +1,6 @@
-"""Waiting for caches and handlers without polling, with an error that names each that is missing, and why.
+"""Wait for caches and handlers without polling; the error names each missing one with the reason.
 
-Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` of ``informers/factory.go``, which name what is missing;
-the reasons are an addition.
+Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` of ``informers/factory.go``; the reasons are an addition.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Registration: TypeAlias = HandlerRegistration[KubernetesObject]
 async def wait_until_synced(
     entries: Sequence[Entry], registrations: Sequence[Registration], *, deadline: float
 ) -> None:
-    """Wait until every cache has synced and every handler has processed its initial objects.
+    """Wait until every cache has synced and every handler has handled its initial objects.
 
     Raises:
         CacheSyncError: The deadline has passed, or an informer has ended, or a handler was removed.

@@ -1,8 +1,8 @@
 """One informer of a factory: its users, the task that runs it, and its failure.
 
 The task of an entry waits for an event that stops the informer, so no other task needs its cancel scope.
-The last user sets the event when it leaves, and then waits until the entry's task is about to end: between that event
-and the end of the task and its children there is no checkpoint.
+The last user sets the event when it leaves, and then waits for ``ended``.  The task sets that event in its last step:
+there is no checkpoint between the event and the end of the task and its children.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class FactoryEntry(Generic[T]):
     resync_period: float
     transform: Transform[T] | None
     is_supervised: bool
-    """Whether a failure is kept in :attr:`failure` and does not leave the task."""
+    """Whether :attr:`failure` keeps the error of the informer, so that the task does not raise it."""
     users: int = attrs.field(default=0, init=False)
     """The number of open ``open_informer()`` blocks."""
     is_pinned: bool = attrs.field(default=False, init=False)
-    """Whether ``informer()`` was called, so that the informer is kept for as long as the factory runs."""
+    """Whether ``informer()`` was called, which keeps the informer for as long as the factory runs."""
     failure: Exception | None = attrs.field(default=None, init=False)
     started_at: float = attrs.field(default=math.inf, init=False)
-    """On trio's clock; infinity if it has not started."""
+    """The time of the start on trio's clock; infinity before it."""
     stop_requested: trio.Event = attrs.field(factory=trio.Event, init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set in the last step of the entry's task."""
@@ -62,10 +62,10 @@ class FactoryEntry(Generic[T]):
         return self.informer.state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
 
     def share(self, request: InformerRequest[T]) -> None:
-        """Share the informer with a further request, which may add indexers.
+        """Share the informer with another request, which may add indexers.
 
         Raises:
-            IndexerError: An index of that name exists, with another function.
+            IndexerError: An index of that name exists with another function.
             ValueError: The request has another resync period or transform.
         """
         if request.resync_period is not None and request.resync_period != self.resync_period:
@@ -86,13 +86,13 @@ class FactoryEntry(Generic[T]):
         """Run the informer until :attr:`stop_requested` is set or it fails.
 
         Raises:
-            Exception: The failure of the informer, unless it is supervised: then it is logged.
+            Exception: The failure of the informer; if it is supervised, the failure is only logged.
         """
         self._task = trio.lowlevel.current_task()
         self.started_at = trio.current_time()
         try:
             await self._run_until_stopped()
-        except* Exception as error:  # a handler may raise an exception while it is cancelled, beside the Cancelled
+        except* Exception as error:  # a handler may raise an exception besides Cancelled while it is cancelled
             self.failure = error
             error.add_note(f"informer of {self.key}")
             if not self.is_supervised:
@@ -107,11 +107,11 @@ class FactoryEntry(Generic[T]):
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             if self.stop_requested.is_set():
-                nursery.cancel_scope.cancel()  # it still runs, to notify the tasks that wait for it
+                nursery.cancel_scope.cancel()  # the informer still runs, to notify the tasks that wait for it
             nursery.start_soon(self._cancel_when_requested, nursery.cancel_scope, name=f"stopper of {self.key}")
             try:
                 await self.informer.run()
-            except Exception as error:  # noqa: BLE001  # raised below: the nursery would wrap it in another group
+            except Exception as error:  # noqa: BLE001  # raised below, since the nursery would wrap it in a group
                 failure = error
             nursery.cancel_scope.cancel()
         if failure is not None:
@@ -122,9 +122,9 @@ class FactoryEntry(Generic[T]):
         scope.cancel()
 
     async def stop(self) -> None:
-        """Stop the informer, and wait until its tasks have ended; inside a call of a handler, do not wait.
+        """Stop the informer, and wait until its tasks have ended, unless the caller is inside a call of a handler.
 
-        A handler could wait for itself, or two handlers for each other, when both are cancelled.
+        Otherwise a handler could wait for itself, or two cancelled handlers could wait for each other.
 
         Cancellation: the wait is shielded, as at the end of a nursery.
         """
@@ -134,7 +134,7 @@ class FactoryEntry(Generic[T]):
                 await self.ended.wait()
 
     async def close_unstarted(self) -> None:
-        """Close an informer that was not started, so that tasks that wait for it are notified."""
+        """Close an informer that was not started, to notify the tasks that wait for it."""
         self.stop_requested.set()
         with trio.CancelScope(shield=True):
             await self.run()

@@ -43,10 +43,10 @@ _Entry: TypeAlias = FactoryEntry[Any]
 
 @final
 class SharedInformerFactory:
-    """Shares one informer for each kind, namespace and pair of selectors.
+    """Shares informers, so that each kind is listed, watched and stored only once.
 
-    So each kind is listed, watched and stored only once.
-    Start it with ``await nursery.start(factory.run)``, which returns when every cache has synced.
+    There is one informer for each combination of kind, namespaces and selectors.
+    Start the factory with ``await nursery.start(factory.run)``, which returns when every cache has synced.
     The caller's nursery owns all its tasks.
 
     Request an informer with :meth:`informer` to keep it for as long as the factory runs, or with :meth:`open_informer`
@@ -54,22 +54,24 @@ class SharedInformerFactory:
 
     Args:
         client: The connection; must stay open while the factory runs.
-        namespace: Only this namespace, or these; None is all namespaces.  Cluster-scoped kinds ignore it.
+        namespace: One namespace, several, or None for all namespaces.  Cluster-scoped kinds ignore it.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
-        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
-        resync_periods: The same for single kinds, and for their metadata (client-go's ``WithCustomResyncConfig``).
+        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.  A mapping
+            sets it by kind (client-go's ``WithCustomResyncConfig``), and with the key None for all other kinds, such as
+            ``{Pod: 30, None: 600}``; a kind's metadata has the period of the kind.
         transform: Applied to every object exactly once, before it is stored.
         drop_managed_fields: Remove ``metadata.managedFields`` from every object, which often halves the cache.
-        supervise: When an informer fails, log it, keep the error in :attr:`failures`, and continue with the others; by
-            default the error leaves :meth:`run`.
-        options: What each reflector does after failures and silence.
+        supervise: When an informer fails, log the error, keep it in :attr:`failures`, and continue with the other
+            informers.  By default the error ends :meth:`run`.
+        options: How each reflector lists, watches and handles failures.
 
     ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and ``transform`` are defaults: a request
     for an informer may override them.
 
     Raises:
         SelectorError: A selector does not parse.
+        TypeError: A key of ``resync_period`` is not a kind.
         ValueError: A namespace is empty.
     """
 
@@ -80,22 +82,21 @@ class SharedInformerFactory:
         namespace: Namespaces = None,
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
-        resync_period: float = 0.0,
-        resync_periods: Mapping[type[KubernetesObject], float] | None = None,
+        resync_period: float | Mapping[type[KubernetesObject] | None, float] = 0.0,
         transform: FactoryTransform | None = None,
         drop_managed_fields: bool = False,
         supervise: bool = False,
         options: ReflectorOptions | None = None,
     ) -> None:
         if not isinstance(client, Client):
-            raise TypeError(f"a factory needs a Client, the one of {_OPEN_CLIENT}, not {describe(client)}")
+            raise TypeError(f"a factory requires a Client from {_OPEN_CLIENT}, not {describe(client)}")
+        periods = resync_period if isinstance(resync_period, Mapping) else {None: resync_period}
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),
             label_selector=LabelSelector.of(label_selector),
             field_selector=FieldSelector.of(field_selector),
-            resync_period=resync_period,
-            resync_periods={resource_of(kind): period for kind, period in (resync_periods or {}).items()},
+            resync_periods={None if kind is None else resource_of(kind): period for kind, period in periods.items()},
             transform=transform,
             drop_managed_fields=drop_managed_fields,
             options=options if options is not None else ReflectorOptions(),
@@ -128,25 +129,26 @@ class SharedInformerFactory:
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
     ) -> SharedInformer[T]:
-        """Return the informer of a kind, for as long as the factory runs; the same one each time.
+        """Return the informer of a kind, and keep it for as long as the factory runs.
 
+        Equal requests return the same informer.
         If the factory is running, a new informer starts immediately; wait for it with ``wait_until_synced``.
-        By default a failure of any informer ends the factory, also of one that was requested later.
+        By default a failure of any informer ends the factory.
 
         Args:
             kind: The kind's class; use :func:`~trioformer.models.metadata_kind` for metadata only.
-            namespace: Only this namespace, or these, in one cache; None is all namespaces.
+            namespace: One namespace, several in one cache, or None for all namespaces.
             label_selector: Only objects whose labels match; None is all.
             field_selector: Only objects whose fields match; None is all.
             resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
             transform: Applied to each object exactly once, before it is stored; None stores objects as they are.
             indexers: Index functions by name; further calls may add more.
 
-        An omitted argument accepts the value of an existing informer; a new informer gets the factory's default.
+        If an argument is omitted, an existing informer keeps its value, and a new informer gets the factory's default.
 
         Raises:
             IndexerError: An index of that name exists with another function; the informer is unchanged.
-            RuntimeError: The factory has stopped, and has no such informer.
+            RuntimeError: The factory has stopped, and has no informer for the request.
             SelectorError: A selector does not parse.
             TypeError: The class is not a kind.
             ValueError: The informer exists with another resync period or transform; or a namespace is empty, or given
@@ -179,19 +181,19 @@ class SharedInformerFactory:
     ) -> AsyncGenerator[SharedInformer[T], None]:
         """Use the informer of a kind for the duration of a block.
 
-        The arguments, errors and the informer are those of :meth:`informer`.
-        At the end of the last block that uses it, the informer stops, unless :meth:`informer` was called for it too.
+        The arguments and errors are the same as for :meth:`informer`.
+        The informer stops at the end of the last block that uses it, unless :meth:`informer` was called for it too.
         A later request starts a new informer, with a new list.
 
-        A handler that is added in the block is not removed at the end of the block: if other blocks may use the
-        informer, remove the handler in a ``finally``.
+        A handler that is added in the block is not removed at the end of the block.  If other blocks may use the
+        informer, remove the handler in a ``finally`` clause.
 
         If an informer has failed (with ``supervise``), the next request starts a new one, unless :meth:`informer` was
         called for the failed one.
 
-        Cancellation: the block ends like any other.
-            At the end of the last block the informer's tasks have ended; the wait for them is shielded, as at the end
-            of a nursery.  Inside a call of a handler the block does not wait, to avoid a deadlock.
+        Cancellation: the end of the last block waits until the informer's tasks have ended.
+            This wait is shielded, as at the end of a nursery.  Inside a call of a handler, the block does not wait, to
+            avoid a deadlock.
         """
         await trio.lowlevel.checkpoint()
         # no checkpoint between finding the informer and counting the user
@@ -261,7 +263,7 @@ class SharedInformerFactory:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the factory runs, and every cache has synced and is kept up to date."""
+        """Whether the factory runs, and every cache has synced and is up to date."""
         return self._is_running and all(entry.informer.has_synced for entry in self._entries.values())
 
     @property
@@ -270,10 +272,10 @@ class SharedInformerFactory:
         return self._is_running and all(entry.informer.is_healthy for entry in self._entries.values())
 
     def problems(self) -> Mapping[InformerKey, str]:
-        """Describe, by key, what each informer that has not synced or is not healthy is doing, and why.
+        """Describe the state of each informer that has not synced or is not healthy, by key; empty if there are none.
 
-        Informers with objects in quarantine are described as well, with the name of each, although they are healthy.
-        The texts are for people, for example in ``/readyz``; empty if all is well.
+        Informers with objects in quarantine are included, with the name of each object, although they are healthy.
+        The texts are for people, for example in ``/readyz``.
         """
         return {
             key: _describe(entry)
@@ -284,18 +286,18 @@ class SharedInformerFactory:
     async def wait_for_cache_sync(
         self, *registrations: HandlerRegistration[KubernetesObject], deadline: float = math.inf
     ) -> None:
-        """Wait until every cache of the informers requested so far, and each of some handlers, has synced.
+        """Wait until every informer requested so far, and each given handler, has synced.
 
-        A cache that synced once counts, even if its watch is broken now; see :attr:`is_healthy`.
-        An informer that is no longer in use is not waited for.
+        An informer that has synced once counts, even if its watch is broken now; see :attr:`is_healthy`.
+        An informer that is no longer in use does not count.
 
         Args:
-            registrations: Handlers that must have processed their initial objects.
-            deadline: When to stop waiting, on trio's clock, as for ``trio.CancelScope``.
+            registrations: Handlers that must have handled their initial objects.
+            deadline: The time to stop waiting, on trio's clock, as for ``trio.CancelScope``.
 
         Raises:
-            CacheSyncError: At the deadline, or as soon as an informer has failed or stopped or a handler was removed;
-                names each that is missing, and why.
+            CacheSyncError: At the deadline, or as soon as an informer fails or stops or a handler is removed; names
+                each missing informer and handler with the reason.
             RuntimeError: The caller is inside a call of a handler of one of the informers.
         """
         await wait_until_synced(tuple(self._entries.values()), registrations, deadline=deadline)
@@ -305,12 +307,12 @@ class SharedInformerFactory:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run every informer until cancelled; ``nursery.start`` returns when every cache has synced.
 
-        This is client-go's ``Start`` and ``WaitForCacheSync`` in one call.
-        With ``supervise`` it has started when every informer has synced or failed.
+        This combines client-go's ``Start`` and ``WaitForCacheSync``.
+        With ``supervise``, ``nursery.start`` returns when every informer has synced or failed.
 
         Raises:
-            RuntimeError: It is already running, or has stopped.
-            ExceptionGroup: Of the errors of an informer; never with ``supervise``.
+            RuntimeError: The factory is already running, or has stopped.
+            ExceptionGroup: With the errors of an informer; never with ``supervise``.
 
         Cancellation: when this has returned, every informer has stopped and its tasks have ended.
         """

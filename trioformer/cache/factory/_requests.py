@@ -1,4 +1,4 @@
-"""The arguments of a request for an informer, the factory's defaults for them, and the key of an informer."""
+"""The arguments of a request for an informer, their defaults in the factory, and the key of an informer."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Namespaces: TypeAlias = str | Sequence[str] | None
 
 
 class FactoryTransform(Protocol):
-    """Returns what a cache stores for an object of any kind; must be quick.
+    """Returns the object that a cache stores, for any kind; must be quick.
 
-    A function with a type variable is one: ``def smaller(obj: T) -> T``.
+    An example is a function with a type variable: ``def smaller(obj: T) -> T``.
     """
 
     def __call__(self, obj: AnyKind, /) -> AnyKind:
-        """Return the object, or another with the same namespace, name and resourceVersion."""
+        """Return the object, or a copy with the same namespace, name, uid and resourceVersion."""
         ...
 
 
 @final
 class FromFactory(enum.Enum):
-    """The default of arguments for which None has another meaning."""
+    """The default of arguments where None has another meaning."""
 
     DEFAULT = "the factory's default"
 
@@ -59,12 +59,12 @@ DEFAULT: Final = FromFactory.DEFAULT
 @final
 @attrs.frozen
 class InformerKey:
-    """What an informer caches; requests with equal keys share one informer.  ``str()`` is the informer's name."""
+    """The objects that an informer caches; requests with equal keys share one informer.  ``str()`` is its name."""
 
     kind: type[KubernetesObject]
-    """The class of the objects; for metadata only, a result of :func:`~trioformer.models.metadata_kind`."""
+    """The class of the objects; :func:`~trioformer.models.metadata_kind` makes one for metadata only."""
     namespaces: tuple[str, ...] | None = None
-    """Sorted; None for all namespaces, and for cluster-scoped kinds."""
+    """The namespaces, sorted; None for all, and for cluster-scoped kinds."""
     label_selector: str = ""
     """Only objects whose labels match; each requirement once, sorted."""
     field_selector: str = ""
@@ -79,7 +79,7 @@ class InformerKey:
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
     ) -> InformerKey:
-        """Return the key of a request; requests with the same meaning have equal keys.
+        """Return the key of a request; requests for the same objects have equal keys.
 
         Args:
             kind: The kind's class.
@@ -118,7 +118,7 @@ class InformerKey:
 
 
 def sorted_namespaces(namespace: Namespaces) -> tuple[str, ...] | None:
-    """Return one namespace or several as a sorted tuple, and None as None.
+    """Return one or several namespaces as a sorted tuple, or None.
 
     Raises:
         ValueError: A namespace, or the sequence, is empty.
@@ -143,26 +143,26 @@ class InformerRequest(Generic[T]):
     resync_period: float | None
     """Seconds; None accepts any period of an existing informer."""
     transform: Transform[T] | FromFactory | None
-    """The default accepts any transform of an existing informer."""
+    """``DEFAULT`` accepts any transform of an existing informer."""
     indexers: Mapping[str, IndexFunc[T]] | None
 
 
 @final
 @attrs.frozen(kw_only=True)
 class InformerDefaults:
-    """The options of a factory: they apply to each informer unless its request overrides them."""
+    """The options of a factory, which apply to each informer unless its request overrides them."""
 
     namespaces: tuple[str, ...] | None
     label_selector: LabelSelector
     field_selector: FieldSelector
-    resync_period: float
-    resync_periods: Mapping[ResourceInfo, float]
+    resync_periods: Mapping[ResourceInfo | None, float]
+    """By kind; None stands for all other kinds."""
     transform: FactoryTransform | None
     drop_managed_fields: bool
     options: ReflectorOptions
 
     def key_for(self, request: InformerRequest[T]) -> InformerKey:
-        """Return the key of the informer that a request is for.
+        """Return the key of the informer for a request.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -183,14 +183,14 @@ class InformerDefaults:
         """Return the resync period of a new informer."""
         if request.resync_period is not None:
             return request.resync_period
-        return self.resync_periods.get(resource_of(request.kind), self.resync_period)
+        return self.resync_periods.get(resource_of(request.kind), self.resync_periods.get(None, 0.0))
 
     def transform_for(self, request: InformerRequest[T]) -> Transform[T] | None:
         """Return the transform of a new informer."""
         return self.transform if isinstance(request.transform, FromFactory) else request.transform
 
     def create_informer(self, client: Client, key: InformerKey, request: InformerRequest[T]) -> SharedInformer[T]:
-        """Create an informer; sends nothing."""
+        """Create an informer, without sending a request."""
 
         def source(namespace: str | None) -> ApiListWatch[T]:
             api = client.api(request.kind, namespace, drop_managed_fields=self.drop_managed_fields)

@@ -23,7 +23,7 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 def worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    """Return the statistics of the reflector in the worst phase; if there are several, of the one with the oldest data."""
+    """Return the statistics of the reflector in the worst phase; of several, those with the oldest data."""
     return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
 
 
