@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from tests.support.clients import client_of
 from tests.support.scripted_http import Body, response
+from trioformer.client import Client
 from trioformer.client._raw import Health, HealthCheck
 from trioformer.errors import (
     InternalServerError,
@@ -22,6 +23,7 @@ from trioformer.errors import (
 )
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
 from trioformer.transport import Limits
 
 CONFIG_MAP = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}'
@@ -234,3 +236,10 @@ async def test_what_is_no_health_endpoint_is_a_mistake() -> None:
                 await client.health(endpoint)
             with pytest.raises(TypeError, match=r"write exclude=\['etcd'\]"):
                 await client.health(exclude="etcd")
+
+
+async def test_the_embedded_server_reports_its_health(api_server: APIServer, client: Client) -> None:
+    health = await client.health(exclude=["etcd"])
+    assert [check.name for check in health.checks if check.is_excluded] == ["etcd"]
+    unknown = await client.request("GET", "/readyz", params={"verbose": "", "exclude": "nope"})
+    assert 'no matches for "nope"' in unknown.text
