@@ -62,6 +62,7 @@ async def test_a_name_that_does_not_exist_is_named(command: str, api_server: API
         (["completion", "bash", "zsh"], "arguments"),
         (["get", "pods", "--as-group", "g", "-s", "http://127.0.0.1:1"], "--as"),
         (["doctor"], "configuration"),
+        (["doctor", "a", "b"], "[a b]"),
         (["get"], "trioformer get pods"),
         (["cp", "a/b/c:d", "x"], "namespace/"),
     ],

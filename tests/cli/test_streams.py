@@ -350,6 +350,12 @@ def test_the_tool_runs_the_arguments_of_the_process(
     assert shown.readouterr() == ("", problem)
 
 
+def test_the_tool_reports_a_full_disk(monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert (main(["help"]), shown.readouterr().err) == (1, f"error: {FULL}\n")
+
+
 @pytest.mark.parametrize(("returned", "code"), [(0, 0), (7, 7), (0xC000_013A, 0x3A), (-256, 1)])
 def test_the_exit_code_has_8_bits_and_a_failure_stays_one(
     returned: int, code: int, monkeypatch: pytest.MonkeyPatch, shown: pytest.CaptureFixture[str]

@@ -188,14 +188,6 @@ async def test_who_attaches_receives_what_the_container_writes_until_it_ends(web
     assert found == [b"one\n"]
 
 
-async def test_a_function_plays_the_process_that_is_attached_to(web: ScriptedPod, pods: Api[Pod]) -> None:
-    web.on_attach(cat, container="main")
-    async with attach_to_pod(pods, "web-0", container="main", stdin=True) as process:
-        await process.stdin.send_all(b"hello")
-        await process.stdin.aclose()
-        assert await receive_all(process.stdout) == b"hello"
-
-
 # --- errors ---
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from tests.support.cli import Result, opener_of, run_alone
+from tests.support.cli import Result, opener_of
 from tests.support.fixed_answers import failure, run_with
 from trioformer.cli._main import run_command
 from trioformer.cli.commands._doctor import _credentials, _proxy, _source
@@ -25,12 +25,6 @@ def lines_of(result: Result) -> dict[str, str]:
     """Return the outcome and the text of each check, by its name."""
     lines = result.out.splitlines()
     return {line[8:24].rstrip(): f"{line[:8].rstrip()}: {line[24:]}" for line in lines}
-
-
-async def test_arguments_are_not_expected() -> None:
-    result = await run_alone("doctor", "a", "b")
-    assert result.code == 1
-    assert result.err.startswith("error: unexpected arguments: [a b]\n")
 
 
 @pytest.mark.parametrize(
