@@ -50,9 +50,9 @@ async def test_the_first_container_is_the_default_and_is_named(api_server: APISe
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--", "ls"], "pod, type/name or --filename must be specified"),
-        (["one"], "you must specify at least one command for the container"),
-        (["one", "ls"], "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead"),
+        (["--", "ls"], "a pod or TYPE/NAME is required"),
+        (["one"], "a command after -- is required"),
+        (["one", "ls"], "the command must follow --"),
         (["one", "two", "--", "ls"], "one pod is required before --, not 2: one two"),
         (["done", "--", "ls"], "cannot exec into a container in a completed pod; current phase is Succeeded"),
         (["cm/c", "--", "ls"], "cannot attach to *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),

@@ -23,11 +23,11 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``exec``."""
     command = flags.after_dashes
     if command is None and len(flags.arguments) > 1:
-        raise UsageError("exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead")
+        raise UsageError("the command must follow --, such as `trioformer exec web-0 -- ls`")
     if not any(flags.arguments):
-        raise CommandError("pod, type/name or --filename must be specified")
+        raise CommandError("a pod or TYPE/NAME is required")
     if not command:
-        raise CommandError("you must specify at least one command for the container")
+        raise CommandError("a command after -- is required")
     if len(flags.arguments) > 1:
         raise CommandError(f"one pod is required before --, not {len(flags.arguments)}: {' '.join(flags.arguments)}")
     async with session.open_client() as client:
