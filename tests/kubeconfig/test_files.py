@@ -1,4 +1,4 @@
-"""Warnings about kubeconfigs that others may read or change."""
+"""Warnings about kubeconfigs that other users can read or change."""
 
 from __future__ import annotations
 
