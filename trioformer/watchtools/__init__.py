@@ -1,7 +1,7 @@
-"""Watch without a cache: a watch that resumes after it ends or fails, and waiting for one object.
+"""Watch without a cache: resume watches, and wait for one object.
 
-- ``_resuming_watch.py``: :func:`resuming_watch`, the events after a version, across the ends and failures of watches
-- ``_wait_for.py``: :func:`wait_for`, waits until an object meets a condition
+- ``_resuming_watch.py``: :func:`resuming_watch` returns events, and resumes the watch when it ends or fails
+- ``_wait_for.py``: :func:`wait_for` waits until an object meets a condition
 - ``_conditions.py``: the conditions :func:`created`, :func:`deleted`, :func:`has_condition` and :func:`has_field`
 """
 

@@ -1,4 +1,4 @@
-"""The conditions that ``wait_for`` can wait for (``kubectl wait --for``)."""
+"""Conditions for ``wait_for`` (``kubectl wait --for``)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import attrs
 
 from ..models import KubernetesObject, Unstructured, to_dict
 
-FieldValue: TypeAlias = str | int | float | bool
-"""A value with which a field can be compared."""
-
 _JSONObject: TypeAlias = Mapping[str, object]
 
 
@@ -20,21 +17,21 @@ _JSONObject: TypeAlias = Mapping[str, object]
 class Condition:
     """A predicate for existing objects of any kind; made by functions such as :func:`has_condition`.
 
-    It can be called, so that conditions can be combined::
+    Call conditions to combine them::
 
         ready = has_condition("Ready")
         await wait_for(pods, "web-0", lambda pod: ready(pod) and pod.spec.node_name == "node-1")
     """
 
     description: str
-    """The condition in words, for messages."""
+    """A description for messages."""
     is_met_by: Callable[[KubernetesObject], bool] = attrs.field(repr=False)
     """The predicate."""
     missing_ok: bool = False
-    """Whether ``wait_for`` also waits for the object to exist, without ``missing_ok=True``."""
+    """Whether ``wait_for`` waits for a missing object even without ``missing_ok=True``."""
 
     def __call__(self, obj: KubernetesObject) -> bool:
-        """Whether the object meets the condition."""
+        """Return whether the object meets the condition."""
         return self.is_met_by(obj)
 
     def __str__(self) -> str:
@@ -44,10 +41,10 @@ class Condition:
 @final
 @attrs.frozen
 class Deletion:
-    """The condition that an object is gone; made by :func:`deleted`."""
+    """The condition that an object is deleted; made by :func:`deleted`."""
 
     uid: str | None = None
-    """The uid of the object; None for the object that exists when the wait begins."""
+    """The object's uid; None for the object that exists when the wait begins."""
 
     def __str__(self) -> str:
         return "deletion" if self.uid is None else f"deletion of uid {self.uid}"
@@ -59,14 +56,14 @@ def created() -> Condition:
 
 
 def deleted(*, uid: str | None = None) -> Deletion:
-    """Return the condition that the object is gone (``kubectl wait --for=delete``).
+    """Return the condition that the object is deleted (``kubectl wait --for=delete``).
 
-    It is met when no object of that name exists, or one with another uid: a new uid means that the old object was
-    deleted, even when no watch has seen the deletion.
+    It is met when no object of that name exists, or when the object has another uid: the old object was deleted then,
+    even if no watch has seen the deletion.
 
     Args:
-        uid: The uid of the object, such as that of one which the caller has just deleted; None for the object that
-            exists when the wait begins, which may already be a new object of the same name.
+        uid: The uid of the object, for example the uid that a deletion returned.  None for the object that exists when
+            the wait begins; it may already be a new object of the same name.
     """
     return Deletion(uid)
 
@@ -74,17 +71,17 @@ def deleted(*, uid: str | None = None) -> Deletion:
 def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  # what the API calls it
     """Return the condition that an entry of ``status.conditions`` has a status (``kubectl wait --for=condition=…``).
 
-    An entry for an older generation of the object does not count; its own ``observedGeneration`` decides, or else that
-    of the whole status.
-    A missing entry does not meet the condition, whatever the status.
+    An entry for an older generation of the object does not count.  The entry's ``observedGeneration`` takes precedence
+    over the status's.
+    A missing entry never meets the condition.
 
     Args:
-        type: Such as ``Ready`` or ``Available``; case does not matter, as for kubectl.
-        status: ``True``, ``False`` or ``Unknown``; case does not matter.
+        type: Such as ``Ready`` or ``Available``; not case-sensitive, as in kubectl.
+        status: ``True``, ``False`` or ``Unknown``; not case-sensitive.
     """
 
     def is_met_by(obj: KubernetesObject) -> bool:
-        # Reads the JSON, so that a custom kind needs no class for its status.
+        # Read the JSON: the class of a custom kind may have no status field.
         whole = cast("_JSONObject", to_dict(obj))
         conditions = _mapping(whole.get("status")).get("conditions")
         entries = map(_mapping, conditions) if isinstance(conditions, list) else ()
@@ -94,17 +91,17 @@ def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  
     return Condition(f"condition {type}={status}", is_met_by)
 
 
-def has_field(path: str, value: FieldValue) -> Condition:
+def has_field(path: str, value: str | float) -> Condition:
     """Return the condition that a field has a value (``kubectl wait --for=jsonpath=…``).
 
     Args:
-        path: Attribute names joined by dots, such as ``status.phase`` or ``spec.node_name``, and the keys of maps, as
-            in ``metadata.labels.app``; for an :class:`~trioformer.models.Unstructured` the names in its JSON.  Write a
-            predicate for an element of a list, and for a name with a dot.
-        value: The value that the field must be equal to; an absent field is not equal to any value, and true is not 1.
+        path: Attribute names and keys of maps joined by dots, such as ``status.phase``, ``spec.node_name`` or
+            ``metadata.labels.app``.  For an :class:`~trioformer.models.Unstructured`, the names in its JSON.  To check
+            an item of a list, or a name that contains a dot, write a predicate.
+        value: The value to compare with.  An absent field does not equal any value, and true does not equal 1.
 
     Raises:
-        AttributeError: Raised by ``wait_for``: the kind has no such field.
+        AttributeError: The kind does not have the field; ``wait_for`` raises it.
     """
     names = path.split(".")
 

@@ -1,18 +1,18 @@
 """A watch that resumes after it ends or fails, without a cache (client-go ``tools/watch/retrywatcher.go``).
 
-A single watch is one HTTP response, which the server ends after some minutes, or which breaks.
-After an outcome that :data:`RETRIES` names, it waits and watches again; every other failure is raised:
+A single watch is one HTTP response.  It breaks, or the server ends it after some minutes.
+After the outcomes in :data:`RETRIES`, the watch is retried after a delay.  Every other failure is raised:
 
-- 410 or a too large version, as a response or as an event: ExpiredError, since only a new list helps
-- 400, 401, 403, 404, 405, 422; a certificate: waiting does not help
-- an event that is too large: LimitExceededError, since only a new list has its object
-- three watches in a row that end at an undecodable frame: DecodeError, since the server keeps sending it
+- 410 or a version that is too large, as a response or as an event: ExpiredError, because the caller must list again
+- 400, 401, 403, 404, 405, 422, or an invalid certificate: waiting does not help
+- an event that is too large: LimitExceededError, because the caller must list again to get its object
+- three watches in a row that end at an undecodable frame: DecodeError, because the server keeps sending it
 
-The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
-valid, this watches again, and the server rejects a version that it does not have any more.
-After a lost connection it asks before it watches whether the server has reached the version.
+The reflector follows the same rules with one exception: when the version may have expired, the reflector lists again,
+and this watch resumes from the version and lets the server reject it.
+After a lost connection, the watch first checks that the server has reached the version.
 
-All of this happens in the reader's own task, inside its read.
+All of this happens in the reader's task, during a read.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ from ..models import FieldSelector, KubernetesObject, LabelSelector
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_UNDECODABLE: Final = 3
-"""Watches in a row that may end at such a frame; the error page of a proxy is not sent so often."""
+"""Consecutive watches that end at an undecodable frame.  A proxy sends its error page less often."""
 
 WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
 ]
-"""What a resuming watch is doing; ``disconnected`` from a cancelled read until the next one."""
+"""The state of a resuming watch; ``disconnected`` lasts from a cancelled read until the next read."""
 
 RETRIES: Final[Mapping[Outcome, Wait]] = {
     Outcome.ENDED: Wait.PAUSE,
@@ -74,50 +74,25 @@ RETRIES: Final[Mapping[Outcome, Wait]] = {
     Outcome.OVERLOADED: Wait.BACK_OFF,
     Outcome.FAILED: Wait.BACK_OFF,
 }
-"""What the watch waits for before it watches again; all but the first two are reported."""
+"""The delay before the next watch.  All outcomes except the first two are reported."""
 
 logger = logging.getLogger("trioformer.watchtools")
 
 
 @final
-@attrs.frozen(kw_only=True)
-class ResumingWatchStatistics:
-    """What a resuming watch is doing, and its counts."""
-
-    phase: WatchPhase
-    """What it is doing."""
-    last_error: Exception | None
-    """The last failure; None after a success."""
-    failures_in_a_row: int
-    """Failures since the last success."""
-    retry_at: float
-    """The time before which nothing is sent, on trio's clock; infinity unless it is backing off."""
-    last_contact: float
-    """When the server last sent anything, on trio's clock; minus infinity before it did."""
-    watches: int
-    """Watches that the server accepted."""
-    events: int
-    """Events that the server sent, including bookmarks and repeated events."""
-    buffered: int
-    """Events that have been received and not yet been returned to the reader."""
-    resource_version: str
-    """The version from which to resume."""
-
-
-@final
 @attrs.define(eq=False, repr=False)
 class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
-    """The events of a watch that resumes by itself, for one task at a time; made by :func:`resuming_watch`.
+    """Events of a watch that resumes automatically, for one task at a time; made by :func:`resuming_watch`.
 
-    ``async for event in events`` ends only with an error, since a server always ends a watch at some time.
-    Each event is returned once, in the order of the server; bookmarks are not returned.
+    ``async for event in events`` ends only with an error.
+    Each event is returned once, in the server's order.  Bookmarks are not returned.
     Two changes of one object are two events.
-    If the server no longer has the next event, an :class:`~trioformer.errors.ExpiredError` is raised instead.
+    If the server no longer has the next event, reading raises :class:`~trioformer.errors.ExpiredError`.
     """
 
     _watch: Callable[..., AbstractAsyncContextManager[WatchStream[T]]]
     _name: str
-    """What is watched, for messages."""
+    """The kind and namespace, for messages."""
     _version: str
     """The resourceVersion of the last event that was received."""
     _backoff: BackoffPolicy | None
@@ -130,24 +105,19 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     _source: WatchStream[T] | None = attrs.field(default=None, init=False)
     _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
     _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
-    """Received, and not yet returned to the reader."""
+    """Events that were received and not yet returned to the reader."""
     _returned_version: str = attrs.field(init=False)
     """The resourceVersion of the last event that was returned to the reader."""
     _resumed_version: str = attrs.field(init=False)
-    """Where the current watch resumed; empty once it has sent an event of another version."""
+    """The version that the current watch resumed from; empty after its first event of another version."""
     _phase: WatchPhase = attrs.field(default="not started", init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
     _max_silence: float = attrs.field(default=math.inf, init=False)
-    """Seconds for which the current watch may send nothing."""
-    _last_contact: float = attrs.field(default=-math.inf, init=False)
-    _last_error: Exception | None = attrs.field(default=None, init=False)
+    """Longest time without data from the server, seconds."""
     _final_error: Exception | None = attrs.field(default=None, init=False)
-    """The error that ends the watch; each read raises it again."""
-    _failures_in_a_row: int = attrs.field(default=0, init=False)
+    """The error that ended the watch; each read raises it again."""
     _undecodable_in_a_row: int = attrs.field(default=0, init=False)
-    _watches: int = attrs.field(default=0, init=False)
-    _events_received: int = attrs.field(default=0, init=False)
     _events_of_watch: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -159,24 +129,8 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
 
     @property
     def resource_version(self) -> str:
-        """The version from which another watch returns every event that this one has not returned yet."""
+        """The version to resume from: another watch from it returns every event that this one has not returned."""
         return self._returned_version if self._events else self._version
-
-    def statistics(self) -> ResumingWatchStatistics:
-        """Return what the watch is doing, and its counts."""
-        # A watch that has lasted for a second is a success, even if no event has been sent.
-        is_healthy = self._phase == "watching" and not self._pacing.is_very_short
-        return ResumingWatchStatistics(
-            phase=self._phase,
-            last_error=None if is_healthy else self._last_error,
-            failures_in_a_row=0 if is_healthy else self._failures_in_a_row,
-            retry_at=self._pacing.resume_at if self._phase == "backing off" else math.inf,
-            last_contact=self._last_contact,
-            watches=self._watches,
-            events=self._events_received,
-            buffered=len(self._events),
-            resource_version=self.resource_version,
-        )
 
     # --- reading ---
 
@@ -195,21 +149,21 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return event
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all that have been received: at least one.
+        """Wait for events, and return all received events: at least one.
 
         Raises:
             ExpiredError: The server no longer has the events after the last one; list again.
-                A note contains the last event's resourceVersion, and so does :attr:`resource_version`.
+                A note and :attr:`resource_version` have the last event's resourceVersion.
             StatusError: A response for which waiting does not help: 400, 401, 403, 404, 405 or 422.
             ConnectionFailedError: The server's certificate does not verify.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
-            LimitExceededError: An event is too large, so it would be sent again; list the objects.
+            LimitExceededError: An event is too large; list the objects.
             trio.ClosedResourceError: The watch is closed.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection; no event is lost.  The next read resumes after the last event that was received, but
-            not within a second of the last request.
+            Closes the connection.  No event is lost: the next read resumes after the last received event, at least one
+            second after the last request.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -248,7 +202,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             await self._disconnect()
             self._handle_failure(error)
         except BaseException:
-            # Most often Cancelled, after which the stream cannot be read any more.
+            # Usually Cancelled.  The stream cannot be read after that.
             await self._disconnect()
             self._pacing.limit_rate()
             if self._phase in ("connecting", "watching"):
@@ -257,7 +211,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return []
 
     async def _read(self, source: WatchStream[T]) -> list[WatchEvent[T]]:
-        # The time starts here: nothing is received while nobody reads.
+        # The time starts here, because nothing is received between reads.
         with trio.CancelScope(deadline=trio.current_time() + self._max_silence):
             batch = await source.receive_batch()
             # no checkpoint between receiving the events and recording their version
@@ -283,14 +237,13 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             raise trio.ClosedResourceError("this watch was closed while it was connecting")
         self._phase = "watching"
         self._pacing.record_accepted()
-        self._watches += 1
         self._events_of_watch = 0
         self._max_silence = timeout + END_GRACE
         self._resumed_version = self._version
         return self._source
 
     async def _check_version(self) -> None:
-        """Check whether the server has reached the version: one that was restored from a backup just sends nothing."""
+        """Check that the server has reached the version: a server restored from a backup would send nothing."""
         try:
             await self._check(self._version)
         except REQUEST_ERRORS as error:
@@ -303,28 +256,24 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             await connection.aclose()
 
     def _accept(self, batch: list[WatchEvent[T]]) -> list[WatchEvent[T]]:
-        """Record what has been received, and return the events for the reader."""
+        """Record a batch, and return the events for the reader."""
         events: list[WatchEvent[T]] = []
-        self._last_contact = trio.current_time()
         for event in batch:
             version = event.object.resource_version
             if not version:
-                # The watch could not be resumed after this event, so only the events before it are returned.
+                # The watch cannot be resumed after this event, so return only the events before it.
                 self._final_error = DecodeError(f"watch {self._name}: the object of an event has no resourceVersion")
-                self._phase, self._last_error = "failed", self._final_error
-                self._failures_in_a_row += 1
+                self._phase = "failed"
                 break
             self._events_of_watch += 1
-            self._events_received += 1
             self._pacing.record_delivery()
             if event.type == "BOOKMARK":
                 self._max_silence = MAX_SILENCE
             elif version != self._resumed_version:
-                self._resumed_version = ""  # only the first events of a watch can be repetitions
+                self._resumed_version = ""  # only the first events of a watch can be repeated
                 events.append(event)
             self._version = version
-            self._failures_in_a_row = self._undecodable_in_a_row = 0
-            self._last_error = None
+            self._undecodable_in_a_row = 0
         return events
 
     # --- after a watch ---
@@ -336,10 +285,10 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._pacing.set_wait(RETRIES[outcome])
         self._phase = "backing off"
         if outcome is Outcome.FAILED:
-            self._report(ConnectionFailedError(f"watch {self._name}: the server ended it at once, without an event"))
+            self._report(ConnectionFailedError(f"watch {self._name}: the server ended it immediately without an event"))
 
     def _handle_failure(self, error: TrioformerError) -> None:
-        """Set the time of the next request, or raise an error for which another request does not help."""
+        """Schedule the next request, or raise a permanent error."""
         outcome = outcome_of(error)
         is_too_large = isinstance(error, LimitExceededError) and error.limit == "object_bytes"
         if isinstance(error, DecodeError):
@@ -349,8 +298,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         elif outcome not in RETRIES or is_too_large or self._undecodable_in_a_row >= MAX_UNDECODABLE:
             self._final_error = error
         if self._final_error is not None:
-            self._phase, self._last_error = "failed", self._final_error
-            self._failures_in_a_row += 1  # once, although each further read raises it again
+            self._phase = "failed"
             if self._final_error is error:
                 raise error
             raise self._final_error from error
@@ -359,7 +307,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._report(error)
 
     def _to_expired(self, error: TrioformerError) -> ExpiredError:
-        """Return an ExpiredError for every error after which the caller has to list again."""
+        """Convert an error that requires a new list to an ExpiredError."""
         if isinstance(error, ExpiredError):
             expired = error
         else:
@@ -375,8 +323,6 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return expired
 
     def _report(self, error: TrioformerError) -> None:
-        self._failures_in_a_row += 1
-        self._last_error = error
         if self._on_retry is not None:
             self._on_retry(error)
         else:
@@ -399,42 +345,41 @@ async def resuming_watch(
     on_retry: WatchErrorHandler | None = None,
     on_undecodable: UndecodableHandler | None = None,
 ) -> AsyncGenerator[ResumingWatch[T], None]:
-    """Watch objects, and resume the watch whenever it ends or fails.
+    """Watch objects, and resume the watch when it ends or fails.
 
-    The context manager yields the events, for ``async for event in events``.
+    The context manager yields the events for ``async for event in events``.
     The first read sends the first request.
 
-    Use it for programs that must see each event and need no cache.
+    Use it in programs that need every event but no cache.
     A :class:`~trioformer.cache.SharedInformer` has a cache, and lists again when the server no longer has the next
     event.
 
     Args:
         api: Kind and namespace.
-        resource_version: Return the events after it: a list's, or ``resource_version``.
-        label_selector: Only objects whose labels match.
-        field_selector: Only objects whose fields match.
+        resource_version: Return the events after this version, for example a list's ``resource_version``.
+        label_selector: Watch only objects whose labels match.
+        field_selector: Watch only objects whose fields match.
         backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried; None logs each cause at once, and then once a minute.
-        on_undecodable: Called with each event that is undecodable, and the watch continues; None makes it
-            a failure.
+        on_retry: Called with every failure that is retried.  None logs each cause immediately, and then once a minute.
+        on_undecodable: Called with each undecodable event; the watch continues.  None makes it a failure.
 
     Raises:
-        ValueError: ``resource_version`` is empty or ``"0"``, from which a watch cannot be resumed.
-        SelectorError: A selector does not parse.
+        ValueError: ``resource_version`` is empty or ``"0"``.
+        SelectorError: A selector is invalid.
 
     Ownership:
-        Starts no task: everything happens in the reader's task, and exceptions of the block are not wrapped.
+        Starts no task: the reader's task does all work.  Exceptions in the block are not wrapped.
         Leaving the block closes the connection.
 
     Source:
-        client-go ``tools/watch/retrywatcher.go``, which retries a 410 response for ever; here the response and the
-        event are both an :class:`~trioformer.errors.ExpiredError`.
+        client-go ``tools/watch/retrywatcher.go``.  It retries a 410 response forever.  Here, 410 as a response and as
+        an event both raise :class:`~trioformer.errors.ExpiredError`.
     """
     name = str(api.resource) if api.namespace is None else f"{api.resource} in namespace {api.namespace}"
     if resource_version in ("", "0"):
         raise ValueError(
-            f"a watch of {name} cannot be resumed from resourceVersion {resource_version!r}, which names no specific"
-            " state; list first and pass the list's resourceVersion"
+            f"cannot watch {name} from resourceVersion {resource_version!r}; list first and pass the list's "
+            "resource_version"
         )
     labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
     watch = partial(

@@ -67,13 +67,13 @@ async def wait_for(
 ) -> T | None:
     """Wait until an object meets a condition, as ``kubectl wait`` does.
 
-    Lists the object, then watches it across the ends and failures of watches, and lists it again when the server no
-    longer has the next event.
-    The condition is checked on each state that the server sends, in order, and never because a watch has ended.
+    List the object, then watch it.  A watch that ends or fails is resumed; when the server no longer has the next
+    event, the object is listed again.
+    The condition is checked on each state that the server sends, in order.
     States between a watch and a new list are missed.
-    So is a state that cannot be decoded or is too large: it is reported like a failure, and the object listed again.
+    A state that is undecodable or too large is reported to ``on_retry``, and the object is listed again.
 
-    Set a deadline, since some conditions are never met::
+    Set a deadline, because a condition may never be met::
 
         with trio.fail_after(60):
             pod = await wait_for(pods, "web-0", has_condition("Ready"))
@@ -81,22 +81,21 @@ async def wait_for(
     Args:
         api: Kind and namespace.
         name: The object's name.
-        condition: :func:`has_condition`, :func:`has_field`, :func:`created`, :func:`deleted`, or any function that
-            takes an object and returns whether it meets the condition; its exceptions propagate unchanged.
-        missing_ok: Whether to wait also while the object does not exist, and for a new object of the same name after
-            it was deleted.  Otherwise either is an error, since the object cannot meet the condition any more.
+        condition: :func:`has_condition`, :func:`has_field`, :func:`created`, :func:`deleted`, or a function that takes
+            an object and returns a bool.  Its exceptions propagate unchanged.
+        missing_ok: Continue to wait while the object does not exist, or after it was deleted, until there is an object
+            of this name.  Otherwise a missing object is an error.
         backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried, and with the error of a state that cannot be read; None
-            logs each cause at once, and then once a minute.
+        on_retry: Called with every failure that is retried, and with the error of an undecodable state.  None logs each
+            cause immediately, and then once a minute.
 
     Returns:
-        The object as it was when it met the condition; None for a deletion.
+        The object in the state that met the condition; None for a deletion.
 
     Raises:
-        NotFoundError: The object does not exist, it was deleted or replaced during the wait, or the server does not
+        NotFoundError: The object does not exist, or was deleted or replaced during the wait; or the server does not
             know the kind.
-        StatusError: Another response for which waiting does not help: 400, 401, 403, 405 or 422.  A note names the
-            object and the condition.
+        StatusError: Another permanent error: 400, 401, 403, 405 or 422.  A note names the object and the condition.
         ConnectionFailedError: The server's certificate does not verify.
         DecodeError: The server sent an object without a resourceVersion, or keeps sending an undecodable ERROR event.
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
@@ -108,9 +107,9 @@ async def wait_for(
         Starts no task.
     """
     if not name:
-        raise ValueError("wait_for needs the name of an object, not an empty string")
+        raise ValueError("wait_for() requires a name, not an empty string")
     if api.namespace is None and api.resource.namespaced:
-        raise ValueError(f"wait_for needs an Api with a namespace, since {api.resource} are namespaced")
+        raise ValueError(f"wait_for() requires an Api with a namespace, because {api.resource} are namespaced")
     if isinstance(condition, Condition):
         missing_ok = missing_ok or condition.missing_ok
     wait = _Wait(api, name, condition, missing_ok, on_retry, backoff, Pacing(backoff, random.Random()))
@@ -122,7 +121,7 @@ async def wait_for(
 
 
 class _UndecodableError(Exception):
-    """Ends a watch at an event whose object cannot be read; what it was is in a new list."""
+    """Ends a watch at an undecodable event; the object is then listed again."""
 
     def __init__(self, found: Undecodable) -> None:
         super().__init__(found.error)
@@ -143,7 +142,7 @@ class _Wait(Generic[T]):
     _pacing: Pacing
     _was_seen: bool = False
     _uid: str = ""
-    """The uid of the object that is waited for, once a state of it was read."""
+    """The object's uid; empty until a state was decoded."""
 
     async def run(self) -> T | None:
         """List and watch until the condition is met."""
@@ -169,7 +168,7 @@ class _Wait(Generic[T]):
                 while True:
                     try:
                         event = await anext(events)
-                    except (ExpiredError, LimitExceededError) as error:  # a list has an object of any size
+                    except (ExpiredError, LimitExceededError) as error:  # a list may contain an object of any size
                         self._report(error)
                         break
                     except _UndecodableError as error:
@@ -184,12 +183,12 @@ class _Wait(Generic[T]):
                     found = None if event.type == "DELETED" else event.object
                     if self._is_met_by(found):
                         return self._result(found)
-            # Without a delay, a server whose lists are too old for its own watches would get requests in a tight loop.
+            # Without this delay, lists that are too old for the server's watches would cause a tight loop of requests.
             self._pacing.set_wait(Wait.BACK_OFF)
             await self._pacing.sleep(self._api.wait_to_retry)
 
     async def _list(self, selector: FieldSelector) -> tuple[ObjectList[T], list[Undecodable]]:
-        """List the object; what cannot be read, and may be the object, is returned apart."""
+        """List the object; also return undecodable items that may be the object."""
         pacing = self._pacing
         while True:
             pacing.record_request()
@@ -214,7 +213,7 @@ class _Wait(Generic[T]):
             raise _UndecodableError(found)
 
     def _is_met_by(self, obj: T | None) -> bool:
-        """Return whether a state of the object meets the condition; None if it does not exist."""
+        """Return whether a state meets the condition; ``obj`` is None if the object does not exist."""
         if isinstance(self._condition, Deletion):
             return self._is_deletion(self._condition, obj)
         if not self._missing_ok:
