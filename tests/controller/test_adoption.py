@@ -179,7 +179,7 @@ async def test_an_owner_that_is_being_deleted_on_the_server_adopts_no_objects(
     pods = [create_pod(api_server, "a"), create_pod(api_server, "b")]
     with pytest.raises(OwnerGoneError) as info:
         await claim_objects(client, owner, pods, LABELS)
-    assert str(info.value) == "ReplicaSet default/web is being deleted, so it adopts no objects"
+    assert "is being deleted" in str(info.value)
     assert requests_to(api_server) == ["get replicasets"]
 
 
@@ -187,17 +187,13 @@ async def test_an_owner_that_was_deleted_or_replaced_adopts_no_objects(api_serve
     owner = create_owner(api_server)
     orphan = create_pod(api_server, "orphan")
     api_server.delete(owner)
-    with pytest.raises(OwnerGoneError, match="default/web does not exist any more, so it adopts no objects"):
+    with pytest.raises(OwnerGoneError, match="no longer exists"):
         await claim_objects(client, owner, [orphan], LABELS)
     again = create_owner(api_server)
     assert is_controlled_by(create_pod(api_server, "its", controller_reference(again)), again)
     assert not is_controlled_by(api_server.get(Pod, "its"), owner)
-    with pytest.raises(OwnerGoneError) as info:
+    with pytest.raises(OwnerGoneError, match=again.uid):
         await claim_objects(client, owner, [orphan], LABELS)
-    assert str(info.value) == (
-        f"ReplicaSet default/web with uid {owner.uid} does not exist any more, so it adopts no objects; "
-        f"the current one has uid {again.uid}"
-    )
     assert owners_in(api_server, "orphan") == []
 
 
@@ -347,8 +343,8 @@ async def test_an_empty_selector_and_an_owner_without_uid_are_rejected(api_serve
     owner = create_owner(api_server)
     selectors: list[str | dict[str, str]] = ["", {}]
     for selector in selectors:
-        with pytest.raises(ValueError, match="would adopt every object; name a label"):
+        with pytest.raises(ValueError, match="empty"):
             await claim_objects(client, owner, [pod], selector)
-    with pytest.raises(ValueError, match="has no uid, so no object can refer to it"):
+    with pytest.raises(ValueError, match="no uid"):
         await claim_objects(client, from_dict(Namespace, {"metadata": {"name": "n"}}), [pod], LABELS)
     assert requests_to(api_server) == []

@@ -135,7 +135,7 @@ RECONCILES = {
     ),
     "it returns another type": Outcome(
         [return_another_type],  # type: ignore[list-item]
-        [f"{FAILED}, {RETRY}: TypeError: a reconcile must return None or RequeueAfter, not bool"],
+        [f"{FAILED}, {RETRY}: TypeError: reconcile must return None or RequeueAfter, not bool"],
         [0.005],
     ),
 }
@@ -205,7 +205,7 @@ async def test_a_reconcile_that_is_not_async_is_named_in_the_log(
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.testing.wait_all_tasks_blocked()
-    assert log() == [f"{FAILED}, giving up (failure 1 in a row): TypeError: the reconcile must be an async function"]
+    assert log() == [f"{FAILED}, giving up (failure 1 in a row): TypeError: reconcile must be an async function"]
 
 
 @pytest.mark.parametrize("what", FATAL)

@@ -327,7 +327,7 @@ async def test_an_owned_object_is_in_the_namespace_of_its_owner(client: Client, 
 async def test_an_object_of_another_controller_is_not_touched(api: Api[ConfigMap], api_server: APIServer) -> None:
     one, other = owner_in(api_server, "one"), owner_in(api_server, "other")
     await create_or_update(api, config_map(data={"k": "1"}), owner=one)
-    with pytest.raises(AlreadyOwnedError, match=r"<ConfigMap default/a at \d+> is controlled by ConfigMap one, so "):
+    with pytest.raises(AlreadyOwnedError, match="ConfigMap one controls"):
         await create_or_update(api, config_map(data={"k": "2"}), owner=other)
     assert api_server.get(ConfigMap, "a").data == {"k": "1"}
 
@@ -359,12 +359,12 @@ def test_a_controller_reference_keeps_other_owners_and_is_set_once() -> None:
         (
             Pod(metadata=ObjectMeta(name="a", namespace="other")),
             Pod(metadata=ObjectMeta(name="o", namespace="default", uid="u")),
-            "<Pod other/a> is not in the namespace of <Pod default/o>",
+            "another namespace",
         ),
         (
             Node(metadata=ObjectMeta(name="a")),
             Pod(metadata=ObjectMeta(name="o", namespace="default", uid="u")),
-            "<Node a> is not in the namespace of <Pod default/o>",
+            "another namespace",
         ),
         (Pod(metadata=ObjectMeta(name="a")), Pod(metadata=ObjectMeta(name="o")), "<Pod o> has no uid"),
     ],
@@ -446,10 +446,10 @@ async def test_a_proxy_that_finds_nothing_does_not_count_as_a_missing_object() -
 
 async def test_an_object_without_a_name_or_of_another_kind_is_refused(api: Api[ConfigMap]) -> None:
     wanted: Any = ConfigMap(metadata=ObjectMeta(generate_name="a-"))
-    with pytest.raises(ValueError, match="the wanted ConfigMap has no name, by which it would be found"):
+    with pytest.raises(ValueError, match="no name"):
         await create_or_update(api, wanted)
     for wanted in (Pod(metadata=ObjectMeta(name="a")), {"metadata": {"name": "a"}}):
-        with pytest.raises(TypeError, match="this is the API of ConfigMap, and the object is "):
+        with pytest.raises(TypeError, match="the API is for ConfigMap"):
             await create_or_update(api, wanted)
 
 

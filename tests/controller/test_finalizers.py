@@ -110,7 +110,7 @@ async def test_an_object_that_is_gone_or_replaced_has_no_finalizer_to_drop(
     create(api_server, OURS)
     assert await drop_finalizer(api, with_it, OURS) is None
     assert stored(api_server).metadata.finalizers == (OURS,)
-    with pytest.raises(ConflictError, match=r"<ConfigMap default/a at \d+> with uid .* does not exist any more"):
+    with pytest.raises(ConflictError, match="no longer exists"):
         await ensure_finalizer(api, without, OTHER)
 
 
@@ -127,7 +127,7 @@ async def test_a_proxy_that_finds_nothing_does_not_count_as_a_missing_object(
 async def test_an_object_that_is_being_deleted_gets_no_finalizer(api: Api[ConfigMap], api_server: APIServer) -> None:
     before = create(api_server, OTHER)
     api_server.delete(ConfigMap, "a")
-    with pytest.raises(ValueError, match=r"<ConfigMap default/a at \d+> is being deleted, so it gets no finalizer"):
+    with pytest.raises(ValueError, match="being deleted"):
         await ensure_finalizer(api, stored(api_server), OURS)
     with pytest.raises(InvalidError):  # after a conflict, by the server
         await ensure_finalizer(api, before, OURS)
@@ -147,7 +147,7 @@ async def test_an_object_that_the_program_has_made_is_read_first(api: Api[Config
     assert left == stored(api_server)
     assert left.metadata.finalizers == (OTHER,)
     replaced = ConfigMap(metadata=ObjectMeta(name="a", namespace="default", uid="earlier"))
-    with pytest.raises(ConflictError, match="with uid earlier does not exist any more"):
+    with pytest.raises(ConflictError, match="no longer exists"):
         await ensure_finalizer(api, replaced, OURS)
     assert await drop_finalizer(api, replaced, OTHER) is None
     assert stored(api_server).metadata.finalizers == (OTHER,)

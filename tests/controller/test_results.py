@@ -235,7 +235,7 @@ async def test_a_result_of_another_type_is_a_failure(
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(1)
-    assert errors_of(caplog)[0].endswith("TypeError: a reconcile must return None or RequeueAfter, not bool")
+    assert errors_of(caplog)[0].endswith("TypeError: reconcile must return None or RequeueAfter, not bool")
 
 
 # --- observers, options, statistics ---

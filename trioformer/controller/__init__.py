@@ -6,26 +6,26 @@
                                                         ▲                      │
                                                         └── failed, or RequeueAfter
 
-A :class:`Request` names an object; the function ``reconcile`` reads the object and brings its actual state closer to
-the desired one.  A :class:`Controller` starts when its caches have synced, and retries requests that fail.
+A :class:`Request` names an object.  The function ``reconcile`` reads the object, and brings its actual state closer to
+the desired state.  A :class:`Controller` starts when its caches have synced, and retries failed requests.
 
 - ``_controller.py``: :class:`Controller`
 - ``_options.py``: :class:`ControllerOptions`
-- ``_controller_run.py``: one run of a controller, its start and its end
+- ``_controller_run.py``: one run of a controller
 - ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
-- ``_informer_failures.py``: informers that fail during a run
+- ``_informer_failures.py``: logs informers that fail during a run
 - ``_reconciler.py``: calls of ``reconcile``, and retries
-- ``_delays.py``: how long a failed request waits
+- ``_delays.py``: delays of failed requests
 - ``_observers.py``: several observers as one
 - ``_request.py``: :class:`Request`
 - ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log lines
 - ``_results.py``: the results and errors of ``reconcile``
-- ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`
-- ``_predicates.py``: which events are processed, for example :func:`generation_changed`
+- ``_enqueue.py``: functions that return the requests for an object, such as :func:`request_for_owner`
+- ``_predicates.py``: filters of events, such as :func:`generation_changed`
 - ``_adoption.py``: controller references, and :func:`claim_objects`
 - ``_create_or_update.py``: :func:`create_or_update` and :func:`apply_owned`
 - ``_finalizers.py``: :func:`ensure_finalizer` and :func:`drop_finalizer`
-- ``_expectations.py``: :class:`Expectations`, changes that the caches do not show yet
+- ``_expectations.py``: :class:`Expectations` of changes that the caches do not show yet
 - ``_statistics.py``: :class:`ControllerStatistics` and :class:`ControllerObserver`
 """
 

@@ -1,8 +1,8 @@
-"""Controllers of objects: owner references, and how objects are adopted and released by a selector.
+"""Controllers of objects: owner references, and adoption and release by a selector.
 
-An object has at most one controller: the owner whose reference is marked as such.  A controller that finds its objects
-by a selector keeps their references up to date: it adopts objects that match and have no controller, and releases
-objects of its own that no longer match.  It does not change objects that another owner controls.
+An object has at most one controller: the owner reference with ``controller: true``.  A controller that finds its
+objects by a selector adopts objects that match and have no controller, and releases its objects that no longer match.
+It does not change objects of another controller.
 
 Source: kube-controller-manager ``pkg/controller/controller_ref_manager.go``; apimachinery
 ``pkg/apis/meta/v1/controller_ref.go``; the design proposal "ControllerRef".
@@ -27,38 +27,38 @@ T = TypeVar("T", bound=KubernetesObject)
 
 @final
 class OwnerGoneError(TrioformerError):
-    """No object was adopted, because the owner was deleted, was replaced, or is being deleted on the server.
+    """No object was adopted, because the owner on the server was deleted, replaced, or is being deleted.
 
-    The cache will receive the owner's event, and the next reconcile reads it there.
+    Stop the reconcile: the cache will receive the owner's event, which adds the request again.
     """
 
 
 @final
 class AlreadyOwnedError(TrioformerError):
-    """An object has another controller already, and may have only one (controller-runtime ``AlreadyOwnedError``)."""
+    """The object already has another controller (controller-runtime ``AlreadyOwnedError``)."""
 
 
 def controller_of(obj: KubernetesObject) -> OwnerReference | None:
-    """Return the reference to an object's controller; None if it has no controller."""
+    """Return the reference to an object's controller, or None."""
     return next((owner for owner in obj.metadata.owner_references if owner.controller), None)
 
 
 def is_controlled_by(obj: KubernetesObject, owner: KubernetesObject) -> bool:
-    """Whether an owner is the object's controller, by uid: an earlier owner of the same name is another one."""
+    """Return whether the owner is the object's controller.  This compares uids, not names."""
     controller = controller_of(obj)
     return controller is not None and controller.uid == owner.uid
 
 
 def controller_reference(owner: KubernetesObject) -> OwnerReference:
-    """Make an object's reference to its controller.
+    """Return an owner reference to a controller.
 
-    It blocks the deletion of the owner with the policy ``Foreground`` until the object is deleted.
+    A deletion of the owner with the policy ``Foreground`` waits until the object is deleted.
 
     Raises:
         ValueError: The owner has no uid, because it was not read from a server.
     """
     if not owner.uid:
-        raise ValueError(f"{owner!r} has no uid, so no object can refer to it; create it first, or read it")
+        raise ValueError(f"{owner!r} has no uid and cannot be an owner; create it or read it first")
     info = resource_of(type(owner))
     return OwnerReference(
         api_version=info.api_version,
@@ -71,33 +71,30 @@ def controller_reference(owner: KubernetesObject) -> OwnerReference:
 
 
 def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
-    """Return an object with a reference to its controller; its other owners stay.
+    """Return an object with a reference to its controller.  Its other owner references stay.
 
-    The reference to an earlier owner of the same kind and name is replaced.
+    A reference to an earlier owner of the same kind and name is replaced.
 
     Args:
-        obj: The object, in the owner's namespace; one without a namespace, which is to be created, is put there.
-        owner: The controller, as read from a server or a cache.
+        obj: The object.  If it has no namespace, it gets the owner's namespace.
+        owner: The controller, read from a server or a cache.
 
     Returns:
-        A new object; ``obj`` itself if it has this reference.
+        A new object, or ``obj`` itself if it already has the reference.
 
     Raises:
-        AlreadyOwnedError: Another object controls it.
-        ValueError: The owner has no uid; or it is in a namespace, and the object is in another one or in none.
+        AlreadyOwnedError: The object has another controller.
+        ValueError: The owner has no uid, or is in another namespace.
 
     Source: controller-runtime ``controllerutil.SetControllerReference``.
     """
     reference, namespaced = controller_reference(owner), resource_of(type(obj)).namespaced
     if owner.namespace is not None and (obj.namespace or owner.namespace if namespaced else None) != owner.namespace:
-        raise ValueError(
-            f"{obj!r} is not in the namespace of {owner!r}, so it cannot be its owner; "
-            "use a label, and a finalizer to clean up"
-        )
+        raise ValueError(f"{owner!r} cannot own {obj!r} in another namespace; use a label, and a finalizer to clean up")
     metadata = obj.metadata
     if (controller := controller_of(obj)) is not None and not _is_same_object(controller, reference):
         raise AlreadyOwnedError(
-            f"{obj!r} is controlled by {controller.kind} {one_line(controller.name)}, so {owner!r} cannot control it"
+            f"{owner!r} cannot control {obj!r}, which {controller.kind} {one_line(controller.name)} controls"
         )
     if reference in metadata.owner_references and (obj.namespace or not namespaced):
         return obj
@@ -107,7 +104,7 @@ def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
 
 
 def _is_same_object(one: OwnerReference, other: OwnerReference) -> bool:
-    """Whether two references have the same group, kind and name, whatever the version and the uid."""
+    """Return whether two references have the same group, kind and name, regardless of version and uid."""
     groups = one.api_version.rpartition("/")[0], other.api_version.rpartition("/")[0]
     return groups[0] == groups[1] and (one.kind, one.name) == (other.kind, other.name)
 
@@ -118,41 +115,39 @@ async def claim_objects(
     objects: Iterable[T],
     label_selector: LabelSelectorLike,
 ) -> tuple[T, ...]:
-    """Adopt the objects that match and have no controller, and release the owner's objects that no longer match.
+    """Adopt matching objects that have no controller, and release the owner's objects that no longer match.
 
-    Objects that another owner controls, that are being deleted, or that are in another namespace than the owner, are
-    not adopted.
-    For an owner that is being deleted nothing changes.
+    Objects that have another controller, are being deleted, or are in another namespace are not adopted.
+    If the owner is being deleted, nothing changes.
 
-    Before the first adoption the owner is read from the server, once, so that no object is adopted for an owner that
-    was deleted and is still in the cache.
+    Before the first adoption, the owner is read from the server: it may have been deleted, and still be in the cache.
     Each change has the object's uid and resourceVersion as preconditions.
 
     Args:
-        client: Reads the owner and changes objects.
-        owner: The owner, as read from a server or a cache.
-        objects: The objects that may be claimed, for example all pods in the owner's namespace from a lister.
+        client: The client.
+        owner: The owner, read from a server or a cache.
+        objects: The candidates, for example a lister's pods in the owner's namespace.
         label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
 
     Returns:
-        The objects that match and that the owner now controls, in the order of ``objects``; adopted ones as the server
-        has stored them.  Objects that were deleted are left out.
+        The matching objects that the owner now controls, in the order of ``objects``.  Adopted objects are returned
+        as the server stored them.  Deleted objects are omitted.
 
     Raises:
-        OwnerGoneError: The owner was deleted or is being deleted.  The objects after that one are not processed.
-            Earlier errors are in its notes, and also in those of a ``ConnectionFailedError``.
+        OwnerGoneError: The owner was deleted or is being deleted.  The remaining objects are not processed.  Notes
+            contain earlier errors, here and in a ``ConnectionFailedError``.
         StatusError: The server rejected a change, for example because the object has changed (``ConflictError``).
-            The other objects have been processed; there is one error for each rejected change, in an ``ExceptionGroup``
-            if there are several.  When the read of the owner is rejected, that is one error, and no object is adopted.
+            All other objects were processed.  Several errors are raised in an ``ExceptionGroup``.  If the read of the
+            owner is rejected, there is one error, and no object is adopted.
         ConnectionFailedError: There was no response.
         SelectorError: The selector is invalid.
-        ValueError: The selector is empty and would adopt every object, or the owner has no uid.
+        ValueError: The selector is empty and would match every object, or the owner has no uid.
 
-    Cancellation: objects that have been claimed stay claimed; the next call continues.
+    Cancellation: claimed objects stay claimed; the next call continues.
     """
     matcher = LabelSelector.of(label_selector)
     if matcher.is_empty:
-        raise ValueError(f"the selector of {owner!r} is empty and would adopt every object; name a label")
+        raise ValueError(f"the selector of {owner!r} is empty and would adopt every object; add a label")
     claim = _Claim(client, owner, controller_reference(owner), matcher)
     await trio.lowlevel.checkpoint()
     claimed: list[T] = []
@@ -187,10 +182,10 @@ class _Claim:
     reference: OwnerReference
     selector: LabelSelector
     may_adopt: bool | None = attrs.field(default=None, init=False)
-    """Whether the owner exists on the server; None before it was read."""
+    """Whether the owner exists on the server; None until it was read."""
 
     async def claim(self, obj: T) -> T | None:
-        """Adopt or release one object if necessary; return its current state if it matches and is the owner's."""
+        """Adopt or release an object if necessary; return it if it matches and the owner controls it."""
         is_being_deleted = self.owner.metadata.deletion_timestamp is not None
         matches = self.selector.matches(obj.metadata.labels)
         if (controller := controller_of(obj)) is not None:
@@ -208,16 +203,16 @@ class _Claim:
         return await self.adopt(obj)
 
     async def adopt(self, obj: T) -> T | None:
-        """Make the owner the object's controller; None if the object was deleted or the owner cannot be read.
+        """Adopt the object; return None if it was deleted or the owner cannot be read.
 
-        A 404 that is not a Status is raised: it may be a proxy's, and a caller would replace an object that is missing.
+        A 404 without a Status is raised, because it may come from a proxy, and the caller would create a replacement.
         """
         if self.may_adopt is None:
             self.may_adopt = False
             await self.check_owner()
             self.may_adopt = True
         if not self.may_adopt:
-            return None  # the error was raised for the first object
+            return None  # already raised for the first object
         try:
             return await self.set_owners(obj, [*self.other_owners(obj), self.reference])
         except NotFoundError as exc:
@@ -232,13 +227,13 @@ class _Claim:
         except (NotFoundError, InvalidError) as exc:
             if exc.is_unexpected_server_error:
                 raise
-            # The object was deleted, or there is another one of its name: then the patch would change its uid.
+            # The object was deleted, or replaced: then the patch has the wrong uid.
 
     def other_owners(self, obj: KubernetesObject) -> list[OwnerReference]:
         return [each for each in obj.metadata.owner_references if each.uid != self.owner.uid]
 
     async def set_owners(self, obj: T, owners: list[OwnerReference]) -> T:
-        # A merge patch, because custom kinds support it too; it replaces the whole list, hence the resourceVersion.
+        # Custom kinds support only merge patches.  They replace the whole list, so send the resourceVersion.
         metadata = {
             "uid": obj.uid,
             "resourceVersion": obj.resource_version,
@@ -253,13 +248,11 @@ class _Claim:
         except NotFoundError as exc:
             if exc.is_unexpected_server_error:
                 raise
-            raise OwnerGoneError(
-                f"{owner.kind} {key_of(owner)} does not exist any more, so it adopts no objects"
-            ) from exc
+            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} no longer exists and cannot adopt objects") from exc
         if now.uid != owner.uid:
             raise OwnerGoneError(
-                f"{owner.kind} {key_of(owner)} with uid {owner.uid} does not exist any more, so it adopts no "
-                f"objects; the current one has uid {now.uid}"
+                f"{owner.kind} {key_of(owner)} with uid {owner.uid} no longer exists and cannot adopt objects; "
+                f"the current object has uid {now.uid}"
             )
         if now.metadata.deletion_timestamp is not None:
-            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} is being deleted, so it adopts no objects")
+            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} is being deleted and cannot adopt objects")

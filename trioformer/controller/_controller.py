@@ -1,16 +1,15 @@
 """The controller: informers feed a queue, and workers reconcile.
 
-A controller looks at every object that changed, but not at every change.  It has several workers, but never two for one
-object.  It retries what failed, and starts when its caches are complete.  The queue does most of this; the rest is the
-order in which a run starts, fails and ends:
+The queue ensures that every changed object is reconciled, by one worker at a time, and that failures are retried.  The
+rest is the order in which a run starts, fails and ends:
 
-- Start.  The handlers are registered.  When all caches have synced, the handlers process their first notifications, so
-  that enqueue functions may read any of the caches.  When all handlers have processed the initial objects, the workers
+- Start: the handlers are registered.  When all caches have synced, the handlers process their first notifications, so
+  that enqueue functions can read any of the caches.  When all handlers have processed the initial objects, the workers
   start.
-- Errors.  An exception of a reconcile affects its request only.  An exception of a predicate or an enqueue function
-  would lose an event, so it ends the run; it does not end the informer in whose task it was raised.
-- End.  Cancellation ends everything immediately; ``stop()`` lets the running reconciles finish.  Requests that wait are
-  not started in either case: the next run finds their objects in its initial lists.
+- Errors: an exception of a reconcile affects only its request.  An exception of a predicate or an enqueue function
+  would lose an event, so it ends the run, but not the informer.
+- End: cancellation ends everything immediately; ``stop()`` lets the running reconciles finish.  Neither starts further
+  requests: the next run finds their objects in its initial lists.
 
 Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/workqueue``.
 """
@@ -41,14 +40,14 @@ from ._statistics import ControllerObserver, ControllerStatistics, Counters
 H = TypeVar("H", bound=Hashable)
 T = TypeVar("T", bound=KubernetesObject)
 
-_REQUEST_FOR_OBJECT: Final[Any] = request_for_object  # with overloads, mypy does not infer the types of lambdas
+_REQUEST_FOR_OBJECT: Final[Any] = request_for_object  # with overloads, mypy cannot infer the types of lambdas
 
 
 class ControllerRegistry(Protocol):
-    """What measures controllers: :class:`trioformer.metrics.Metrics`."""
+    """Measures controllers; implemented by :class:`trioformer.metrics.Metrics`."""
 
     def register_controller(self, controller: Controller[H]) -> None:
-        """Measure a controller from now on."""
+        """Start to measure a controller."""
         ...
 
 
@@ -57,40 +56,40 @@ class ControllerRegistry(Protocol):
 class Controller(Generic[K]):
     """Calls ``reconcile`` for every object that was added, changed or deleted.
 
-    - A request has one worker at a time.  However often it is added meanwhile, it is reconciled once more.
-    - ``reconcile(request)`` receives a name; it reads the object from a lister, which returns None if the object was
+    - A request has at most one worker.  If it is added during a reconcile, it is reconciled once more.
+    - ``reconcile(request)`` receives a name.  It reads the object from a lister, which returns None if the object was
       deleted.
-    - When it returns, the request is done, and its failures are forgotten.  When it returns
-      :class:`~trioformer.controller.RequeueAfter`, the request is also added again after that time.
-    - When it raises, the error is logged, and the request is retried after the limiter's delay.  Such errors never end
-      the controller.  After a :class:`~trioformer.controller.TerminalError` the request is not retried.
+    - If it returns, its failures are forgotten.  If it returns :class:`~trioformer.controller.RequeueAfter`, it is
+      called again after that time.
+    - If it raises, the error is logged, and the request is retried after the limiter's delay.  Errors do not end the
+      controller.  After a :class:`~trioformer.controller.TerminalError` the request is not retried.
     - A ``BaseException`` that is not an ``Exception``, such as ``KeyboardInterrupt``, ends the controller.
-    - Requests for the initial objects and for resyncs have a low priority; every eighth request is the one that has
-      waited longest, so low ones make progress beside any number of others.
+    - Requests for the initial objects and for resyncs have a low priority.  Every eighth request is the oldest one, so
+      low priorities always make progress.
 
-    A controller has no resources before :meth:`run`, and may run again after a run has ended, for example each time
-    this process becomes the leader.  Each run has its own queue.
+    A controller has no resources before :meth:`run`, and can run again, for example each time this process becomes the
+    leader.  Each run has its own queue.
 
-    Requests are :class:`~trioformer.controller.Request`, unless ``reconcile`` takes another type: any hashable value,
-    for example one that also names a cluster.  Then each watch needs a function ``enqueue`` that makes such requests.
+    Requests are :class:`~trioformer.controller.Request` or, depending on ``reconcile``, any other hashable type, for
+    example with the name of a cluster.  In that case, each watch requires ``enqueue``.
 
     Args:
         name: The name in logs, errors and metrics.
         reconcile: Called with each request.
         metrics: Measures the controller, as `Metrics.register_controller` does.
-        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: see the fields of
+        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: See
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
-        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function that takes its
-            arguments.
-        ValueError: A number is too small; or ``metrics`` has another controller of this name.
+        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function with the right
+            parameters.
+        ValueError: A number is too small, or ``metrics`` already has a controller of this name.
     """
 
     name: str
     """The name in logs, errors and metrics."""
     options: ControllerOptions[K]
-    """The keyword arguments; they do not change."""
+    """The keyword arguments."""
     _reconcile: Reconcile[K]
     _watches: list[WatchedSource[Any, K]]
     _observers: Observers[K]
@@ -106,7 +105,7 @@ class Controller(Generic[K]):
         max_retries: int | None = None,
         on_dropped: DroppedHandler[K] | None = None,
         reconcile_deadline: float = math.inf,
-        # mypy does not find K from a reconcile and a limiter or an observer of any key
+        # mypy cannot infer K from a reconcile and a limiter or an observer of any key
         limiter: RateLimiter[Any] | None = None,
         observer: ControllerObserver[Any] | QueueObserver[Any] | None = None,
         metrics: ControllerRegistry | None = None,
@@ -141,23 +140,23 @@ class Controller(Generic[K]):
         enqueue: Callable[[T], Iterable[K]] = _REQUEST_FOR_OBJECT,
         predicates: Sequence[Predicate[T]] = (),
     ) -> None:
-        """Watch the events of an informer, in the current run and in all later ones.
+        """Watch the events of an informer, in this and all later runs.
 
-        A controller that is running first receives all objects in the cache, and continues to work meanwhile.
-        In a run that is stopping this has no effect before the next run.
+        A running controller first receives all objects in the cache, and continues to work meanwhile.
+        While a run is stopping, this takes effect in the next run.
 
-        Predicates and ``enqueue`` receive every state that the cache has from then on, in order.
-        They must be quick: when they are slower than the events, the cache waits for them.
-        They are called after the caches of all informers have synced that are watched before the
-        run, so they may read any of these.
-        Their exceptions end :meth:`run`, with a note that names the controller and the object; the informer continues.
-        A `DecodeError` or a `QuarantinedError` does not: the requests of all other calls are added, and a warning is
+        Predicates and ``enqueue`` receive every state of the cache in order.
+        They must be quick, because the cache waits for them.
+        They are called when the caches of all informers that were watched before the run have synced, so they can read
+        any of these caches.
+        Their exceptions end :meth:`run`, but not the informer; a note names the controller and the object.
+        A `DecodeError` or `QuarantinedError` is an exception to this: other requests are still added, and a warning is
         logged at most once in ten minutes.
 
         Args:
             informer: The source of the events.  The controller does not run it.
-            enqueue: Returns the requests for an object; for an update it is called with both states.
-            predicates: An event is processed if all of them return True.
+            enqueue: Returns the requests for an object.  For an update, it is called with both states.
+            predicates: An event is processed if all predicates return True.
 
         Raises:
             TypeError: ``informer`` is not an informer, or ``enqueue`` or a predicate is not a function of one argument.
@@ -177,40 +176,40 @@ class Controller(Generic[K]):
         owner: type[KubernetesObject],
         predicates: Sequence[Predicate[T]] = (),
     ) -> SharedInformer[T]:
-        """Watch the objects of a kind that objects of another kind control, and reconcile these owners.
+        """Watch objects of a kind, and reconcile the objects that control them.
 
-        It is ``watch(factory.informer(kind), enqueue=request_for_owner(owner))``, and what controller-runtime's builder
-        calls ``Owns``.
+        This is short for ``watch(factory.informer(kind), enqueue=request_for_owner(owner))``, and corresponds to
+        ``Owns`` of controller-runtime's builder.
 
         Args:
-            factory: Has the informer, with its own namespace and selectors.
+            factory: The factory of the informer.
             kind: The kind of the owned objects, such as Deployment.
             owner: The kind that this controller reconciles.
-            predicates: An event is processed if all of them return True.
+            predicates: An event is processed if all predicates return True.
 
         Returns:
-            The informer, whose lister has the owned objects.
+            The informer of the owned objects.
 
         Raises:
-            TypeError: An argument is not of its type.
+            TypeError: An argument has the wrong type.
             RuntimeError: The controller is running, and the informer has stopped.
         """
         if not isinstance(factory, SharedInformerFactory):
-            raise TypeError(f"owns() needs the factory of the informer, not {describe(factory)}")
+            raise TypeError(f"owns() requires a SharedInformerFactory, not {describe(factory)}")
         enqueue = request_for_owner(owner)
         informer = factory.informer(kind)
         self.watch(informer, enqueue=enqueue, predicates=predicates)
         return informer
 
     def add(self, request: K, *, priority: int = 0) -> bool:
-        """Add a request for a reason that no informer reports.
+        """Add a request without an event of an informer.
 
         Args:
             request: The object to reconcile.
             priority: Higher comes first.
 
         Returns:
-            Whether the request was accepted; False when the controller is not running, or is stopping.
+            Whether the request was accepted; False when the controller is stopping or not running.
         """
         return self._run is not None and self._run.queue.add(request, priority=priority)
 
@@ -218,21 +217,20 @@ class Controller(Generic[K]):
         """Work until cancelled or stopped; ``nursery.start`` returns when the workers have started.
 
         They start when every handler has processed the initial objects.
-        There is no deadline for this; :meth:`statistics` and a periodic log line say what is missing, and why.
-        When a run is stopped before it has started, ``nursery.start`` returns as if it had.
+        There is no deadline for this.  :meth:`statistics` and a periodic log line show what is missing.
+        If the run is stopped before that, ``nursery.start`` returns too.
 
         Raises:
-            RuntimeError: The controller is running already.
+            RuntimeError: The controller is already running.
             ExceptionGroup: Exceptions of predicates, enqueue functions, ``on_dropped`` and observers; `CacheSyncError`
-                when an informer stopped before its handler had synced; ``RuntimeError`` when it had stopped before the
-                run began.
+                if an informer stopped before its handler had synced; ``RuntimeError`` if it stopped before the run.
 
         Cancellation: the running reconciles are cancelled immediately, and no others start.
 
-        Ownership: when it returns, all its tasks have ended, and its handlers have been removed.
+        Ownership: when it returns, all its tasks have ended, and its handlers are removed.
         """
         if self._run is not None:
-            raise RuntimeError(f"controller {self.name} is already running; run it again when that run has ended")
+            raise RuntimeError(f"controller {self.name} is already running")
         run = self._run = ControllerRun(
             name=self.name,
             reconcile=self._reconcile,
@@ -247,18 +245,17 @@ class Controller(Generic[K]):
             run.ended.set()
 
     async def stop(self) -> None:
-        """Accept no more events, start no more reconciles, and wait for the running ones.
+        """Accept no more events, start no more reconciles, and wait for the running ones; then :meth:`run` returns.
 
-        The caller limits the time::
+        To limit the time::
 
             with trio.move_on_after(30):
                 await controller.stop()
 
-        Then :meth:`run` returns in either case.
-        When the controller is not running, there is nothing to wait for.
+        If the controller is not running, this returns immediately.
 
         Raises:
-            RuntimeError: The caller is inside a reconcile, for which it would wait.
+            RuntimeError: Called inside a reconcile, which would wait for itself.
 
         Cancellation: the running reconciles are cancelled.
         """
@@ -268,7 +265,7 @@ class Controller(Generic[K]):
             await self._run.stop()
 
     def statistics(self) -> ControllerStatistics:
-        """Return the phase and the counts."""
+        """Return the state and the counts, such as ``phase``, ``waiting_for``, ``succeeded`` and ``failed``."""
         run, counters = self._run, self._counters
         return ControllerStatistics(
             phase="not running" if run is None else run.phase,
@@ -292,13 +289,13 @@ _RECONCILE: Final = "async def reconcile(request: Request)"
 
 def _check_arguments(name: object, reconcile: object, on_dropped: object) -> None:
     if callable(name):
-        raise TypeError('the name of a controller comes first: Controller("pods", reconcile)')
+        raise TypeError('the first argument of a controller is its name: Controller("pods", reconcile)')
     if not isinstance(name, str):
         raise TypeError(f"the name of a controller must be a string, not {describe(name)}")
     if hasattr(reconcile, "reconcile") and (
         isinstance(reconcile, type) or not callable(reconcile)
-    ):  # controller-runtime's Reconciler is an object with this method
-        raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass its method reconcile")
+    ):  # like controller-runtime's Reconciler
+        raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass the method reconcile")
     request = Request(None, "")
     check_async(reconcile, "reconcile", _RECONCILE, request)
     if on_dropped is not None:
@@ -309,8 +306,7 @@ def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
     if not isinstance(informer, SharedInformer):
         kind = informer.__name__ if isinstance(informer, type) else "Pod"
         raise TypeError(
-            f"a controller watches an informer, not {describe(informer)}; "
-            f"write controller.watch(factory.informer({kind}))"
+            f"watch() requires an informer, not {describe(informer)}; write controller.watch(factory.informer({kind}))"
         )
     check_sync(enqueue, "enqueue", "def requests(obj): return [Request(...)]")
     if callable(predicates) or not isinstance(predicates, Iterable):

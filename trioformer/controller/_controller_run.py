@@ -1,4 +1,4 @@
-"""One run of a controller: its queue, handlers and workers, and the order in which they start and end."""
+"""One run of a controller: the start and end of its queue, handlers and workers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ._sources import EventSources, WatchedSource
 from ._statistics import ControllerPhase, Counters
 
 START_LOG_PERIOD = 60.0
-"""Seconds between two lines about what a start waits for."""
+"""Seconds between two log lines of a start that waits."""
 LOG_PERIOD = 30.0
-"""Seconds between two lines about what an end waits for."""
+"""Seconds between two log lines of a stop that waits."""
 
 OLDEST_EVERY = 8
-"""Every n-th request is the one that has waited longest, whatever its priority."""
+"""Every n-th request is the oldest one, regardless of its priority."""
 
 
 @final
@@ -49,7 +49,7 @@ class ControllerRun(Generic[K]):
     sources: EventSources[K] = attrs.field(init=False)
     informer_failures: InformerFailures = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    """Set by the caller of :meth:`run` when that has returned."""
+    """Set by the caller of :meth:`run` when it has returned."""
     _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
     _interrupted: trio.Event = attrs.field(factory=trio.Event, init=False)
     _failure: Exception | None = attrs.field(default=None, init=False)
@@ -61,7 +61,7 @@ class ControllerRun(Generic[K]):
         external = external_limiter() if limiter is None else None
         if limiter is None:
             limiter = default_priority_queue_rate_limiter()
-        # A queue without a name logs nothing: the controller does.
+        # The queue has no name, so it logs nothing; the controller does.
         self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.observers.for_queue())
         self.reconciler = Reconciler(
             name=self.name,
@@ -79,7 +79,7 @@ class ControllerRun(Generic[K]):
         """Work until cancelled, stopped, or failed."""
         try:
             async with trio.open_nursery() as nursery:
-                # no checkpoint before the last one is registered: a watch that is added meanwhile would be missed
+                # no checkpoint in this loop: a watch that is added during it would be missed
                 for watch in watches:
                     self.sources.register(watch)
                 nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: interrupt")
@@ -103,7 +103,7 @@ class ControllerRun(Generic[K]):
         finally:
             self._begin_to_stop()
             for request in self.reconciler.failures:
-                self.queue.forget(request)  # a limiter that was passed in is used by the next run, too
+                self.queue.forget(request)  # the next run uses the same limiter if it was passed in
             cancelled = one_line(", ".join(map(str, self.reconciler.cancelled)))
             logger.info("controller %s: ended%s", self.name, f"; cancelled reconciles of {cancelled}" * bool(cancelled))
 
@@ -119,8 +119,7 @@ class ControllerRun(Generic[K]):
         """End the run after the running reconciles; immediately when this is cancelled."""
         if self.reconciler.is_called_from_inside:
             raise RuntimeError(
-                f"stop() of controller {self.name} was called inside a reconcile, for which it would wait; call it in "
-                "another task"
+                f"stop() of controller {self.name} was called inside a reconcile; call it in another task"
             )
         self._begin_to_stop()
         try:
@@ -145,10 +144,10 @@ class ControllerRun(Generic[K]):
             counts.depth,
             counts.delayed,
         )
-        self.queue.shut_down(immediate=True)  # the next run finds the objects of what waits in its initial lists
+        self.queue.shut_down(immediate=True)  # the next run finds their objects in its initial lists
 
     async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:
-        """Log the reconciles that still run after a stop or a cancellation, until ``log_scope`` is cancelled."""
+        """After a stop or a cancellation, log the reconciles that still run until ``log_scope`` is cancelled."""
         try:
             await self._stopping.wait()
         finally:
@@ -167,7 +166,7 @@ class ControllerRun(Generic[K]):
         self._interrupted.set()
 
     async def _interrupt(self, scope: trio.CancelScope) -> None:
-        """End the run immediately when it is interrupted, with the error if there is one."""
+        """End the run immediately when it is interrupted, with its error if it has failed."""
         await self._interrupted.wait()
         if self._failure is not None:
             raise self._failure
@@ -176,10 +175,10 @@ class ControllerRun(Generic[K]):
     # --- the start ---
 
     async def _wait_until_synced(self) -> None:
-        """Wait until every handler has processed the initial objects, or until the controller is stopped.
+        """Wait until every handler has processed the initial objects, or the controller is stopped.
 
         Raises:
-            ExceptionGroup: Of `CacheSyncError`: an informer stopped before that.
+            ExceptionGroup: An informer stopped before that (`CacheSyncError`).
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._cancel_on_stop, nursery.cancel_scope)
@@ -192,7 +191,7 @@ class ControllerRun(Generic[K]):
     async def _for_each(
         self, wait: Callable[[WatchedSource[Any, K], HandlerRegistration[Any]], Awaitable[None]]
     ) -> None:
-        """Wait for something of every handler, including those that are registered meanwhile."""
+        """Await ``wait`` for every handler, including handlers that are registered meanwhile."""
 
         async def wait_for(watch: WatchedSource[Any, K], registration: HandlerRegistration[Any]) -> None:
             try:
@@ -226,9 +225,9 @@ class ControllerRun(Generic[K]):
                 logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(missing))
 
     def waiting_for(self, *, with_failures: bool = True) -> tuple[str, ...]:
-        """Describe what the start waits for: caches, or, when all have synced, handlers; later, informers that fail.
+        """Describe the caches that the start waits for, then the handlers; in a running controller, failing informers.
 
-        Without the failures it leaves out informers whose last request has failed, which their reflector logs.
+        Without ``with_failures``, informers whose last request has failed are omitted, because the reflector logs them.
         """
         if self.phase == "running":
             return self.informer_failures.describe()
@@ -241,7 +240,7 @@ class ControllerRun(Generic[K]):
 
 
 def _describe_causes(error: BaseException) -> Iterator[str]:
-    """Describe the errors in nested groups, each with the notes that say where it was raised."""
+    """Describe each error in nested groups, with its notes."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _describe_causes(each)

@@ -1,6 +1,6 @@
-"""The request that the current task works on, for log lines.
+"""The request that the current task reconciles, for log lines.
 
-A context variable holds it while ``reconcile`` runs, so the tasks that a reconcile starts have it too.
+It is in a context variable while ``reconcile`` runs, so tasks that a reconcile starts inherit it.
 
 Source: controller-runtime ``pkg/internal/controller``, whose loggers have ``controller``, ``name`` and ``reconcileID``.
 """
@@ -20,17 +20,17 @@ from .._text import one_line
 @final
 @attrs.frozen(kw_only=True)
 class CurrentRequest:
-    """What a worker of a controller works on."""
+    """The current work of a controller's worker."""
 
     controller: str
-    """The name of the controller."""
+    """The controller's name."""
     request: Hashable
-    """The request that ``reconcile`` has received."""
+    """The argument of ``reconcile``."""
     reconcile_id: str
-    """Differs from call to call, so that the lines of two reconciles of one object can be told apart."""
+    """Unique for each call, to distinguish the log lines of two reconciles of one object."""
 
     def log_fields(self) -> dict[str, str]:
-        """Return the values for ``extra=`` of a log line: ``controller``, ``request`` and ``reconcile_id``."""
+        """Return the ``extra=`` of a log call: ``controller``, ``request`` and ``reconcile_id``."""
         return {
             "controller": self.controller,
             "request": one_line(str(self.request)),
@@ -44,35 +44,36 @@ _NO_FIELDS: Final = {"controller": "", "request": "", "reconcile_id": ""}
 
 
 def log_fields() -> Mapping[str, str]:
-    """Return the values for ``extra=`` of a line of the library; empty ones outside of a reconcile."""
+    """Return the ``extra=`` of the library's log calls; its values are empty outside of a reconcile."""
     found = current.get()
     return _NO_FIELDS if found is None else found.log_fields()
 
 
 def current_request() -> CurrentRequest | None:
-    """Return what the calling task works on; None outside of a reconcile.
+    """Return the request that the calling task reconciles, or None outside of a reconcile.
 
-    For example, to name a trace, or the author of a write, without passing the request to every function.
+    The result has the attributes ``controller``, ``request`` and ``reconcile_id``, which is unique for each call of
+    ``reconcile``.  Use them for example to name a trace.
     """
     return current.get()
 
 
 @final
 class RequestFilter(logging.Filter):
-    """Adds controller, request and id of the reconcile to every log record, whoever writes the line.
+    """Adds the current controller, request and reconcile id to every log record.
 
-    Add it to a handler: the filters of a logger do not see the lines of its children::
+    Add it to a handler, because the filters of a logger do not receive the records of its children::
 
         handler = logging.StreamHandler()
         handler.addFilter(RequestFilter())
         handler.setFormatter(logging.Formatter("%(levelname)s %(controller)s %(request)s %(reconcile_id)s %(message)s"))
 
-    The attributes are ``controller``, ``request`` and ``reconcile_id``, empty outside of a reconcile.
-    A line that has them by ``extra=`` keeps its own.
+    The attributes ``controller``, ``request`` and ``reconcile_id`` are empty outside of a reconcile.
+    Values in ``extra=`` take precedence.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the attributes; no record is rejected."""
+        """Add the attributes, and accept the record."""
         for name, value in log_fields().items():
             record.__dict__.setdefault(name, value)
         return True

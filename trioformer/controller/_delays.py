@@ -1,13 +1,12 @@
-"""How long a failed request waits.
+"""Delays of failed requests.
 
-A limiter counts the failures of each object.  Two kinds of errors say something else:
+A limiter counts the failures of each object, with two exceptions:
 
-- ``Retry-After``: the server says when it accepts the next request, so the request is not retried before.
-- A lost connection says nothing about the object, and a retry costs the server nothing while it cannot be reached.  Its
-  delays grow to 25 s only, and are counted separately, for ``max_retries`` as well.  With the object's own delays,
-  which double, the next retry after an outage could be as far away as the outage was long, and one more error, such as
-  a 403 of a server that is starting, would double that again.  The same holds for a key in quarantine: that another
-  object was corrected or deleted may add no request.
+- ``Retry-After`` is a minimum delay.
+- A lost connection is not a failure of the object, and retries cost little while the server cannot be reached.  So
+  these failures are counted separately, also for ``max_retries``, and their delays grow only to 25 s.  Otherwise the
+  first retry after an outage could come as late as the outage was long.  A key in quarantine is treated likewise,
+  because the correction or deletion of the object that causes the quarantine may not add the request.
 """
 
 from __future__ import annotations
@@ -23,31 +22,28 @@ from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimi
 from ._request import K
 
 LONGEST_EXTERNAL: Final = 25.0
-"""Seconds between two retries while the server cannot be reached, or an object is in quarantine, at most.
-
-With the time until the connection is made again, each request is retried within half a minute of an outage's end.
-"""
+"""The longest delay after an external failure, seconds: each request is retried within 30 s of the end of an outage."""
 JITTER: Final = 0.2
-"""The share by which these delays are shortened at random, at most."""
+"""The jitter of these delays."""
 
 
 class Failure(NamedTuple):
-    """What an error says about the next attempt."""
+    """How to retry after an error."""
 
     counts: bool
-    """Whether it counts for the object."""
+    """Whether it counts as a failure of the object."""
     at_least: float
-    """Seconds that the server wants to have passed before."""
+    """The minimum delay in seconds."""
 
 
 @final
 @attrs.define(eq=False)
 class RetryDelays(Generic[K]):
-    """Adds the failed requests of a run to its queue again.
+    """Adds failed requests to the queue again.
 
     Args:
         queue: The queue, whose limiter counts the failures.
-        external: Counts failures that say nothing about the object; None to let the queue's limiter count them, too.
+        external: Counts external failures, such as lost connections; None for the queue's limiter.
     """
 
     _queue: RateLimitingQueue[K]
@@ -55,7 +51,7 @@ class RetryDelays(Generic[K]):
     _rng: random.Random = attrs.field(factory=random.Random, init=False)
 
     def classify(self, error: Exception) -> Failure:
-        """Return what an error says about the next attempt."""
+        """Return how to retry after an error."""
         errors = request_errors(error)
         counts = self._external is None or not all(map(is_external, errors))
         return Failure(counts, max((retry_after(each, self._rng) for each in errors), default=0.0))
@@ -76,15 +72,14 @@ class RetryDelays(Generic[K]):
 
 
 def external_limiter() -> ItemExponentialFailureRateLimiter:
-    """Make the limiter of failures that say nothing about the object."""
+    """Return the limiter of external failures."""
     return ItemExponentialFailureRateLimiter(max_delay=LONGEST_EXTERNAL, jitter=JITTER)
 
 
 def is_external(error: TrioformerError | None) -> bool:
-    """Whether retries cost nothing, and something else than the object decides when one succeeds.
+    """Return whether the cause of a failure is external to the object.
 
-    The server could not be reached, directly or by a proxy in front of it; or the cache cannot take an object, whose
-    correction or deletion adds no request if it belongs to another object.
+    The server could not be reached, directly or through a proxy; or an object in the cache is in quarantine.
     """
     if isinstance(error, QuarantinedError):
         return True
@@ -94,12 +89,12 @@ def is_external(error: TrioformerError | None) -> bool:
 
 
 def request_errors(error: BaseException) -> list[TrioformerError | None]:
-    """Return the library's error behind each error in nested groups: itself, or the first that it was raised from."""
+    """Return the library's error behind each error in nested groups: itself, or the first in its chain of causes."""
     return _request_errors(error, set())
 
 
 def _request_errors(error: BaseException, seen: set[int]) -> list[TrioformerError | None]:
-    # ``raise group.exceptions[0] from group`` makes a cycle.
+    # ``raise group.exceptions[0] from group`` creates a cycle.
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
         if isinstance(cause, TrioformerError):

@@ -1,7 +1,6 @@
-"""Enqueue functions: from an object that changed to the requests to add.
+"""Enqueue functions return the requests for an object that changed.
 
-They are called with each state in a notification, the old and the new one, so that an object's former owner is
-reconciled as well as its new one.  Any function from an object to requests can be used.
+They are called with the old and the new state of an update, so that both the former and the new owner are reconciled.
 
 Source: controller-runtime ``pkg/handler`` (``enqueue.go``, ``enqueue_owner.go``, ``enqueue_mapped.go``).
 """
@@ -16,10 +15,10 @@ from ..models import KubernetesObject, OwnerReference, ResourceInfo, key_of, res
 from ._request import Request
 
 T = TypeVar("T", bound=KubernetesObject)
-O = TypeVar("O", bound=KubernetesObject)  # noqa: E741  # an object of another kind than T
+O = TypeVar("O", bound=KubernetesObject)  # noqa: E741  # another kind than T
 
 Enqueue: TypeAlias = Callable[[T], Iterable[Request]]
-"""Returns the requests for a state of an object; must be quick, and depend on that state only."""
+"""Returns the requests for a state of an object.  It must be quick, and depend only on that state."""
 
 
 def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
@@ -28,19 +27,19 @@ def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
 
 
 def request_for_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Make a function that returns the request for an object's controller, if the controller is of a kind.
+    """Return an enqueue function for an object's controller.
 
     Args:
-        kind: The controller's class.  Group and kind must be equal; the version may differ.
+        kind: The controller's class.  Its group and kind must match; the version may differ.
     """
     return _owners(kind, only_controller=True)
 
 
 def request_for_any_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Make a function that returns the requests for all of an object's owners of a kind.
+    """Return an enqueue function for all owners of a kind.
 
     Args:
-        kind: The owners' class.  Group and kind must be equal; the version may differ.
+        kind: The owners' class.  Its group and kind must match; the version may differ.
     """
     return _owners(kind, only_controller=False)
 
@@ -51,7 +50,7 @@ def _owners(kind: type[KubernetesObject], *, only_controller: bool) -> Enqueue[K
     def owners(obj: KubernetesObject) -> tuple[Request, ...]:
         namespace = obj.namespace if info.namespaced else None
         if info.namespaced and namespace is None:
-            return ()  # the owner of a cluster-scoped object is not in a namespace: the reference names none
+            return ()  # a cluster-scoped object cannot have an owner in a namespace
         return tuple(
             [
                 Request(namespace, owner.name)
@@ -70,16 +69,15 @@ def _is_of(owner: OwnerReference, info: ResourceInfo) -> bool:
 def requests_by_index(
     informer: SharedInformer[O], index: str, *, value: Callable[[T], str] = key_of
 ) -> Callable[[T], tuple[Request, ...]]:
-    """Make a function that returns requests for the objects that another informer has under an index value.
+    """Return an enqueue function that looks up the objects to reconcile in an index of another informer.
 
-    An index of the objects' references finds the objects that refer to a changed one, for example the Deployments that
-    mount a ConfigMap.
-    The same controller should watch that informer, so that its cache has synced before the first event is processed.
+    For example, index Deployments by the ConfigMaps that they mount, to reconcile them when a ConfigMap changes.
+    The same controller should also watch that informer, so that its cache has synced before the first event.
 
     Args:
         informer: The informer with the index.
         index: The index's name.
-        value: Returns the value for an object that changed; by default the object's key.
+        value: Returns the index value for an object that changed; by default the object's key.
 
     The function raises:
         CacheNotSyncedError: The informer's cache has not synced.

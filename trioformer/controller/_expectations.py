@@ -1,22 +1,21 @@
 """Expectations: creations and deletions that a controller has requested and its caches do not show yet.
 
-A cache is behind the server.  A controller that creates three pods and reads its cache immediately finds none, and
-creates three more; one that deletes a pod and still sees it may delete another one.
-So a controller records the changes that it requests, events of its informers remove these records, and until then it
-does not count the objects in its caches::
+A cache lags behind the server.  A controller that creates three pods and then reads its cache may find none, and create
+three more.  A controller that deletes a pod and still finds it may delete another one.
+So a controller records its changes, and does not count the objects in its caches until the events have arrived::
 
-    with expectations.creating(request):            # recorded before the request is sent, removed if it fails
+    with expectations.creating(request):            # records before the request is sent; a failure undoes it
         await pods.create(pod)
 
     controller.watch(pods, enqueue=owner, predicates=[expectations.observing(owner)])
 
     async def reconcile(request):                   # called again after the pod's event
         if expectations.is_satisfied(request):
-            ...                                     # the objects in the cache may be counted
+            ...                                     # the objects in the cache can be counted
         return expectations.requeue(request)        # called again if an event is lost
 
-Deletions are recorded with the object's uid, because there may be two events: when the deletion timestamp is set, and
-when the object is deleted.  Creations are counted, because a generated name is unknown before the response.
+Deletions are recorded by uid, because one deletion can have two events: the deletion timestamp is set, and the object
+is removed.  Creations are only counted, because a generated name is unknown before the response.
 
 Source: kube-controller-manager ``pkg/controller/controller_utils.go``, ``ControllerExpectations`` and
 ``UIDTrackingControllerExpectations``.
@@ -42,7 +41,7 @@ from ._results import RequeueAfter
 T = TypeVar("T", bound=KubernetesObject)
 
 EXPECTATIONS_PERIOD: Final = 300.0
-"""Seconds after which an expectation expires (client-go's ``ExpectationsTimeout``)."""
+"""Seconds until an expectation expires (client-go's ``ExpectationsTimeout``)."""
 
 logger = logging.getLogger("trioformer.controller")
 
@@ -53,11 +52,11 @@ class Expected:
     """The expectations of one request."""
 
     creations: int
-    """How many creations have not been observed."""
+    """The number of creations that have not been observed."""
     deletions: frozenset[str]
-    """The uids of the objects whose deletion has not been observed."""
+    """The uids of objects whose deletion has not been observed."""
     expires_at: float
-    """When they expire, on trio's clock."""
+    """The time of their expiry on trio's clock."""
 
     def __str__(self) -> str:
         return f"{self.creations} creations and {len(self.deletions)} deletions"
@@ -66,30 +65,28 @@ class Expected:
 @final
 @attrs.define(eq=False, repr=False)
 class Expectations(Generic[K]):
-    """The creations and deletions that a controller waits to observe, by request.
+    """The creations and deletions that a controller waits for, by request.
 
-    A request is satisfied when all its expectations have been observed, when the last one was recorded :attr:`period`
-    seconds ago, or when it has no expectations.
-    One instance is for one controller, or for several that reconcile the same kind: requests for objects of two kinds
-    may be equal.
+    A request is satisfied when it has no expectations: all were observed, or the last one was recorded :attr:`period`
+    seconds ago.
+    Use separate instances for controllers of different kinds, because their requests may be equal.
 
-    All methods are plain functions, and atomic.
-    Events without an expectation are ignored.  (In the original an unexpected creation counts for a later expectation.)
+    Events without an expectation are ignored.  (In client-go, an unexpected creation counts for a later expectation.)
     """
 
     period: float = EXPECTATIONS_PERIOD
-    """Seconds after which an expectation expires.
+    """Seconds until an expectation expires.
 
-    An event may never arrive: an object that is created and deleted while the watch is broken has none."""
+    An event may never arrive, for example if the object is created and deleted while the watch is broken."""
     _expected: dict[K, Expected] = attrs.field(factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<Expectations of {len(self._expected)} requests>"
 
     def is_satisfied(self, request: K) -> bool:
-        """Whether the caches have all requested changes, so that their objects may be counted.
+        """Return whether the caches have all requested changes, so that their objects can be counted.
 
-        Expectations that have expired are logged and removed.
+        Expired expectations are logged and removed.
         """
         expected = self._expected.get(request)
         if expected is None:
@@ -106,13 +103,13 @@ class Expectations(Generic[K]):
         return True
 
     def get(self, request: K) -> Expected | None:
-        """Return the expectations of a request; None if it has no expectations."""
+        """Return the expectations of a request, or None: ``creations``, ``deletions`` (uids) and ``expires_at``."""
         return self._expected.get(request)
 
     def requeue(self, request: K) -> RequeueAfter | None:
-        """Return when to reconcile again in case an event is lost: when the expectations expire; None without any.
+        """Return when to reconcile again if an event is lost: when the expectations expire; None without expectations.
 
-        Return this from every reconcile, satisfied or not.  (The original leaves this to the informers' resyncs.)
+        Return this from every reconcile.  (client-go relies on the informers' resyncs.)
         """
         expected = self._expected.get(request)
         return None if expected is None else RequeueAfter(max(expected.expires_at - trio.current_time(), 0))
@@ -125,10 +122,10 @@ class Expectations(Generic[K]):
 
     @contextmanager
     def creating(self, request: K) -> Iterator[None]:
-        """Expect one creation, which the block requests; an exception in the block removes the expectation.
+        """Expect one creation, requested in the block; an exception in the block removes the expectation.
 
-        A creation without a response may have succeeded.  The next reconcile may not see that object yet and create
-        one too many; the one after that sees both.
+        A creation without a response may have succeeded.  Then the next reconcile may create one object too many, and
+        the following one finds both.
         """
         self._add(request, creations=1)
         try:
@@ -139,7 +136,7 @@ class Expectations(Generic[K]):
 
     @contextmanager
     def deleting(self, request: K, obj: KubernetesObject) -> Iterator[None]:
-        """Expect an object's deletion, which the block requests; an exception in the block removes the expectation."""
+        """Expect an object's deletion, requested in the block; an exception in the block removes the expectation."""
         self._add(request, deletion=obj.uid)
         try:
             yield
@@ -157,12 +154,12 @@ class Expectations(Generic[K]):
     # --- observing ----------------------------------------------------------------------------------------------------
 
     def creation_observed(self, request: K) -> None:
-        """Count a creation as observed; no effect if none is expected."""
+        """Record that a creation was observed; no effect if none is expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, creations=max(expected.creations - 1, 0)))
 
     def deletion_observed(self, request: K, obj: KubernetesObject) -> None:
-        """Mark an object's deletion as observed; no effect if it is not expected."""
+        """Record that an object's deletion was observed; no effect if it is not expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, deletions=expected.deletions - {obj.uid}))
 
@@ -173,16 +170,15 @@ class Expectations(Generic[K]):
             del self._expected[request]
 
     def observing(self, owners: Callable[[T], Iterable[K]]) -> Predicate[T]:
-        """Make a predicate that observes creations and deletions, and passes all events.
+        """Return a predicate that observes creations and deletions, and accepts all events.
 
-        Put it first: after another predicate it does not receive the events that that one rejects.
-        Put it into the ``predicates`` of the same :meth:`Controller.watch` that enqueues the owner, so that the
-        reconcile after an event finds the expectation met.
+        Put it first in the ``predicates`` of the :meth:`Controller.watch` that enqueues the owner.  Otherwise it misses
+        events that other predicates reject, or the reconcile runs before the observation.
 
         A deletion is observed when the object's deletion timestamp is set.
 
         Args:
-            owners: Returns the requests whose expectations an object concerns, for example `request_for_owner`.
+            owners: Returns the requests of an object's owners, for example `request_for_owner`.
         """
 
         def observe(event: Notification[T]) -> bool:

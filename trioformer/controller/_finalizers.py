@@ -1,7 +1,7 @@
 """Finalizers: names in an object's metadata that keep a deleted object until its controller has cleaned up.
 
-A merge patch replaces the whole list, so each patch has the resourceVersion of the object whose list it was made of:
-no finalizer of another controller is lost.  Without a resourceVersion, the server would replace it unseen.
+A merge patch replaces the whole list.  Each patch has the object's resourceVersion, so that no finalizer of another
+controller is lost.
 
 Source: controller-runtime ``pkg/controller/controllerutil`` (``AddFinalizer``, ``RemoveFinalizer``); kube-rs
 ``kube-runtime/src/finalizer.rs``; the API conventions.
@@ -22,28 +22,27 @@ from ._create_or_update import api_of
 T = TypeVar("T", bound=KubernetesObject)
 
 _TRIES: Final = 4
-"""Patches that are sent at most; after a conflict the object is read from the server."""
+"""The maximum number of patches.  After a conflict, the object is read from the server."""
 
 
 async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
     """Add a finalizer to an object that does not have it.
 
-    A controller does this before it creates anything that it must clean up.
+    Call this before you create anything that must be cleaned up.
 
     Args:
-        api: The client, or the API of the object's kind, in its namespace or in all.
-        obj: The object, for example from a lister.  One without a resourceVersion, which the program has made, is read
-            from the server first.
+        api: The client, or an API of the object's kind.
+        obj: The object, for example from a lister.  Without a resourceVersion, it is read from the server first.
         finalizer: A name with a domain, such as ``example.com/website``.
 
     Returns:
-        The object as the server has stored it; ``obj`` itself, without a request, if it has the finalizer.
+        The object as the server stored it, or ``obj`` itself, without a request, if it has the finalizer.
 
     Raises:
-        ValueError: ``obj`` is being deleted: the server accepts no new finalizers.
-        NotFoundError: The object does not exist any more.
-        ConflictError: Others change the object again and again; or there is another object of its name.
-        InvalidError: The object is being deleted, or the name is not valid.
+        ValueError: ``obj`` is being deleted, so the server accepts no new finalizers.
+        NotFoundError: The object no longer exists.
+        ConflictError: Other clients keep changing the object, or it was replaced by a new object of its name.
+        InvalidError: The object is being deleted, or the name is invalid.
 
     Cancellation: the server may have added the finalizer; the next call finds it.
     """
@@ -54,28 +53,27 @@ async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
         return obj
     if obj.metadata.deletion_timestamp is not None:
         raise ValueError(
-            f"{obj!r} is being deleted, so it gets no finalizer; look at metadata.deletion_timestamp first"
+            f"cannot add a finalizer to {obj!r}, which is being deleted; check metadata.deletion_timestamp first"
         )
     return await _change(api_of(api, obj), obj, lambda old: [*old, *([] if finalizer in old else [finalizer])])
 
 
 async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | None:
-    """Remove a finalizer from an object that has it; all others stay.
+    """Remove a finalizer from an object that has it.
 
-    A controller does this when it has cleaned up; the object is gone when the last finalizer is removed.
+    Call this after the cleanup.  The server removes a deleted object when it has no more finalizers.
 
     Args:
-        api: The client, or the API of the object's kind, in its namespace or in all.
-        obj: The object, for example from a lister.  One without a resourceVersion, which the program has made, is read
-            from the server first.
+        api: The client, or an API of the object's kind.
+        obj: The object, for example from a lister.  Without a resourceVersion, it is read from the server first.
         finalizer: The finalizer's name.
 
     Returns:
-        The object as it was stored last; ``obj`` itself, without a request, if it does not have the finalizer; None if
-        the object does not exist any more.
+        The object as the server stored it; ``obj`` itself, without a request, if it does not have the finalizer; None
+        if the object no longer exists.
 
     Raises:
-        ConflictError: Others change the object again and again.
+        ConflictError: Other clients keep changing the object.
 
     Cancellation: the server may have removed the finalizer, and the object.
     """
@@ -95,11 +93,11 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
 
 
 class _ReplacedError(ConflictError):
-    """The object was deleted, and there is another one of its name."""
+    """The object was replaced by a new object of its name."""
 
 
 async def _change(api: Api[T], obj: T, change: Callable[[tuple[str, ...]], list[str]]) -> T:
-    """Change the list of finalizers, and return the object as it is stored then."""
+    """Change the list of finalizers, and return the object as the server stored it."""
     now, tries = obj, _TRIES
     while True:
         old = now.metadata.finalizers
@@ -120,7 +118,7 @@ async def _read(api: Api[T], obj: T) -> T:
     now = await api.get(obj)
     if obj.uid and now.uid != obj.uid:
         raise _ReplacedError(
-            f"{obj!r} with uid {obj.uid} does not exist any more; the current one has uid {now.uid}",
+            f"{obj!r} with uid {obj.uid} no longer exists; the current object has uid {now.uid}",
             code=409,
             reason="Conflict",
         )

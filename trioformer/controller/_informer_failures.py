@@ -1,7 +1,7 @@
-"""Informers that fail while a controller runs.
+"""Logs informers that fail while a controller runs.
 
-The reflector logs each failed request, and the controller continues: it reconciles what is in the caches, and other
-informers may work.  But it receives no events meanwhile, so its own log says which informer has failed, and why.
+The controller continues, since other informers may work, but it receives no events from the failed informer.  The
+reflector logs its failed requests; here the controller's log says which informer has failed, and why.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ._reconciler import logger
 from ._sources import EventSources, WatchedSource
 
 LOG_PERIOD: Final = 30.0
-"""Seconds between two looks at the informers; their data must be as old to be logged, since most failures are short."""
+"""Seconds between two checks, and the minimum age of data that is logged: most failures are short."""
 
 
 def is_failing(informer: SharedInformer[Any]) -> bool:
-    """Whether an informer that has synced is not kept up to date."""
+    """Return whether an informer that has synced no longer receives updates."""
     state = informer.state
     return _has_stopped(state) or not informer.is_healthy or _cannot_watch(state)
 
@@ -52,7 +52,7 @@ class InformerFailures:
         self._registered.set()
 
     def describe(self) -> tuple[str, ...]:
-        """Describe the informers that fail now, and why."""
+        """Describe the informers that fail now."""
         return tuple([_describe(*each) for each in self.sources.handlers if is_failing(each[0].informer)])
 
     async def log(self) -> None:
@@ -61,7 +61,7 @@ class InformerFailures:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._log_delays)
             while True:
-                # no checkpoint between reading the list and creating the next event
+                # no checkpoint between reading the list and creating the event
                 for watch, registration in self.sources.handlers[seen:]:
                     seen += 1
                     nursery.start_soon(self._log_end, watch, registration)

@@ -1,4 +1,4 @@
-"""The observers of a controller: the one of its arguments, and those of metrics."""
+"""The observers of a controller: its own, and those of metrics."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class Observers(Generic[K]):
     of_queues: list[QueueObserver[K]] = attrs.field(factory=list)
 
     def add(self, observer: object) -> None:
-        """Add an observer of reconciles, of the queue, or of both.
+        """Add an observer of reconciles, the queue, or both.
 
         Raises:
-            TypeError: It has the methods of neither protocol.
+            TypeError: It does not have the methods of either protocol.
         """
         is_known = False
         if isinstance(observer, ControllerObserver):
@@ -85,7 +85,7 @@ class Observers(Generic[K]):
             is_known = True
         if not is_known:
             what = "began() and ended(), or added(), delayed(), taken() and finished()"
-            raise TypeError(f"observer= of a controller needs the methods {what}; {describe(observer)} has neither")
+            raise TypeError(f"observer= requires the methods {what}, not {describe(observer)}")
 
     def discard(self, observer: object) -> None:
         """Remove an observer."""
@@ -93,11 +93,11 @@ class Observers(Generic[K]):
         self.of_queues = [each for each in self.of_queues if each is not observer]
 
     def for_reconciles(self) -> ControllerObserver[K] | None:
-        """Return one observer that calls all that there are now; None without observers."""
+        """Return one observer that calls the present ones; None without observers."""
         found = tuple(self.of_reconciles)
         return ControllerObservers(found) if len(found) > 1 else next(iter(found), None)
 
     def for_queue(self) -> QueueObserver[K] | None:
-        """Return one observer that calls all that there are now; None without observers."""
+        """Return one observer that calls the present ones; None without observers."""
         found = tuple(self.of_queues)
         return QueueObservers(found) if len(found) > 1 else next(iter(found), None)

@@ -1,7 +1,6 @@
-"""Predicates: which events a controller processes.
+"""Predicates select the events that a controller processes.
 
-A predicate is a function of a notification.  The predicates of changes pass additions and deletions, which have only
-one state, and reject resyncs, which change nothing.
+The predicates for changes accept additions and deletions, which have only one state, and reject resyncs.
 
 Source: controller-runtime ``pkg/predicate``.
 """
@@ -18,14 +17,14 @@ from ..models import KubernetesObject, LabelSelector
 T = TypeVar("T", bound=KubernetesObject)
 
 Predicate: TypeAlias = Callable[[Notification[T]], bool]
-"""Returns whether an event is processed; must be quick."""
+"""Returns whether to process an event.  It must be quick."""
 
 
 def generation_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed ``metadata.generation``: those of the spec, and not those of status and metadata.
+    """Accept updates that changed ``metadata.generation``: changes of the spec, but not of the status or metadata.
 
-    Kinds such as ConfigMap and Secret have no generation; all their changes pass.
-    (In controller-runtime none of them passes.)
+    For kinds without a generation, such as ConfigMap and Secret, all changes are accepted.
+    (controller-runtime rejects them.)
     """
     if not isinstance(event, Updated):
         return True
@@ -34,19 +33,19 @@ def generation_changed(event: Notification[T]) -> bool:
 
 
 def labels_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed a label."""
+    """Accept updates that changed a label."""
     return not isinstance(event, Updated) or event.old.metadata.labels != event.new.metadata.labels
 
 
 def annotations_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed an annotation."""
+    """Accept updates that changed an annotation."""
     return not isinstance(event, Updated) or event.old.metadata.annotations != event.new.metadata.annotations
 
 
 def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
-    """Make a predicate that passes events of objects that meet a condition.
+    """Return a predicate that accepts events of objects that meet a condition.
 
-    An update passes if either state meets it, so the update after which an object no longer meets it passes, too.
+    An update is accepted if its old or its new state meets the condition.
     (controller-runtime's ``NewPredicateFuncs`` tests only the new state.)
 
     Args:
@@ -62,7 +61,7 @@ def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
 
 
 def labels_match(label_selector: LabelSelectorLike) -> Callable[[Notification[T]], bool]:
-    """Make a predicate that passes events of objects whose labels match, before an update or after it.
+    """Return a predicate that accepts events of objects whose labels match, before or after an update.
 
     Args:
         label_selector: A label selector in kubectl's grammar, or labels that must all be equal.

@@ -1,4 +1,4 @@
-"""The work on a request: call the reconcile function, and decide whether the request is retried."""
+"""Calls the reconcile function for a request, and decides whether the request is retried."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ logger = logging.getLogger("trioformer.controller")
 
 
 class Failures(NamedTuple):
-    """How often a request has failed since it succeeded last."""
+    """The failures of a request since its last success."""
 
     in_a_row: int
     """All failures."""
     counted: int
-    """Those that count for ``max_retries``: not those that say nothing about the object."""
+    """Failures that count for ``max_retries``; external failures do not."""
 
 
 NO_FAILURES: Final = Failures(0, 0)
@@ -47,10 +47,10 @@ NO_FAILURES: Final = Failures(0, 0)
 @final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler(Generic[K]):
-    """The work of one run of a controller; the queue's workers call :meth:`handle`.
+    """The reconciles of one run of a controller; the queue's workers call :meth:`handle`.
 
-    Retries are decided inside the queue's block: after ``add_rate_limited`` the end of the block has no effect, and
-    otherwise it forgets the failures.
+    :meth:`handle` never raises a failure: the queue then forgets the request's failures, unless ``add_rate_limited``
+    was called.
     """
 
     name: str
@@ -61,15 +61,14 @@ class Reconciler(Generic[K]):
     delays: RetryDelays[K]
     counters: Counters
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
-    """The workers that have a request, with the request and the time when they began."""
+    """Each busy worker with its request and start time."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
-    """The requests whose reconcile was cancelled at the end of the run."""
-    # Not left to the limiter, because a user's limiter need not count.
+    """Requests whose reconcile was cancelled at the end of the run."""
     failures: dict[K, Failures] = attrs.field(factory=dict, init=False)
-    """The requests that will be retried, and how often they have failed."""
+    """Requests that will be retried, with their failures; a user's limiter may not count them."""
 
     async def handle(self, request: K) -> None:
-        """Reconcile once; an ``Exception`` of the reconcile function does not leave this."""
+        """Reconcile once; an ``Exception`` of the reconcile function does not propagate."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
         token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=str(uuid.uuid4())))
@@ -124,9 +123,9 @@ class Reconciler(Generic[K]):
             failure = None  # no reference cycle of the error and this frame
 
     def _failure_in(self, error: BaseException, request: K) -> Exception | None:
-        """Return the failure of a request; None when the error must leave the worker.
+        """Return the failure of a request; None if the error must propagate.
 
-        An error during cancellation is a failure too; the next checkpoint raises the cancellation again.
+        An error during cancellation is a failure: the next checkpoint raises the cancellation again.
         """
         rest = without_cancelled(error)
         if isinstance(rest, Exception):
@@ -141,8 +140,8 @@ class Reconciler(Generic[K]):
         deadline = self.options.reconcile_deadline
         with trio.move_on_after(deadline) as scope:
             reconciling = self.reconcile(request)
-            if not hasattr(reconciling, "__await__"):  # the error of await names no function
-                raise TypeError("the reconcile must be an async function")
+            if not hasattr(reconciling, "__await__"):  # the error of await does not name the function
+                raise TypeError("reconcile must be an async function")
             result = await reconciling
             _check_result(result)
             return result
@@ -176,7 +175,7 @@ class Reconciler(Generic[K]):
             then = "not retrying (the controller is stopping)"
         if request not in self.failures:
             self.delays.forget(request)
-        # The library's own errors say what failed and where; a traceback for each object in an outage would hide that.
+        # The library's errors need no traceback; one for each object in an outage would flood the log.
         trace = None if isinstance(error, TrioformerError) else error
         logger.error(
             "controller %s: reconcile of %s failed, %s: %s",
@@ -196,10 +195,10 @@ class Reconciler(Generic[K]):
 
     @property
     def is_called_from_inside(self) -> bool:
-        """Whether the current task is a worker with a request, or runs inside its reconcile."""
+        """Whether the current task runs inside a reconcile."""
         return any(task in self.running for task in enclosing_tasks())
 
 
 def _check_result(result: object) -> None:
     if result is not None and not isinstance(result, RequeueAfter):
-        raise TypeError(f"a reconcile must return None or RequeueAfter, not {type(result).__name__}")
+        raise TypeError(f"reconcile must return None or RequeueAfter, not {type(result).__name__}")

@@ -1,4 +1,4 @@
-"""The request: the name of an object to be reconciled; and the type of requests of other forms."""
+"""The request: the name of an object to reconcile."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from ..client import ObjectRef
 @final
 @attrs.frozen(cache_hash=True, repr=False)
 class Request(ObjectRef):
-    """The name of an object to be reconciled; the reconcile function knows its kind.
+    """The name of an object to reconcile.
 
-    A request names the object, and not what happened to it: many events become one request, and the object is read when
-    the request is handled.
+    A request does not contain the event: many events become one request, and ``reconcile`` reads the current object.
 
     Source: controller-runtime ``pkg/reconcile``, ``Request``.
     """

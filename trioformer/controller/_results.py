@@ -1,4 +1,4 @@
-"""The reconcile function, its results, and the errors that it may raise."""
+"""The reconcile function, its results and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check_delay(_: object, __: object, after: float) -> None:
 @final
 @attrs.frozen
 class RequeueAfter:
-    """Returned by a reconcile that succeeded and is to be called again after a delay.
+    """Returned by a successful reconcile that must be repeated after a delay.
 
     Source: controller-runtime ``pkg/reconcile``, ``Result``.
 
@@ -29,40 +29,39 @@ class RequeueAfter:
     """
 
     after: float = attrs.field(validator=_check_delay)
-    """The delay, seconds; 0 for as soon as a worker is free.  An event adds the request earlier."""
+    """The delay in seconds; 0 repeats as soon as a worker is free.  An event adds the request earlier."""
 
 
 Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
-"""Brings the actual state of an object closer to the desired one; receives the object's name, and reads both states."""
+"""Receives an object's name, and brings its actual state closer to the desired state."""
 
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]
 """The result of a reconcile; the first three are labels of controller-runtime's ``reconcile_total``."""
 
 
 class TerminalError(Exception):
-    """Raised by a reconcile that would fail again: the error is logged, and the request is not retried.
+    """Raised by a reconcile to fail without a retry.
 
     The next event of the object adds the request again.
-    An ``ExceptionGroup`` is terminal if all errors in it are.
+    An ``ExceptionGroup`` is terminal if all its errors are.
 
     Source: controller-runtime ``pkg/reconcile``, ``TerminalError``.
     """
 
 
 @final
-class RetryAfter(Exception):  # noqa: N818  # it is a request and not an error
-    """Raised by a reconcile that has to wait: the request is added again after a delay, and nothing has failed.
+class RetryAfter(Exception):  # noqa: N818  # not an error
+    """Raised by a reconcile to repeat it after a delay, without a failure.
 
-    It has the effect of returning :class:`RequeueAfter` from wherever the reconcile is: nothing is logged above the
-    level DEBUG, the failures of the request are forgotten, and it does not count for ``max_retries``.
-    An ``ExceptionGroup`` of nothing else, such as that of a nursery, has the shortest of its delays.
+    The effect is the same as returning :class:`RequeueAfter`: it is logged at level DEBUG, the request's failures are
+    forgotten, and it does not count for ``max_retries``.
+    An ``ExceptionGroup`` that contains only this error, for example from a nursery, has the shortest of its delays.
 
-    Source: controller-runtime ``pkg/reconcile``, ``Result.RequeueAfter``, which a reconcile can only return; kopf
-    raises a ``TemporaryError``.
+    Source: controller-runtime ``pkg/reconcile``, ``Result.RequeueAfter``; kopf's ``TemporaryError``.
 
     Args:
-        after: The delay, seconds; 0 for as soon as a worker is free.  An event adds the request earlier.
-        reason: What the reconcile waits for, for the log.
+        after: The delay in seconds; 0 repeats as soon as a worker is free.  An event adds the request earlier.
+        reason: The reason, for the log.
 
     Raises:
         ValueError: The delay is negative, infinite, or not a number.
@@ -78,18 +77,18 @@ class RetryAfter(Exception):  # noqa: N818  # it is a request and not an error
 
 
 class ReconcileDeadlineError(trio.TooSlowError):
-    """The failure of a reconcile that was cancelled at its controller's ``reconcile_deadline``."""
+    """A reconcile was cancelled at the controller's ``reconcile_deadline``."""
 
 
 def without_cancelled(error: BaseException) -> BaseException | None:
-    """Return an exception without its cancellations; None when there is nothing else in it."""
+    """Return an exception without its cancellations, or None."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1]
     return None if isinstance(error, trio.Cancelled) else error
 
 
 def requeue_in(error: Exception) -> RequeueAfter | None:
-    """Return the delay that a reconcile asked for by raising; None if it has failed."""
+    """Return the delay of a :class:`RetryAfter`; None for another error."""
     if isinstance(error, ExceptionGroup):
         delays = [requeue_in(each) for each in error.exceptions]
         known = [each for each in delays if each is not None]
@@ -98,7 +97,7 @@ def requeue_in(error: Exception) -> RequeueAfter | None:
 
 
 def is_terminal(error: Exception) -> bool:
-    """Whether a retry is useless."""
+    """Return whether an error is terminal."""
     if isinstance(error, ExceptionGroup):
         return all(is_terminal(each) for each in error.exceptions)
     return isinstance(error, TerminalError)

@@ -1,4 +1,4 @@
-"""From informers to the queue of a running controller: one handler for each watched informer."""
+"""The handlers of a running controller: they add requests to the queue for the events of informers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ._request import K
 T = TypeVar("T", bound=KubernetesObject)
 
 BUFFER_SIZE = 1_024
-"""How many notifications may wait for the functions of one watch before the process loop waits for them."""
+"""The number of buffered notifications of one watch before the process loop waits."""
 
 LOW_PRIORITY = -100
-"""The priority of requests that probably need no work: those for initial objects and for resyncs."""
+"""The priority of requests for initial objects and resyncs, which usually need no work."""
 
 
 _NO_LISTS = (str, bytes, tuple, Mapping, KubernetesObject)
-"""What can be iterated over and is one request, or none; a tuple is one if it is a named one."""
+"""Iterable types that are not sequences of requests.  A named tuple is one request."""
 
 
 @final
@@ -49,14 +49,14 @@ class WatchedSource(Generic[T, K]):
 
 
 class SourcesPhase(enum.Enum):
-    """What the handlers of a run do."""
+    """The state of a run's handlers."""
 
     PAUSED = "paused"
-    """They are registered and receive nothing: the caches have not all synced, and functions may read any of them."""
+    """Registered, but without notifications until all caches have synced, because the functions may read any cache."""
     STARTED = "started"
-    """They receive every state."""
+    """Every state is received."""
     CLOSED = "closed"
-    """They call no function of the controller."""
+    """The controller's functions are no longer called."""
 
 
 @final
@@ -64,20 +64,17 @@ class SourcesPhase(enum.Enum):
 class EventSources(Generic[K]):
     """The handlers of one run.
 
-    They run in the informers' tasks, so none of their exceptions may leave them: it would end an informer that others
-    use, too.  The exception goes to the controller instead, and ends its run.
+    They run in the informers' tasks, so an exception must not propagate: it would end an informer that others share.
+    Instead, it ends the controller's run.
 
-    A controller must see every state: when an object moves from one owner to a second and on to a third, the second
-    must be reconciled too, although neither the first nor the last state names it.  So no notification is merged.  When
-    a handler's buffer is full, the process loop of its informer waits; the handler never waits itself, so this takes as
-    long as the functions take.  The queue merges equal requests.
-
-    Before the handlers are started, they keep nothing: the objects in the caches are then their initial objects.
+    A controller must receive every state: if an object moves from one owner to a second and on to a third, the second
+    owner must be reconciled too.  So notifications are not coalesced.  When a handler's buffer is full, the informer's
+    process loop waits for the functions.  The queue merges equal requests.
 
     Args:
         name: The controller's name.
         queue: Receives the requests.
-        on_failure: Called with the first exception of a predicate, an enqueue function, or a queue's observer.
+        on_failure: Called with the first exception of a predicate, an enqueue function or a queue observer.
     """
 
     name: str
@@ -134,20 +131,17 @@ class EventSources(Generic[K]):
 @final
 @attrs.define(eq=False)
 class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
-    """Adds the requests of events to the queue.
-
-    The methods must not wait: the process loop waits for them.
-    """
+    """Adds the requests for events to the queue.  The methods never wait."""
 
     sources: EventSources[K]
     watch: WatchedSource[T, K]
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
-        """Add the requests for a new object, with a low priority if it is an initial one."""
+        """Add the requests for a new object, with a low priority for an initial object."""
         self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
 
     async def on_update(self, old: T, new: T, /) -> None:
-        """Add the requests for both states, or those of a resync with a low priority."""
+        """Add the requests for both states, or for a resync with a low priority."""
         if old is new:
             self._handle(Updated(old, new), (new,), LOW_PRIORITY)
         else:
@@ -169,8 +163,8 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                         states = states[:0]
                         break
                 except (DecodeError, QuarantinedError) as error:
-                    undecodable.append(error)  # and accepted: no request is lost
-            # All requests are made before the first is added: an error adds none of them.
+                    undecodable.append(error)  # accept the event, so that no request is lost
+            # Collect all requests before adding the first, so that an error adds none.
             requests: dict[K, None] = {}
             for state in states:
                 try:
@@ -180,7 +174,7 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                             "enqueue must return requests in a list or tuple, such as [Request.of(obj)], "
                             f"not {describe(found)}"
                         )
-                    for request in found:  # what a generator returned before it failed is added
+                    for request in found:  # when a generator fails, its earlier requests are kept
                         requests[request] = None
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)
@@ -192,5 +186,5 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
             sources.fail(error)
         else:
             if undecodable:
-                # The informer counts the call, and logs it.
+                # The informer counts and logs this.
                 raise next((each for each in undecodable if isinstance(each, DecodeError)), undecodable[0])

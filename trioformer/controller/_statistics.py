@@ -1,4 +1,4 @@
-"""Counts of a controller, and the observer of its reconciles."""
+"""Statistics of a controller, and the observer of its reconciles."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ ControllerPhase: TypeAlias = Literal["not running", "waiting for handlers", "run
 @final
 @attrs.frozen(kw_only=True)
 class ControllerStatistics:
-    """The state of a controller at one moment; the counts are those of all its runs."""
+    """The state of a controller; the counts include all its runs."""
 
     phase: ControllerPhase
     """The controller's state."""
     waiting_for: tuple[str, ...]
-    """Descriptions of what is missing, and why: before the start caches and handlers, then watched informers that have
-    stopped, or that cannot list or watch."""
+    """Descriptions of caches and handlers that the start waits for; later, of watched informers that fail."""
     workers: int
-    """How many reconciles may run at the same time."""
+    """The maximum number of concurrent reconciles."""
     active: int
-    """How many reconciles are running."""
+    """The number of running reconciles."""
     succeeded: int
     """Reconciles that returned None or a :class:`~trioformer.controller.RequeueAfter`."""
     requeued: int
-    """Those of them that returned a :class:`~trioformer.controller.RequeueAfter`."""
+    """Reconciles that returned a :class:`~trioformer.controller.RequeueAfter`."""
     failed: int
-    """Reconciles that raised or timed out; they include the next three counts."""
+    """Reconciles that failed; includes the next three counts."""
     timed_out: int
-    """Reconciles that were cancelled at the reconcile deadline."""
+    """Reconciles that were cancelled at the deadline."""
     terminal: int
     """Reconciles that raised a :class:`~trioformer.controller.TerminalError`."""
     dropped: int
-    """Reconciles that failed after ``max_retries`` retries."""
+    """Requests that were dropped after ``max_retries``."""
     failing: int
-    """Requests whose last reconcile failed and that will be retried."""
+    """Requests that failed and will be retried."""
     queue: QueueStatistics | None
     """The queue's statistics; None while the controller is not running."""
     handlers: tuple[HandlerStatistics, ...]
@@ -51,15 +50,14 @@ class ControllerStatistics:
 
 @runtime_checkable
 class ControllerObserver(Protocol[K_contra]):
-    """Receives the start and the result of every reconcile, for metrics.
+    """Receives the start and result of every reconcile, for metrics.
 
-    An object that also has the methods of a :class:`~trioformer.workqueue.QueueObserver` receives the steps of the
-    controller's queue, too.
+    An observer that also has the methods of a :class:`~trioformer.workqueue.QueueObserver` receives the events of the
+    controller's queue too.
 
-    The worker makes the calls, so they must be quick.
-    They must not raise: an exception would end the controller's run.
+    The methods are called in the worker, so they must be quick.  They must not raise: an exception ends the run.
 
-    The metrics of controller-runtime (``pkg/internal/controller/metrics``) follow from these calls, all with the label
+    These calls provide the metrics of controller-runtime (``pkg/internal/controller/metrics``) with the label
     ``controller``:
 
     - ``controller_runtime_active_workers``: incremented by :meth:`began`, decremented by :meth:`ended`;
@@ -72,7 +70,7 @@ class ControllerObserver(Protocol[K_contra]):
     """
 
     def began(self, request: K_contra) -> None:
-        """Record that a worker begins to reconcile a request."""
+        """Record the start of a reconcile."""
         ...
 
     def ended(

@@ -1,4 +1,4 @@
-"""Work queues: keys to be processed, each by one worker at a time; independent of Kubernetes.
+"""Work queues: keys to process, each by one worker at a time.  Independent of Kubernetes.
 
 ::
 
@@ -6,14 +6,14 @@
     add_after(key, 5) ─▶ delayed ─▲                             │
     add_rate_limited(key) ──▲     └── added or failed meanwhile ┘
 
-A :class:`WorkQueue` leaves failures to its user; its subclass :class:`RateLimitingQueue` retries them with growing
-delays.  Adding a key is a plain function that never waits; a worker takes one with ``async with queue.take() as key``.
+A :class:`WorkQueue` does not retry failures.  Its subclass :class:`RateLimitingQueue` retries them with growing
+delays.  Adding a key never waits.  A worker takes a key with ``async with queue.take() as key``.
 
 - ``_work_queue.py``: :class:`WorkQueue`
 - ``_ready.py``: keys that workers may take, by priority
 - ``_delayed.py``: keys that are not due yet
 - ``_wait_queue.py``: workers that wait for a key
-- ``_reports.py``: what a queue remembers for its observer
+- ``_reports.py``: pending reports to the observer
 - ``_rate_limiting_queue.py``: :class:`RateLimitingQueue`
 - ``_rate_limiters.py``: :class:`RateLimiter` and the limiters of client-go
 - ``_statistics.py``: :class:`QueueStatistics`, :class:`Remaining` and :class:`QueueObserver`

@@ -1,7 +1,6 @@
 """The keys that are not due yet, in a heap and a dict.
 
-Entries of keys that were merged or cancelled stay in the heap until they reach its top, or until they are the greater
-part of it.
+Stale entries, of keys that were merged or cancelled, stay in the heap until they reach its top or outnumber the others.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ import attrs
 K = TypeVar("K", bound=Hashable)
 
 MIN_STALE = 64
-"""The heap is not rebuilt for fewer stale entries than this."""
+"""The heap is rebuilt only if it has more stale entries than this."""
 
 
 class Delay(NamedTuple):
-    """When a key becomes due, and with which priority."""
+    """The time when a key becomes due, and its priority."""
 
     due: float
     number: int
-    """Distinguishes this heap entry from older ones of the same key, and orders keys that are due at the same time."""
+    """Distinguishes heap entries of the same key, and orders keys that are due at the same time."""
     priority: int
 
 
 @final
 @attrs.define(eq=False)
 class DelayedKeys(Generic[K]):
-    """Keys by the time at which they become due."""
+    """Keys in the order in which they become due."""
 
     due: float = attrs.field(default=math.inf, init=False)
-    """When the first key becomes due; infinity without delayed keys."""
+    """The time when the first key becomes due; infinity without delayed keys."""
     _delays: dict[K, Delay] = attrs.field(factory=dict, init=False)
     _heap: list[tuple[float, int, K]] = attrs.field(factory=list, init=False)
     _numbers: int = attrs.field(default=0, init=False)
@@ -51,7 +50,7 @@ class DelayedKeys(Generic[K]):
         return self._delays.get(key)
 
     def add(self, key: K, due: float, priority: int) -> None:
-        """Add a key; one that is delayed already keeps the earlier time and the higher priority."""
+        """Add a key.  If it is delayed already, keep the earlier time and the higher priority."""
         old = self._delays.get(key)
         if old is not None:
             priority = max(priority, old.priority)
@@ -64,7 +63,7 @@ class DelayedKeys(Generic[K]):
         self._drop_stale()
 
     def remove(self, key: K) -> Delay | None:
-        """Remove a key and return its delay; None when it is not delayed."""
+        """Remove a key and return its delay; None if it is not delayed."""
         delay = self._delays.pop(key, None)
         if delay is not None:
             self._drop_stale()
@@ -80,7 +79,7 @@ class DelayedKeys(Generic[K]):
         return found
 
     def _drop_stale(self) -> None:
-        """Remove stale entries from the top of the heap, and all of them when there are many; update ``due``."""
+        """Remove stale entries from the top of the heap, or all if there are many; update ``due``."""
         heap, delays = self._heap, self._delays
         if len(heap) > 2 * len(delays) + MIN_STALE:
             heap[:] = [(delay.due, delay.number, key) for key, delay in delays.items()]

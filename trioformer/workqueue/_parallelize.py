@@ -17,23 +17,22 @@ async def parallelize(workers: int, items: Iterable[T], fn: Callable[[T], Awaita
     """Call ``fn(item)`` for every item in several tasks, and return when all calls have returned.
 
     Each worker reads the next item when it is free, so the iterable may be endless.
-    The calls begin in the order of the items; they may end in any order.
+    The calls start in the order of the items.
 
     Args:
-        workers: How many calls run at the same time, at most.
+        workers: The maximum number of concurrent calls.
         items: The arguments of the calls.
         fn: The function to call.
 
     Raises:
-        ExceptionGroup: Exceptions of ``fn`` or of the iterable; the first one cancels the other workers, and no further
-            item is read.
+        ExceptionGroup: Exceptions of ``fn`` or the iterable.  The first one cancels the other calls.
         ValueError: ``workers`` is less than 1.
 
-    Cancellation: the running calls are cancelled; items that were not read stay in an iterator.
+    Cancellation: the running calls are cancelled; items that were not read stay in the iterator.
 
     Ownership: its tasks have ended when it returns.
 
-    Source: client-go ``util/workqueue/parallelizer.go``, ``ParallelizeUntil``, whose pieces of work cannot fail.
+    Source: client-go ``util/workqueue/parallelizer.go``, ``ParallelizeUntil``.
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")

@@ -17,18 +17,18 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides how long a failed key waits until it is processed again."""
+    """Computes the delay of a failed key."""
 
     def when(self, key: T_contra) -> float:
-        """Count one more failure of a key, and return how many seconds the key waits."""
+        """Count a failure of a key, and return its delay in seconds."""
         ...
 
     def forget(self, key: T_contra) -> None:
-        """Reset a key's failures: it succeeded, or was given up."""
+        """Reset a key's failures, because it succeeded or was dropped."""
         ...
 
     def num_requeues(self, key: T_contra) -> int:
-        """Return how many failures were counted since the key was last forgotten."""
+        """Return the number of failures since the key was last forgotten."""
         ...
 
 
@@ -37,8 +37,7 @@ class RateLimiter(Protocol[T_contra]):
 class ItemExponentialFailureRateLimiter:
     """Doubles the delay with every failure of a key: ``base_delay · 2ⁿ`` seconds, at most ``max_delay``.
 
-    With ``jitter``, keys that failed at the same time are not all retried at the same time.  It only shortens a delay,
-    so no retry is later than without it.
+    ``jitter`` spreads the retries of keys that failed at the same time.  It only shortens delays.
     """
 
     base_delay: float = attrs.field(default=0.005, validator=validators.gt(0))
@@ -46,17 +45,17 @@ class ItemExponentialFailureRateLimiter:
     max_delay: float = attrs.field(default=1_000.0, validator=[validators.gt(0), validators.lt(math.inf)])
     """The longest delay, seconds."""
     jitter: float = attrs.field(default=0.0, validator=[validators.ge(0), validators.lt(1)])
-    """The share by which each delay is shortened at random, at most: ``d`` is drawn from ``(d · (1 - jitter), d]``."""
+    """Random share of each delay: a delay ``d`` becomes a value in ``(d · (1 - jitter), d]``."""
     _random: random.Random = attrs.field(factory=random.Random, kw_only=True, alias="rng", repr=False)
     _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
     _doublings: int = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        # After so many doublings the delay is max_delay.  2.0 ** 1024 raises, and a key may fail more often than that.
+        # After this many doublings the delay is max_delay.  2.0 ** 1024 would raise OverflowError.
         self._doublings = max(0, math.ceil(math.log2(self.max_delay) - math.log2(self.base_delay)))
 
     def when(self, key: Hashable) -> float:
-        """Count a failure of a key, and return how many seconds the key waits."""
+        """Count a failure of a key, and return its delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         delay = self.max_delay if failures >= self._doublings else math.ldexp(self.base_delay, failures)
@@ -67,16 +66,16 @@ class ItemExponentialFailureRateLimiter:
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Hashable) -> int:
-        """Return how many failures of a key were counted."""
+        """Return the number of failures of a key."""
         return self._failures.get(key, 0)
 
 
 @final
 @attrs.define(eq=False)
 class BucketRateLimiter:
-    """Limits the retries of all keys together to a rate, after a burst: a token bucket on trio's clock.
+    """Limits the rate of all keys' retries: a token bucket on trio's clock.
 
-    When the bucket is empty, a retry reserves the next token that is not reserved.
+    When the bucket is empty, a retry reserves the next free token.
     """
 
     qps: float = attrs.field(
@@ -84,28 +83,28 @@ class BucketRateLimiter:
     )
     """Retries per second; cannot be changed."""
     burst: int = attrs.field(default=100, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
-    """Retries that need not wait when the bucket is full; cannot be changed."""
+    """Retries without a delay when the bucket is full; cannot be changed."""
     _bucket: TokenBucket = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
 
     def when(self, key: Hashable) -> float:
-        """Reserve a token, and return how many seconds it takes until it is there."""
+        """Reserve a token, and return the delay until it is available, seconds."""
         return self._bucket.take()
 
     def forget(self, key: Hashable) -> None:
-        """Do nothing: the bucket does not know keys."""
+        """Do nothing: the bucket does not track keys."""
 
     def num_requeues(self, key: Hashable) -> int:
-        """Return 0: the bucket does not count failures."""
+        """Return 0: the bucket does not track keys."""
         return 0
 
 
 @final
 @attrs.define(eq=False, init=False)
 class MaxOfRateLimiter(Generic[K]):
-    """Returns the longest of the delays of several limiters.
+    """Combines several limiters, and returns the longest delay.
 
     Args:
         limiters: The limiters; each counts every failure.
@@ -127,19 +126,18 @@ class MaxOfRateLimiter(Generic[K]):
             limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """Return the largest of the limiters' counts."""
+        """Return the largest count of the limiters."""
         return max((limiter.num_requeues(key) for limiter in self.limiters), default=0)
 
 
 JITTER: Final = 0.2
-"""The jitter of the default limiter, so that keys that failed together are not all retried at the same time."""
+"""The jitter of the default limiter."""
 
 
 def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
-    """Make the limiter of queues and controllers that are given none: 5 ms, doubled with every failure up to 1,000 s.
+    """Return the default limiter of queues and controllers: 5 ms, doubled with every failure up to 1,000 s.
 
-    Each key waits for its own failures only.
-    A delay is shorter by up to a fifth, at random.
+    A delay depends only on the failures of its key.  Jitter shortens it by up to a fifth.
 
     Source: controller-runtime ``pkg/controller/priorityqueue``, which has no jitter.
     """
@@ -147,12 +145,12 @@ def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
 
 
 def default_controller_rate_limiter() -> RateLimiter[Hashable]:
-    """Make client-go's ``DefaultTypedControllerRateLimiter``: the longer of two delays.
+    """Return client-go's ``DefaultTypedControllerRateLimiter``: the longer of two delays.
 
-    Each key waits 5 ms, doubled with every failure up to 1,000 s; all keys together are limited to 10 retries per
+    Each key waits 5 ms, doubled with every failure up to 1,000 s.  All keys together are limited to 10 retries per
     second after a burst of 100.
 
-    Retries reserve places in that rate: when 2,000 keys fail during an outage of a minute, the last of them is retried
-    minutes after its end, and so is a key that has failed once.
+    Retries reserve tokens in advance: if 2,000 keys fail during an outage of a minute, the last retry is minutes after
+    its end, even for a key that has failed once.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1_000.0), BucketRateLimiter(10.0, 100))

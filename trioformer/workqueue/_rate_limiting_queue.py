@@ -1,4 +1,4 @@
-"""RateLimitingQueue: a work queue that retries keys whose work failed."""
+"""RateLimitingQueue: a work queue that retries failed keys."""
 
 from __future__ import annotations
 
@@ -16,31 +16,27 @@ K = TypeVar("K", bound=Hashable)
 @final
 @attrs.define(eq=False, repr=False)
 class RateLimitingQueue(WorkQueue[K]):
-    """A :class:`WorkQueue` that adds a key again when its work failed, after a delay from its limiter.
+    """A :class:`WorkQueue` that retries a failed key after a delay.
 
-    The way a :meth:`take` block ends is the result of the work:
+    The end of a :meth:`take` block decides:
 
-    - normally: it succeeded; the limiter forgets the key's failures;
-    - with an exception: it failed; the key is added again after the limiter's delay, with the priority that it had, and
-      the exception goes on to the caller;
-    - by cancellation: neither; the key goes back to the queue, and its failures still count.
+    - Success: the limiter forgets the key's failures.
+    - An exception: the key is added again with its priority after the limiter's delay.  The exception propagates.
+    - Cancellation: the key goes back to the queue.  Its failures still count.
 
-    A worker that handles failures inside the block decides for itself, as in client-go: after a call of
-    :meth:`add_rate_limited` inside the block, the end of the block neither forgets nor adds the key.
+    A worker can also handle failures inside the block, as in client-go: after it has called :meth:`add_rate_limited`,
+    the end of the block neither forgets nor adds the key.
 
     Args:
-        limiter: Decides the delays of failed keys; by default 5 ms, doubled with every failure up to 1,000 s.
-        name: The queue's name in its ``repr``, its log lines and in metrics; a queue without a name logs nothing.
-        oldest_every: When keys of several priorities are ready, every n-th take is given the oldest key; None for
-            strict priorities.
-        observer: Receives what happens; without one nothing is measured.
+        limiter: The delays of failed keys; by default 5 ms, doubled with every failure up to 1,000 s.
+        name, oldest_every, observer: As for :class:`WorkQueue`.
 
     Source: client-go ``util/workqueue/rate_limiting_queue.go``.
     """
 
     limiter: RateLimiter[K] = attrs.field(factory=default_priority_queue_rate_limiter)
-    """Decides the delays of failed keys."""
-    _rate_limited: set[K] = attrs.field(factory=set, init=False)  # being processed, and added again by their worker
+    """The delays of failed keys."""
+    _rate_limited: set[K] = attrs.field(factory=set, init=False)  # in progress, and added again by their worker
 
     def add_rate_limited(
         self,
@@ -52,13 +48,13 @@ class RateLimitingQueue(WorkQueue[K]):
     ) -> bool:
         """Count a failure of a key, and add the key after the limiter's delay.
 
-        Every call counts, also when the key is delayed already.
+        Every call counts, even if the key is delayed already.
 
         Args:
             key: Any hashable value.
             priority: As for :meth:`add_after`.
-            at_least: Seconds that the key waits even if the limiter's delay is shorter, such as a ``Retry-After``.
-            limiter: Counts this failure, and decides its delay, instead of the queue's; the caller makes it forget.
+            at_least: The minimum delay in seconds, such as a ``Retry-After``.
+            limiter: Used instead of the queue's limiter.  The caller must call its ``forget()``.
 
         Returns:
             Whether the queue accepted the key; False when it is shut down.
@@ -71,11 +67,11 @@ class RateLimitingQueue(WorkQueue[K]):
         return self.add_after(key, max(delay, at_least), priority=priority)
 
     def forget(self, key: K) -> None:
-        """Reset a key's failures, for example when it is given up.  The queue keeps the key if it has it."""
+        """Reset a key's failures, for example when it is dropped.  This does not remove the key."""
         self.limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """Return how many failures of a key were counted since it last succeeded or was forgotten."""
+        """Return the number of failures since the key last succeeded or was forgotten."""
         return self.limiter.num_requeues(key)
 
     def _finish(self, key: K, error: BaseException | None) -> None:

@@ -1,7 +1,7 @@
-"""The keys that workers may take now, in the order in which they are taken.
+"""The ready keys, in the order in which workers take them.
 
-There is one FIFO for each priority, and the highest priority comes first.  The time to add, take or move a key does not
-depend on the number of keys, but only on the number of different priorities; programs have two or three.
+There is one FIFO for each priority.  The time to add, take or move a key depends only on the number of priorities, of
+which programs use two or three.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ K = TypeVar("K", bound=Hashable)
 @final
 @attrs.define(eq=False)
 class ReadyKeys(Generic[K]):
-    """Keys by priority; keys of the same priority in the order in which they were added.
+    """Keys by priority, then by the order in which they were added.
 
     Args:
-        oldest_every: When there are keys of several priorities, every n-th :meth:`pop` takes the oldest key, whatever
-            its priority; None for never.
+        oldest_every: With keys of several priorities, every n-th :meth:`pop` takes the oldest key; None for never.
     """
 
-    oldest_every: int | None = None  # no validator: attrs would run it at every assignment to any attribute
+    oldest_every: int | None = None  # without a validator, which would slow down every assignment
     size: int = attrs.field(default=0, init=False)
-    """How many keys there are."""
+    """The number of keys."""
     # A level other than 0 exists only while it holds a key, so only level 0 can be empty.
     _levels: dict[int, OrderedDict[K, None]] = attrs.field(init=False)
-    _priorities: list[int] = attrs.field(init=False)  # those of _levels, ascending
+    _priorities: list[int] = attrs.field(init=False)  # the keys of _levels, ascending
     # Every key in the order of arrival; empty without oldest_every.
     _by_age: OrderedDict[K, None] = attrs.field(factory=OrderedDict, init=False)
     _choices: int = attrs.field(default=0, init=False)
@@ -61,7 +60,7 @@ class ReadyKeys(Generic[K]):
         return level
 
     def pop(self) -> tuple[K, int]:
-        """Remove and return the next key, with its priority; there must be one."""
+        """Remove and return the next key and its priority; ``size`` must not be 0."""
         key, priority = (next(iter(self._levels[0])), 0) if len(self._priorities) == 1 else self._choose()
         self.size -= 1
         self._by_age.pop(key, None)
@@ -72,7 +71,7 @@ class ReadyKeys(Generic[K]):
         return key, priority
 
     def _choose(self) -> tuple[K, int]:
-        """Choose between the keys of several levels; level 0 may be empty."""
+        """Choose the next key if there are several levels; level 0 may be empty."""
         priorities = self._priorities if self._levels[0] else [each for each in self._priorities if each]
         if self.oldest_every is not None and len(priorities) > 1:
             self._choices += 1
@@ -87,7 +86,7 @@ class ReadyKeys(Generic[K]):
         self._priorities.remove(priority)
 
     def move(self, key: K, old: int, new: int) -> None:
-        """Place a key behind those of another priority; its age for ``oldest_every`` does not change."""
+        """Change a key's priority, and place it last; its age for ``oldest_every`` does not change."""
         held = self._levels[old]
         del held[key]
         if old and not held:

@@ -1,4 +1,4 @@
-"""What a queue remembers for its observer: since when keys are pending, and what has not been reported yet."""
+"""Data for a queue's observer: when keys became pending, and reports that have not been made."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ K = TypeVar("K", bound=Hashable)
 class Reports(Generic[K]):
     """Calls an observer.
 
-    A key may become pending while the queue's state is inconsistent, and may be handed to a worker before that runs.
-    The ``record_`` methods are for these moments and call nothing; the ``report_`` methods call the observer, which may
-    raise, so the queue calls them last.
+    The ``record_`` methods do not call the observer, so they are safe while the queue's state is inconsistent.
+    The ``report_`` methods call the observer, which may raise, so the queue calls them last.
     """
 
     observer: QueueObserver[K]
     pending_since: dict[K, float] = attrs.field(factory=dict, init=False)
-    """When each pending key was added."""
+    """The time when each key became pending."""
     waited: dict[K, float] = attrs.field(factory=dict, init=False)
-    """How long those keys waited whose worker has not run since it received them."""
+    """The waiting time of keys that were handed to a worker that has not run yet."""
     unreported: deque[tuple[K, int]] = attrs.field(factory=deque, init=False)
-    """The keys whose addition has not been reported, with their priorities."""
+    """Added keys that have not been reported, with their priorities."""
 
     def record_added(self, key: K, priority: int, since: float) -> None:
         """Record that a key is pending."""
@@ -37,7 +36,7 @@ class Reports(Generic[K]):
         self.unreported.append((key, priority))
 
     def record_taken(self, key: K, now: float) -> None:
-        """Record that a worker receives a key."""
+        """Record that a key is handed to a worker."""
         self.waited[key] = now - self.pending_since.pop(key)
 
     def report_added(self) -> None:
@@ -47,7 +46,7 @@ class Reports(Generic[K]):
             self.observer.added(key, priority=priority)
 
     def report_taken(self, key: K) -> None:
-        """Report that a worker begins with a key."""
+        """Report that a worker starts to process a key."""
         waited = self.waited.pop(key)
         self.report_added()
         self.observer.taken(key, waited=waited)

@@ -1,4 +1,4 @@
-"""Counts of a queue, the keys that it still holds, and the observer of what happens in it."""
+"""A queue's statistics, its remaining keys, and its observer."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ class QueueStatistics:
     """
 
     depth: int
-    """Pending keys: those that wait for a worker, and those that are processed and will be handed out once more."""
+    """Pending keys, including keys in progress that will be processed once more."""
     depth_by_priority: Mapping[int, int]
-    """The same by priority; priorities without a key are left out."""
+    """Pending keys by priority."""
     delayed: int
-    """Keys that are not due yet."""
+    """Delayed keys."""
     processing: int
-    """Keys that workers have taken."""
+    """Keys in progress."""
     adds: int
-    """How often a key became pending; adding a pending key does not count, nor does a delay before it ends."""
+    """How often a key became pending."""
     retries: int
     """How often a key was added with a delay."""
     longest_running: float
-    """Seconds since the oldest of the keys that are being processed was taken; 0 when no key is processed."""
+    """The longest time that a key has been in progress, seconds; 0 without keys in progress."""
     unfinished_work: float
-    """Seconds since the keys that are being processed were taken, summed over all of them."""
+    """The sum of the times that keys have been in progress, seconds."""
     tasks_waiting: int
-    """Workers that wait for a key."""
+    """Waiting workers."""
     is_shut_down: bool
-    """Whether the queue rejects further keys."""
+    """Whether the queue is shut down."""
 
 
 @final
 @attrs.frozen
 class Remaining(Generic[K]):
-    """The keys that a queue still holds; false when it is empty."""
+    """The keys in a queue; false if there are none."""
 
     processing: tuple[K, ...]
-    """Taken and not done."""
+    """In progress."""
     ready: tuple[K, ...]
-    """Waiting for a worker, in the order of their priorities."""
+    """Ready, in order."""
     delayed: tuple[K, ...]
-    """Not due, the earliest first; in a queue that is shut down they never become due."""
+    """Delayed, the earliest first.  After a shutdown they never become due."""
     unfinished: tuple[K, ...]
-    """Keys that would have been processed, for the first time or again, but for the queue's shutdown."""
+    """Not processed, or not processed again, because of the shutdown."""
 
     def __bool__(self) -> bool:
         return bool(self.processing or self.ready or self.delayed or self.unfinished)
@@ -62,10 +62,10 @@ class Remaining(Generic[K]):
 
 @runtime_checkable
 class QueueObserver(Protocol[T_contra]):
-    """Receives what happens in a queue, for metrics.
+    """Receives a queue's events, for metrics.
 
-    The task that adds, takes or finishes a key makes the calls, so they must be quick and must not raise: an exception
-    would reach that task.  The queue stays consistent even then.
+    The methods are called in the task that adds, takes or finishes a key.  They must be quick and must not raise: an
+    exception propagates to that task.  The queue stays consistent.
     """
 
     def added(self, key: T_contra, *, priority: int) -> None:
@@ -77,9 +77,9 @@ class QueueObserver(Protocol[T_contra]):
         ...
 
     def taken(self, key: T_contra, *, waited: float) -> None:
-        """Record that a worker took a key, and for how many seconds the key was pending (``queue_duration``)."""
+        """Record that a worker took a key, which was pending for ``waited`` seconds (``queue_duration``)."""
         ...
 
     def finished(self, key: T_contra, *, duration: float) -> None:
-        """Record that a worker is done with a key, and how many seconds that took (``work_duration``)."""
+        """Record that a worker has processed a key for ``duration`` seconds (``work_duration``)."""
         ...

@@ -1,4 +1,4 @@
-"""The workers that wait for a key, the first of which wakes when the next delayed key is due."""
+"""Workers that wait for a key.  The first one wakes when the next delayed key is due."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Waiter(Generic[K]):
 
     task: trio.lowlevel.Task
     scope: trio.CancelScope
-    """Ends the wait; its deadline is infinite except for the first waiter."""
+    """Ends the wait.  Only the first waiter's deadline is finite."""
     has_key: bool = attrs.field(default=False, init=False)
     key: K = attrs.field(init=False)
-    """The key that the worker received."""
+    """The key that was handed to the worker."""
 
 
 @final
@@ -32,13 +32,12 @@ class Waiter(Generic[K]):
 class WaitQueue(Generic[K]):
     """Workers in the order in which they began to wait.
 
-    Only the first waiter is woken when the next delayed key is due.
-    Code that changes the waiters or that time calls :meth:`update_deadline`.
+    Code that changes the waiters or the delayed keys must call :meth:`update_deadline`.
     """
 
     _delayed: DelayedKeys[K]
     waiters: OrderedDict[Waiter[K], None] = attrs.field(factory=OrderedDict, init=False)
-    """The workers that wait, the one that has waited longest first."""
+    """The waiting workers, the longest wait first."""
 
     def update_deadline(self) -> None:
         """Set the first waiter's deadline to the time when the next delayed key is due."""
@@ -60,10 +59,10 @@ class WaitQueue(Generic[K]):
     async def wait(self, *, in_front: bool) -> Waiter[K]:
         """Wait until this task receives a key, its deadline passes, or all waiters are woken.
 
-        A key that was handed off is never lost: from then on the task cannot be cancelled before it runs.
+        A key that was handed off is never lost: the task cannot be cancelled before it runs.
 
         Args:
-            in_front: Whether to wait as the first waiter, because the task was the first one before.
+            in_front: Wait as the first waiter again.
         """
         waiter: Waiter[K] = Waiter(trio.lowlevel.current_task(), trio.CancelScope())
         try:
@@ -74,10 +73,10 @@ class WaitQueue(Generic[K]):
                 self.update_deadline()
                 await self._sleep(waiter)
         except BaseException:
-            self.update_deadline()  # the next waiter is the first one now
+            self.update_deadline()  # there is another first waiter now
             raise
-        # If the deadline has passed, no waiter has one until the caller has taken what is due: the next waiter's would
-        # pass immediately, and so would those of all others.
+        # If the deadline has passed, set the next waiter's deadline only when the caller has taken the due keys.
+        # Otherwise it would pass immediately, and so would all others.
         return waiter
 
     async def _sleep(self, waiter: Waiter[K]) -> None:

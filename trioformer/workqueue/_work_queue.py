@@ -1,20 +1,18 @@
-"""The work queue: keys that wait for a worker, keys that are processed, and workers that wait for a key.
+"""The work queue: pending keys, keys in progress, and waiting workers.
 
-Events arrive in any number and any order, work is slow, and two workers must never process one key at the same time.
-client-go (``util/workqueue``) solves this with few states, which are the same here.  A key is *pending* from the time
-it is added until a worker takes it.  A pending key that no worker has is *ready*: it has a place in the order.  A
-pending key that a worker has becomes ready when that worker is done.  So a key is ready at most once, has at most one
-worker, and is always processed after it was last added, however often it was added.
+The states are client-go's (``util/workqueue``).  A key is *pending* from the time it is added until a worker takes it.
+A pending key is *ready* if it is not in progress.  A pending key in progress becomes ready when its worker is done.  So
+a key is ready at most once, has at most one worker, and is always processed after it was last added.
 
-client-go uses goroutines where this queue uses no task:
+client-go uses goroutines; this queue has no tasks:
 
-- Delayed keys.  client-go has a goroutine with a timer.  Here the worker that has waited longest sleeps until the first
-  delayed key is due; when it receives a key or leaves, the next worker sleeps until then.  While no worker waits, there
-  is no timer: whatever next uses the queue finds the keys that have become due, in the order of their due times.
-- Handing out.  A key that is added while workers wait goes to the first of them immediately, so no other worker can
-  take it.  A worker that is cancelled at that moment receives it too, and puts it back when it leaves its block.
+- Delayed keys.  The worker that has waited longest sleeps until the first delayed key is due.  When it receives a key
+  or is cancelled, the next worker does that.  While no worker waits, there is no timer: each use of the queue first
+  makes the due keys pending, in the order of their due times.
+- Handing out.  A key that is added while workers wait goes to the first worker immediately.  If that worker is
+  cancelled at the same time, it still receives the key, and puts it back.
 
-Everything except waiting happens between two checkpoints, so there are no locks.
+State changes never span a checkpoint, so there are no locks.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ logger = logging.getLogger("trioformer.workqueue")
 @final
 @attrs.define(eq=False, repr=False)
 class _Take(Generic[K]):
-    """The context manager of ``take()``; as a generator function it would cost as much as the rest of the queue."""
+    """The context manager of ``take()``; a generator function would be much slower."""
 
     _queue: WorkQueue[K]
     _key: K = attrs.field(init=False)
@@ -53,7 +51,7 @@ class _Take(Generic[K]):
 
     async def __aenter__(self) -> K:
         if self._is_used:
-            raise RuntimeError("this take() has been entered before; call take() again for each `async with`")
+            raise RuntimeError("this take() was already entered; call take() again for each `async with`")
         self._is_used = True
         self._key = await self._queue._next_key()
         return self._key
@@ -66,45 +64,44 @@ class _Take(Generic[K]):
 
 @attrs.define(eq=False, repr=False)
 class WorkQueue(Generic[K]):
-    """Keys to be processed, each by one worker at a time.
+    """Keys to process, each by one worker at a time.
 
     - A key that is added several times before a worker takes it is processed once.
-    - A key has one worker at most.  If it is added while it is processed, however often, it is processed once more.
-    - The highest priority comes first; keys of the same priority come in the order in which they were added.  A key
-      that was added while it was processed is placed last when that is done, so that no key can block the others.
-    - A delayed key becomes ready when it is due; if a key is added several times, the earliest time and the highest
-      priority count.
+    - A key has at most one worker.  If it is added while it is in progress, it is processed once more.
+    - The highest priority comes first, and keys of one priority come in the order in which they were added.  A key that
+      was added while it was in progress is placed last, so no key can block the others.
+    - A delayed key becomes ready when it is due.  If it is added several times, the earliest time and the highest
+      priority apply.
     - Workers receive keys in the order in which they began to wait.
 
-    With strict priorities low ones wait as long as higher ones arrive, possibly forever, as in controller-runtime's
-    queue.  With ``oldest_every=8`` every eighth key is the oldest one, whatever its priority: low ones then make
-    progress, and high ones lose at most an eighth.
+    With strict priorities, a low priority can wait forever while higher ones arrive, as in controller-runtime's queue.
+    With ``oldest_every=8``, every eighth key is the oldest one regardless of priority.
 
-    The queue is bounded by the number of different keys; adding never waits.
-    An exception that leaves a :meth:`take` block is the caller's: the key is done, and is processed again only after it
-    was added again.  :class:`~trioformer.workqueue.RateLimitingQueue` is the subclass that retries it.
+    The queue never has more entries than there are different keys.  Adding never waits.
+    An exception that leaves a :meth:`take` block propagates, and the key is not retried;
+    :class:`~trioformer.workqueue.RateLimitingQueue` retries it.
 
     Args:
-        name: The queue's name in its ``repr``, its log lines and in metrics; a queue without a name logs nothing.
-        oldest_every: When keys of several priorities are ready, every n-th take is given the oldest key; None for
+        name: The name in the ``repr``, in log lines and in metrics.  A queue without a name logs nothing.
+        oldest_every: When keys of several priorities are ready, every n-th take receives the oldest key; None for
             strict priorities.
-        observer: Receives what happens; without one nothing is measured.
+        observer: Receives the queue's events; without an observer nothing is measured.
 
-    Ownership: the queue has no tasks and no timer, and is not closed.  It belongs to one ``trio.run`` and one thread;
-    another thread uses ``trio.from_thread.run_sync(queue.add, key)``.
+    Ownership: the queue has no tasks, and need not be closed.  It belongs to one ``trio.run``.  Another thread calls
+    ``trio.from_thread.run_sync(queue.add, key)``.
 
     Source: client-go ``util/workqueue`` (``queue.go``, ``delaying_queue.go``); for priorities controller-runtime
     ``pkg/controller/priorityqueue``.
     """
 
     name: str = attrs.field(default="", kw_only=True)
-    """The queue's name in its ``repr``, its log lines and in metrics."""
+    """The name in the ``repr``, in log lines and in metrics."""
     _oldest_every: int | None = attrs.field(default=None, kw_only=True, alias="oldest_every")
     _observer: QueueObserver[K] | None = attrs.field(default=None, kw_only=True, alias="observer")
-    _reports: Reports[K] | None = attrs.field(init=False)  # those for the observer
+    _reports: Reports[K] | None = attrs.field(init=False)
     _pending: dict[K, int] = attrs.field(factory=dict, init=False)  # each key's priority
     _ready: ReadyKeys[K] = attrs.field(init=False)
-    _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # none of them is pending
+    _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # never pending
     _processing: dict[K, tuple[float, int]] = attrs.field(factory=dict, init=False)  # when it was taken, priority
     _workers: WaitQueue[K] = attrs.field(init=False)  # while a worker waits, no key is ready
     _unfinished: dict[K, None] = attrs.field(factory=dict, init=False)
@@ -130,11 +127,11 @@ class WorkQueue(Generic[K]):
         return f"<{type(self).__name__}{name}: {counts}{state}>"
 
     def __len__(self) -> int:
-        """How many keys are ready."""
+        """Return the number of ready keys."""
         self._add_due()
         return self._ready.size
 
-    # An empty queue is still a queue: `queue or default` must not replace it.
+    # `queue or default` must not replace an empty queue.
     def __bool__(self) -> bool:
         return True
 
@@ -143,10 +140,9 @@ class WorkQueue(Generic[K]):
     def add(self, key: K, *, priority: int = 0) -> bool:
         """Add a key.
 
-        A pending key is not added twice: it keeps the higher of the two priorities, and if that is the new one, it is
-        placed behind the other keys of that priority.
+        A pending key keeps the higher of the two priorities.  If the new one is higher, the key is placed last in it.
         A delayed key becomes ready now.
-        A key that is being processed is handed out once more when that is done.
+        A key in progress is processed once more when its worker is done.
 
         Args:
             key: Any hashable value.
@@ -171,15 +167,14 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, delay: float, *, priority: int | None = None) -> bool:
         """Add a key after a delay, or now if the delay is not positive.
 
-        A key that is delayed already keeps the earlier of the two times and the higher of the two priorities.
+        A delayed key keeps the earlier of the two times and the higher of the two priorities.
         A pending key keeps its place.
         To postpone a delayed key, call :meth:`cancel_delayed` first.
 
         Args:
             key: Any hashable value.
             delay: Seconds, on trio's clock.
-            priority: Higher comes first; None for the priority with which the key was taken if it is being processed,
-                otherwise 0.
+            priority: Higher comes first.  None keeps the priority of a key in progress, and is 0 for others.
 
         Returns:
             Whether the queue accepted the key; False when it is shut down.
@@ -209,10 +204,10 @@ class WorkQueue(Generic[K]):
         return True
 
     def cancel_delayed(self, key: K) -> bool:
-        """Remove a key that is not due yet.
+        """Remove a delayed key.
 
         Returns:
-            Whether the key was delayed.  A key that is pending or being processed is not affected.
+            Whether the key was delayed.  A key that is pending or in progress is not affected.
         """
         self._add_due()
         found = self._delayed.remove(key) is not None
@@ -220,13 +215,13 @@ class WorkQueue(Generic[K]):
         return found
 
     def due_time(self, key: K) -> float | None:
-        """Return when a delayed key becomes due, on trio's clock; None if the key is not delayed."""
+        """Return the time when a delayed key becomes due, on trio's clock; None if the key is not delayed."""
         self._add_due()
         delay = self._delayed.get(key)
         return None if delay is None else delay.due
 
     def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
-        """Make a key pending, and ready unless it is being processed; the caller hands it out."""
+        """Make a key pending, and ready unless it is in progress; the caller hands it out."""
         old = self._pending.get(key)
         if old is not None:
             if priority > old:
@@ -242,16 +237,13 @@ class WorkQueue(Generic[K]):
             self._reports.record_added(key, priority, trio.current_time() if since is None else since)
 
     def _reject(self, key: K) -> bool:
-        """Return False, and record as unfinished a key that a worker wants to process again after the shutdown."""
+        """Return False.  A key in progress is recorded as unfinished, because its worker wanted to repeat it."""
         if key in self._processing and key not in self._pending:
             self._unfinished[key] = None
         return False
 
     def _add_due(self) -> None:
-        """Make the due keys pending and hand them out.
-
-        Called before the order is read or changed, so that it does not depend on which task ran when.
-        """
+        """Make the due keys pending and hand them out, before the order is read or changed."""
         if self._delayed.due < math.inf and self._make_due_pending() and self._workers.waiters:
             self._hand_out()
 
@@ -264,7 +256,7 @@ class WorkQueue(Generic[K]):
         return bool(due)
 
     def _hand_out(self) -> None:
-        """Give the ready keys to the workers that wait."""
+        """Hand ready keys to waiting workers."""
         now = trio.current_time()
         while self._workers.waiters and self._ready.size:
             self._workers.hand_off(self._pop_ready(now))
@@ -275,32 +267,31 @@ class WorkQueue(Generic[K]):
     def take(self) -> AbstractAsyncContextManager[K, None]:
         """Take the next key, and wait for one if none is ready: ``async with queue.take() as key``.
 
-        While the block runs, no other worker receives that key.
-        When the block ends, in whatever way, the key is done.
+        While the block runs, no other worker receives the key.
+        When the block ends, the key is done, even after an exception.
 
         Raises:
-            trio.EndOfChannel: On entering: the queue is shut down and has no key left to hand out.
+            trio.EndOfChannel: On entering, if the queue is shut down and has no more keys.
 
-        Cancellation: nothing is lost while it waits.
-            The key of a block that is cancelled goes back to the queue, with the priority that it had.
+        Cancellation: no key is lost.  The key of a cancelled block goes back to the queue with its priority.
 
-        A checkpoint when no key is ready, and otherwise about once a millisecond: a worker that let all other tasks run
-        before each key would make almost no progress beside them.  A cancelled worker takes no key in between, either.
+        This is a checkpoint if no key is ready, and otherwise about once a millisecond, because a checkpoint for each
+        key would be slow in a busy program.  A cancelled worker never receives a key.
         """
         return _Take(self)
 
     async def process(self, fn: Callable[[K], Awaitable[object]], *, workers: int = 1) -> None:
-        """Call ``fn(key)`` for one key after the other until the queue is shut down and empty.
+        """Call ``fn(key)`` for each key until the queue is shut down and empty.
 
         Args:
-            fn: The work.  It runs inside the block of :meth:`take`.
-            workers: How many tasks take keys.
+            fn: The function to call; it runs inside a :meth:`take` block.
+            workers: The number of concurrent calls.
 
         Raises:
-            ExceptionGroup: Exceptions of ``fn``; the other workers have been cancelled.
+            ExceptionGroup: An exception of ``fn``; it cancels the other calls.
             ValueError: ``workers`` is less than 1.
 
-        Cancellation: keys that are being processed go back to the queue, see :meth:`take`.
+        Cancellation: keys in progress go back to the queue, as for :meth:`take`.
         """
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}")
@@ -328,8 +319,8 @@ class WorkQueue(Generic[K]):
         now = trio.current_time()
         if self._delayed.due <= now:
             self._add_due()
-        # One checkpoint for many keys: with one for each key, beside a task that works in slices of a millisecond, four
-        # workers took 4,300 keys a second, and this takes a hundred times as many.  A cancelled worker takes none.
+        # One checkpoint for many keys.  With one for each key, beside a task that uses slices of a millisecond, four
+        # workers took 4,300 keys a second, a hundredth of the present rate.
         self._slice_left -= 1
         if self._ready.size and (self._slice_left <= 0 or now >= self._slice_ends):
             await trio.lowlevel.checkpoint()
@@ -346,7 +337,7 @@ class WorkQueue(Generic[K]):
             try:
                 self._reports.report_taken(key)
             except BaseException:
-                self._put_back(key, self._release(key))  # the block is not entered, so nothing else would
+                self._put_back(key, self._release(key))  # the block is not entered
                 raise
         return key
 
@@ -364,27 +355,27 @@ class WorkQueue(Generic[K]):
         return key
 
     async def _wait(self) -> K:
-        """Wait until there is a key for this task."""
+        """Wait for a key."""
         in_front = False
         while not self._is_shut_down:
             waiter = await self._workers.wait(in_front=in_front)
             if waiter.has_key:
                 if self._hands_out:
                     return waiter.key
-                self._put_back(waiter.key, self._release(waiter.key))  # an immediate shutdown came before this turn
+                self._put_back(waiter.key, self._release(waiter.key))  # after an immediate shutdown
                 break
             self._make_due_pending()
             if self._ready.size:
                 key = self._pop_ready(trio.current_time())
                 self._hand_out()
                 return key
-            in_front = True  # another task has taken or removed the due key meanwhile
+            in_front = True  # another task has taken or removed the due key
         raise trio.EndOfChannel
 
     # --- done ---
 
     def _finish(self, key: K, error: BaseException | None) -> None:
-        """End a take's block."""
+        """End a block of :meth:`take`."""
         began, priority = self._processing[key]
         self._release(key)
         if error is not None and not isinstance(error, Exception):
@@ -393,7 +384,7 @@ class WorkQueue(Generic[K]):
             self._reports.observer.finished(key, duration=trio.current_time() - began)
 
     def _release(self, key: K) -> int:
-        """End the processing of a key; return the priority with which it was taken."""
+        """End the processing of a key, and return its priority."""
         _, priority = self._processing.pop(key)
         again = self._pending.get(key)
         if again is not None:
@@ -405,7 +396,7 @@ class WorkQueue(Generic[K]):
         return priority
 
     def _put_back(self, key: K, priority: int) -> None:
-        """Add a key whose work did not finish."""
+        """Add a key again that was not finished."""
         if not self._is_shut_down:
             self.add(key, priority=priority)
         elif key not in self._pending:
@@ -421,14 +412,13 @@ class WorkQueue(Generic[K]):
         return self._is_shut_down
 
     def shut_down(self, *, immediate: bool = False) -> None:
-        """Reject further keys, hand out the pending ones, then end :meth:`take` for all workers.
+        """Reject new keys, and end the workers when the pending keys are processed.
 
         Delayed keys no longer become due.
-        A key that was added while it is processed is still handed out once more.
         This does not wait; :meth:`drain` does.
 
         Args:
-            immediate: Hand out no further key, also after an earlier shutdown: the pending ones become unfinished.
+            immediate: Hand out no more keys, even after an earlier shutdown.  The pending keys become unfinished.
         """
         if not self._is_shut_down:
             self._add_due()
@@ -447,13 +437,14 @@ class WorkQueue(Generic[K]):
                 self._drained.set()
 
     async def drain(self) -> Remaining[K]:
-        """Shut the queue down and wait until the workers have processed every pending key.
+        """Shut the queue down, and wait until the workers have processed every pending key.
 
-        The caller limits the time with ``trio.move_on_after``; :meth:`remaining` then lists what was left.
-        A worker must not call this inside the block of a take, for which it would wait.
+        To limit the time, use ``trio.move_on_after``; :meth:`remaining` then lists the other keys.
+        Do not call this inside a :meth:`take` block, because it would wait for that block.
 
         Returns:
-            The keys that will not be processed, since they were delayed or their work did not finish.
+            The keys that will not be processed, in the tuples ``delayed`` and ``unfinished``.  Its tuples ``processing``
+            and ``ready`` are empty.
 
         Cancellation: the queue stays shut down; the workers continue.
         """
@@ -472,7 +463,7 @@ class WorkQueue(Generic[K]):
         return self.remaining()
 
     def remaining(self) -> Remaining[K]:
-        """List the keys that the queue holds."""
+        """Return the keys in the queue, as :meth:`drain` does, without waiting."""
         self._add_due()
         return Remaining(
             processing=tuple(self._processing),
@@ -482,7 +473,7 @@ class WorkQueue(Generic[K]):
         )
 
     def statistics(self) -> QueueStatistics:
-        """Count and measure."""
+        """Return counts and times; the fields correspond to client-go's ``workqueue`` metrics."""
         self._add_due()
         now = trio.current_time()
         running = [now - began for began, _ in self._processing.values()]
