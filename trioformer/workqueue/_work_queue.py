@@ -443,8 +443,8 @@ class WorkQueue(Generic[K]):
         Do not call this inside a :meth:`take` block, because it would wait for that block.
 
         Returns:
-            The keys that will not be processed, in the tuples ``delayed`` and ``unfinished``.  Its tuples ``processing``
-            and ``ready`` are empty.
+            The keys that will not be processed, in ``delayed`` and ``unfinished``.  ``processing`` and ``ready`` are
+            empty.
 
         Cancellation: the queue stays shut down; the workers continue.
         """
