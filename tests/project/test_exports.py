@@ -11,12 +11,14 @@ import textwrap
 import types
 from collections.abc import Callable, Iterator
 from enum import Enum
+from pathlib import Path
 from typing import cast
 
 import attrs
 import pytest
 
 import trioformer
+from tests.docs.blocks import blocks_of, pages
 from trioformer._util import NoPublicConstructor
 from trioformer.models import Model
 
@@ -213,3 +215,13 @@ def test_no_public_function_takes_a_timeout_or_any(name: str, function: Callable
     annotations = [*(parameter.annotation for parameter in signature.parameters.values()), signature.return_annotation]
     loose = [text for text in map(str, annotations) if re.search(r"\bAny\b", text)]
     assert bool(loose) == (name in LOOSE), loose
+
+
+def test_every_public_name_is_in_an_example_that_is_run() -> None:
+    """Blocks of pages are run by tests/docs, and the examples by tests/examples."""
+    root = Path(trioformer.__file__).parents[1]
+    blocks = [block.text for path in pages() for block in blocks_of(path) if block.language in ("python", "pycon")]
+    code = "\n".join([*blocks, *(path.read_text() for path in (root / "examples").rglob("*.py"))])
+    words = set(re.findall(r"\w+", code))
+    names = {name for package in PACKAGES for name in getattr(importlib.import_module(package), "__all__", ())}
+    assert sorted(names - words) == []
