@@ -112,32 +112,6 @@ async def test_members_of_other_references_that_no_class_knows_are_sent_back() -
     assert sent[0] == newer
 
 
-async def test_the_reference_of_an_adopted_object_blocks_the_owners_deletion(
-    api_server: APIServer, client: Client
-) -> None:
-    owner = create_owner(api_server)
-    (pod,) = await claim_objects(client, owner, [create_pod(api_server, "orphan")], "app in (web)")
-    assert to_dict(pod)["metadata"]["ownerReferences"] == [
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "name": "web",
-            "uid": owner.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
-
-
-async def test_an_adoption_replaces_a_reference_to_the_owner_that_is_no_controller(
-    api_server: APIServer, client: Client
-) -> None:
-    owner = create_owner(api_server)
-    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner.uid}
-    await claim_objects(client, owner, [create_pod(api_server, "p", reference)], LABELS)
-    assert owners_in(api_server, "p") == [owner.uid + "*"]
-
-
 async def test_no_request_is_sent_when_no_object_has_to_change(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     pods = [create_pod(api_server, "mine", controller_reference(owner)), create_pod(api_server, "x", labels={"a": "b"})]

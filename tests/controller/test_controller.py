@@ -166,18 +166,6 @@ async def test_changes_come_before_initial_objects(
     assert reconcile.calls == ["a", "new", "d", "b", "c"]
 
 
-async def test_changes_come_before_objects_of_a_resync(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer = pods("a", "b", steps=[60.5, added(pod("new", 2))], resync_period=60)
-    reconcile = Reconcile([0, 0, 10.0])
-    controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
-    await trio.sleep(80)
-    assert reconcile.calls == ["a", "b", "a", "new", "b"]
-
-
 async def test_initial_objects_are_reconciled_beside_requests_that_are_always_added(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -225,21 +213,6 @@ async def test_predicates_and_enqueue_functions_decide_what_is_reconciled(
     assert reconcile.calls == ["n1", "n1", "n2"]
     assert [type(event).__name__ for event in events] == ["Added", "Added", "Updated", "Updated", "Deleted"]
     assert quiet_reconcile.calls == ["a", "b", "b"]
-
-
-async def test_two_controllers_share_an_informer_and_neither_waits_for_the_other(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer = pods("a", "b", steps=[1.0, modified(pod("a", 2))])
-    slow, quick = Reconcile([1_000.0]), Reconcile([OSError("first")])
-    for name, reconcile in (("slow", slow), ("quick", quick)):
-        controller = Controller(name, reconcile)
-        controller.watch(informer)
-        nursery.start_soon(controller.run)
-    await nursery.start(informer.run)
-    await trio.sleep(10)
-    assert slow.calls == ["a"]
-    assert quick.calls == ["a", "b", "a", "a"]
 
 
 async def test_watching_during_a_run_adds_the_cached_objects(
@@ -359,19 +332,6 @@ async def test_errors_of_predicates_and_enqueue_functions_end_the_run_only(
     assert informer.statistics().handlers_and_subscriptions == 1
     await trio.sleep(20)
     assert other.seen == ["+a@1*", "+bad@2", "+bad2@3", "+c@4"]
-
-
-async def test_an_error_in_the_first_events_ends_the_run_before_it_has_started(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer = pods("a")
-    controller = Controller("pods", reconcile := Reconcile())
-    controller.watch(informer, predicates=[lambda event: bool(1 / 0)])
-    await nursery.start(informer.run)
-    with pytest.raises(ExceptionGroup) as caught:
-        await nursery.start(controller.run)
-    assert [type(leaf) for leaf in leaves(caught.value)] == [ZeroDivisionError]
-    assert reconcile.calls == []
 
 
 async def test_an_error_of_on_dropped_ends_the_run(

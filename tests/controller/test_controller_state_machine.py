@@ -355,7 +355,7 @@ async def play(setting: Setting, script: Sequence[Step], clock: trio.testing.Moc
         _sources.BUFFER_SIZE = before
 
 
-@hypothesis.settings(max_examples=10_000 if IS_LONG else 100)
+@hypothesis.settings(max_examples=10_000 if IS_LONG else 50)
 @hypothesis.given(settings, st.lists(steps, min_size=5, max_size=30))
 @hypothesis.example(Setting(), [Slow(0, 0.001), Storm(1, 300), Storm(2, 300)])
 @hypothesis.example(Setting(resync_period=5.0), [Slow(0, 0.004), Storm(1, 300), Pause(10.0), Outage((), True)])

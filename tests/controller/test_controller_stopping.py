@@ -47,50 +47,6 @@ def names_of_tasks() -> list[str]:
 # --- cancellation ---
 
 
-async def test_a_controller_cancelled_while_waiting_for_caches_leaves_nothing_behind(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer, reconcile = pods("a"), Reconcile()
-    controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    with trio.move_on_after(10) as scope:
-        await controller.run()
-    assert scope.cancelled_caught
-    nursery.start_soon(informer.run)
-    await assert_ended(controller, informer, reconcile)
-
-
-async def test_a_controller_cancelled_while_waiting_for_handlers_leaves_nothing_behind(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer, reconcile = pods("a"), Reconcile()
-    never = informer_of(ScriptedListWatch([listing()]))
-    events: list[object] = []
-    controller = Controller("pods", reconcile)
-    controller.watch(informer, predicates=[lambda event: bool(events.append(event))])
-    controller.watch(never)
-    await nursery.start(informer.run)
-    with trio.move_on_after(10):
-        await controller.run()
-    # The handler waited in a call for the other cache; the call has returned without calling the predicate.
-    await assert_ended(controller, informer, reconcile)
-    assert events == []
-
-
-async def test_a_controller_cancelled_while_idle_leaves_nothing_behind(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    steps = [20.0, added(pod("b", 2))]
-    informer, reconcile = pods("a", steps=steps), Reconcile([RequeueAfter(60)])
-    controller = Controller("pods", reconcile, workers=3)
-    controller.watch(informer)
-    await nursery.start(informer.run)
-    with trio.move_on_after(10):
-        await controller.run()
-    assert reconcile.calls == ["a"]
-    await assert_ended(controller, informer, reconcile)
-
-
 async def test_cancelling_a_controller_cancels_its_reconciles_immediately(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -104,22 +60,6 @@ async def test_cancelling_a_controller_cancels_its_reconciles_immediately(
     assert trio.current_time() == 10
     assert controller.statistics().failed == 0
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-    await assert_ended(controller, informer, reconcile)
-
-
-async def test_a_controller_cancelled_in_on_dropped_leaves_nothing_behind(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    async def on_dropped(request: Request, error: Exception) -> None:
-        await trio.sleep_forever()
-
-    informer, reconcile = pods("a"), Reconcile([OSError()])
-    controller = Controller("pods", reconcile, max_retries=0, on_dropped=on_dropped)
-    controller.watch(informer)
-    await nursery.start(informer.run)
-    with trio.move_on_after(10) as scope:
-        await controller.run()
-    assert scope.cancelled_caught
     await assert_ended(controller, informer, reconcile)
 
 
@@ -360,10 +300,11 @@ async def test_reconciles_that_exceed_the_deadline_of_a_stop_are_cancelled(
     await assert_ended(controller, informer, reconcile)
 
 
+@pytest.mark.parametrize("cancelled", [["a"], []])
 async def test_a_stop_with_a_deadline_of_0_cancels_reconciles_immediately(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    cancelled: list[str], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    informer, reconcile = pods("a"), Reconcile([math.inf])
+    informer, reconcile = pods("a"), Reconcile([math.inf for _ in cancelled])
     controller = Controller("pods", reconcile)
     controller.watch(informer)
     await nursery.start(informer.run)
@@ -373,7 +314,7 @@ async def test_a_stop_with_a_deadline_of_0_cancels_reconciles_immediately(
         with trio.move_on_after(0):
             await controller.stop()
     assert trio.current_time() == 1
-    assert reconcile.cancelled == ["a"]
+    assert reconcile.cancelled == cancelled
 
 
 async def test_nursery_start_returns_when_the_run_is_stopped_before_it_has_started(

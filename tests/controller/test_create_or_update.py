@@ -12,13 +12,13 @@ import trio
 from tests.support.scripted_http import InMemory, response
 from trioformer import Api, Client, ObjectMeta, SharedInformerFactory, open_client
 from trioformer.controller import AlreadyOwnedError, create_or_update, set_controller_reference
-from trioformer.controller._create_or_update import _ONE_OF, Written, _changes_of
+from trioformer.controller._create_or_update import _ONE_OF, _changes_of
 from trioformer.errors import ConflictError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import OwnerReference, from_dict, to_dict, unstructured_kind
+from trioformer.models import OwnerReference, from_dict, to_dict
 from trioformer.models._internal import camel_case
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Service, Volume
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Volume
 from trioformer.testing import APIServer
 
 CONFIG = ClusterConfig(server="http://server.invalid", source="test")
@@ -332,18 +332,6 @@ async def test_an_object_of_another_controller_is_not_touched(api: Api[ConfigMap
     assert api_server.get(ConfigMap, "a").data == {"k": "1"}
 
 
-async def test_the_reference_to_an_earlier_owner_of_the_name_is_replaced(
-    api: Api[ConfigMap], api_server: APIServer
-) -> None:
-    earlier = owner_in(api_server)
-    await create_or_update(api, config_map(), owner=earlier)
-    api_server.delete(ConfigMap, "owner")
-    later = owner_in(api_server)
-    written = await create_or_update(api, config_map(), owner=later)
-    assert written.operation == "updated"
-    assert [each.uid for each in written.object.metadata.owner_references] == [later.uid]
-
-
 def test_a_controller_reference_keeps_other_owners_and_is_set_once() -> None:
     owner = ConfigMap(metadata=ObjectMeta(name="owner", namespace="default", uid="u"))
     other = OwnerReference(api_version="v1", kind="Pod", name="p", uid="p")
@@ -451,14 +439,3 @@ async def test_an_object_without_a_name_or_of_another_kind_is_refused(api: Api[C
     for wanted in (Pod(metadata=ObjectMeta(name="a")), {"metadata": {"name": "a"}}):
         with pytest.raises(TypeError, match="the API is for ConfigMap"):
             await create_or_update(api, wanted)
-
-
-async def test_a_kind_without_a_class_is_created_and_changed_too(client: Client, api_server: APIServer) -> None:
-    services = client.api(unstructured_kind("v1", "Service", plural="services"))
-    done: list[Written[Any]] = []
-    for port in (80, 80, 81):
-        metadata = {"name": "a", "namespace": "default"}
-        wanted = from_dict(services.kind, {"metadata": metadata, "spec": {"ports": [{"port": port}]}})
-        done.append(await create_or_update(services, wanted))
-    assert [each.operation for each in done] == ["created", "unchanged", "updated"]
-    assert api_server.get(Service, "a").spec.ports[0].port == 81

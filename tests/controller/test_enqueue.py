@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import pickle
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +12,6 @@ from trioformer import Added, Deleted, Notification, ObjectMeta, SharedInformerF
 from trioformer.client import Client, ObjectRef
 from trioformer.controller import (
     Request,
-    RequeueAfter,
     TerminalError,
     annotations_changed,
     generation_changed,
@@ -43,23 +40,6 @@ def test_a_request_is_formatted_as_a_key_and_parsed_from_one(request_: Request, 
     """client-go: TestObjectNames"""
     assert str(request_) == key
     assert Request.parse(key) == request_
-
-
-@pytest.mark.parametrize("key", ["", "a/b/c", "/a", "a/", "/"])
-def test_a_request_is_not_parsed_from_an_invalid_key(key: str) -> None:
-    with pytest.raises(ValueError, match="is not a valid key"):
-        Request.parse(key)
-
-
-def test_requests_for_one_object_are_equal_and_have_one_hash() -> None:
-    old = Pod(metadata=ObjectMeta(name="a", namespace="b", resource_version="1"))
-    new = Pod(metadata=ObjectMeta(name="a", namespace="b", resource_version="2"))
-    assert Request.of(old) == Request.of(new)
-    assert {Request.of(old), Request.of(new), Request("b", "a")} == {Request.of(old)}
-    assert Request("", "a") == Request(None, "a") == Request.of(Node(metadata=ObjectMeta(name="a")))
-    assert Request("a", "b") != Request("b", "a")
-    assert pickle.loads(pickle.dumps(Request("b", "a"))) == Request("b", "a")
-    assert repr(Request("b", "a")) == "<Request b/a>"
 
 
 def test_a_request_is_a_reference_to_an_object_and_stays_a_request() -> None:
@@ -214,12 +194,6 @@ def test_labels_match_rejects_an_invalid_selector_immediately() -> None:
 
 
 # --- results ---
-
-
-@pytest.mark.parametrize("after", [-1, math.inf, math.nan])
-def test_requeue_after_needs_a_finite_number_of_seconds(after: float) -> None:
-    with pytest.raises(ValueError, match="finite number of seconds"):
-        RequeueAfter(after)
 
 
 def test_a_group_is_terminal_if_all_its_errors_are() -> None:

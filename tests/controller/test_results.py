@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import pickle
-import re
-from collections.abc import Callable
 
-import attrs
 import pytest
 import trio
 import trio.testing
@@ -17,7 +13,6 @@ from tests.support.controllers import Observer, Reconcile, errors_of, pods, star
 from tests.support.scripted_list_watch import modified, pod
 from trioformer.controller import (
     Controller,
-    ControllerOptions,
     Request,
     RequeueAfter,
     RetryAfter,
@@ -152,18 +147,6 @@ async def test_a_request_is_dropped_after_five_retries(
     assert (statistics.dropped, statistics.failed, statistics.failing) == (2, 12, 0)
 
 
-async def test_with_max_retries_0_a_request_is_dropped_after_one_failure(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer, reconcile = pods("a"), Reconcile([OSError()])
-    controller = Controller("pods", reconcile, max_retries=0)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
-    await trio.sleep(100)
-    assert reconcile.calls == ["a"]
-    assert controller.statistics().dropped == 1
-
-
 async def test_retries_are_counted_independently_of_the_limiter(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -283,39 +266,6 @@ async def test_a_queue_observer_receives_what_happens_in_the_queue(
     ]
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda reconcile: Controller("x", reconcile, workers=0),
-        lambda reconcile: Controller("x", reconcile, max_retries=-1),
-        lambda reconcile: Controller("x", reconcile, reconcile_deadline=0),
-    ],
-)
-def test_options_with_invalid_numbers_are_rejected(make: Callable[[Reconcile], Controller]) -> None:
-    with pytest.raises(ValueError, match=re.compile("must be >")):
-        make(Reconcile())
-
-
-def test_the_keyword_arguments_of_a_controller_are_its_options() -> None:
-    async def on_dropped(request: Request, error: Exception) -> None: ...
-
-    assert Controller("pods", Reconcile()).options == ControllerOptions()
-    limiter, observer = ItemExponentialFailureRateLimiter(), Observer()
-    arguments = {
-        "workers": 4,
-        "max_retries": 5,
-        "on_dropped": on_dropped,
-        "reconcile_deadline": 30.0,
-        "limiter": limiter,
-        "observer": observer,
-    }
-    options = Controller("pods", Reconcile(), **arguments).options  # type: ignore[arg-type]  # of several types
-    assert options == ControllerOptions(**arguments)  # type: ignore[arg-type]  # of several types
-    assert attrs.asdict(options, recurse=False) == arguments
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        options.workers = 2  # type: ignore[misc]  # the test is that this fails
-
-
 async def test_a_controller_that_does_not_run_has_statistics(autojump_clock: trio.testing.MockClock) -> None:
     controller = Controller("pods", Reconcile(), workers=2)
     statistics = controller.statistics()
@@ -324,12 +274,6 @@ async def test_a_controller_that_does_not_run_has_statistics(autojump_clock: tri
 
 
 # --- RetryAfter ---
-
-
-def test_retry_after_can_be_pickled() -> None:
-    for error in (RetryAfter(60, "no certificate yet"), RetryAfter(0.5)):
-        again = pickle.loads(pickle.dumps(error))
-        assert (again.after, str(again)) == (error.after, str(error))
 
 
 async def test_retry_after_is_a_success_that_forgets_failures_and_is_logged_for_debugging(
@@ -355,9 +299,7 @@ async def test_retry_after_is_a_success_that_forgets_failures_and_is_logged_for_
 
 @pytest.mark.parametrize("delay", [-1, math.inf, math.nan])
 def test_a_delay_of_retry_after_is_a_finite_number_of_seconds(delay: float) -> None:
-    with pytest.raises(
-        ValueError, match=re.escape(f"the delay must be a finite number of seconds, at least 0, not {delay}")
-    ):
+    with pytest.raises(ValueError, match="finite number"):
         RetryAfter(delay)
     assert str(RetryAfter(1.5)) == "again after 1.5 s"
 

@@ -25,7 +25,7 @@ from trioformer.client import WatchEvent
 from trioformer.controller import Controller, Expectations, Request
 from trioformer.models.core_v1 import Pod
 
-MOVES = 4_000
+MOVES = 2_400
 """More changes than all buffers between the watch and a controller hold."""
 
 

@@ -38,45 +38,6 @@ async def test_a_delayed_key_is_ready_once_and_not_before_it_is_due(mock_clock: 
     assert len(queue) == 0
 
 
-async def test_the_shorter_of_two_delays_of_a_key_counts(mock_clock: Clock) -> None:
-    """client-go: TestDeduping"""
-    queue = WorkQueue[str]()
-    queue.add_after("foo", 0.05)
-    queue.add_after("foo", 0.07)
-    assert len(queue) == 0
-    mock_clock.jump(0.06)
-    async with queue.take():
-        pass
-    mock_clock.jump(0.02)
-    assert len(queue) == 0
-    queue.add_after("foo", 0.05)
-    queue.add_after("foo", 0.03)
-    mock_clock.jump(0.04)
-    async with queue.take():
-        pass
-    mock_clock.jump(0.02)
-    assert len(queue) == 0
-    assert not queue.remaining()
-
-
-async def test_a_later_key_with_a_shorter_delay_comes_first(mock_clock: Clock) -> None:
-    """client-go: TestAddTwoFireEarly"""
-    queue = WorkQueue[str]()
-    queue.add_after("foo", 1)
-    queue.add_after("bar", 0.05)
-    mock_clock.jump(0.06)
-    assert len(queue) == 1
-    async with queue.take() as key:
-        assert key == "bar"
-    queue.add_after("baz", 2)
-    mock_clock.jump(1)
-    async with queue.take() as key:
-        assert key == "foo"
-    mock_clock.jump(2)
-    async with queue.take() as key:
-        assert key == "baz"
-
-
 async def test_keys_that_became_due_while_the_queue_was_not_used_are_in_order(mock_clock: Clock) -> None:
     """client-go: TestCopyShifting"""
     queue = WorkQueue[str]()
@@ -86,25 +47,6 @@ async def test_keys_that_became_due_while_the_queue_was_not_used_are_in_order(mo
     assert len(queue) == 0
     mock_clock.jump(2)
     assert queue.remaining().ready == ("baz", "bar", "foo")
-
-
-async def test_keys_that_are_due_come_before_keys_that_are_added_later(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add_after("due", 1)
-    mock_clock.jump(2)
-    queue.add("now")
-    queue.add_after("not yet", 1)
-    assert queue.remaining().ready == ("due", "now")
-
-
-async def test_keys_with_the_same_due_time_are_in_the_order_of_their_adds(
-    mock_clock: Clock,
-) -> None:
-    queue = WorkQueue[str]()
-    for key in "cab":
-        queue.add_after(key, 1)
-    mock_clock.jump(1)
-    assert queue.remaining().ready == ("c", "a", "b")
 
 
 async def test_a_waiting_worker_wakes_exactly_at_the_due_time(autojump_clock: Clock, nursery: trio.Nursery) -> None:
@@ -215,14 +157,6 @@ async def test_a_worker_that_is_cancelled_at_its_deadline_leaves_the_key_to_the_
     queue.shut_down()
 
 
-async def test_a_worker_that_takes_later_receives_the_key_that_is_due(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add_after("a", 1)
-    mock_clock.jump(5)
-    async with queue.take() as key:
-        assert key == "a"
-
-
 async def test_a_worker_that_wakes_after_the_due_key_was_removed_stays_the_first(
     mock_clock: Clock, nursery: trio.Nursery
 ) -> None:
@@ -271,39 +205,6 @@ async def test_without_a_waiting_worker_trio_has_no_deadline(autojump_clock: Clo
     queue.shut_down()
 
 
-async def test_adding_a_delayed_key_makes_it_ready_and_drops_the_delay(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add_after("a", 5)
-    queue.add("a")
-    async with queue.take() as key:
-        assert key == "a"
-    mock_clock.jump(10)
-    assert not queue.remaining()
-
-
-async def test_a_delay_for_a_pending_key_changes_nothing(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    queue.add_after("a", 5)
-    async with queue.take():
-        pass
-    mock_clock.jump(10)
-    assert not queue.remaining()
-
-
-async def test_a_key_that_becomes_due_while_it_is_processed_is_handed_out_once_more(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    async with queue.take() as key:
-        queue.add_after(key, 5)
-        assert queue.due_time("a") == 5
-        mock_clock.jump(6)
-        assert len(queue) == 0
-        assert queue.due_time("a") is None
-        assert queue.statistics().depth == 1
-    assert len(queue) == 1
-
-
 @pytest.mark.parametrize("delay", [0, 0.0, -1])
 async def test_a_delay_that_is_not_positive_adds_the_key_now(delay: float) -> None:
     queue = WorkQueue[str]()
@@ -330,25 +231,6 @@ async def test_a_delayed_key_can_be_cancelled_until_it_is_due(mock_clock: Clock)
     mock_clock.jump(5)
     assert not queue.cancel_delayed("b")
     assert queue.remaining().ready == ("b",)
-
-
-async def test_cancelling_and_adding_again_postpones_a_delayed_key(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add_after("a", 5)
-    queue.cancel_delayed("a")
-    queue.add_after("a", 50)
-    mock_clock.jump(10)
-    assert len(queue) == 0
-    assert queue.due_time("a") == 50
-
-
-async def test_cancel_delayed_does_not_affect_a_key_that_is_processed() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    async with queue.take() as key:
-        queue.add(key)
-        assert not queue.cancel_delayed(key)
-    assert len(queue) == 1
 
 
 async def test_delayed_keys_never_become_due_after_the_shutdown_and_are_listed(mock_clock: Clock) -> None:
@@ -384,17 +266,3 @@ async def test_cancelled_and_shortened_delays_do_not_fill_the_heap(mock_clock: C
         queue.cancel_delayed(key)
     assert queue._delayed._heap == []
     assert queue._delayed.due == math.inf
-
-
-async def test_thousands_of_delayed_keys_become_due_in_order(autojump_clock: Clock, nursery: trio.Nursery) -> None:
-    queue = WorkQueue[str]()
-    log: list[tuple[float, str]] = []
-    rng = random.Random(1)
-    nursery.start_soon(lambda: run(queue, log, workers=3))
-    due = {f"k{number}": rng.randrange(1, 100_000) / 1_000 for number in range(2_000)}
-    for key, delay in due.items():
-        queue.add_after(key, delay)
-    await trio.sleep(200)
-    assert dict(zip((key for _, key in log), (when for when, _ in log), strict=True)) == due
-    assert [when for when, _ in log] == sorted(due.values())
-    queue.shut_down()

@@ -10,7 +10,6 @@ import trio
 import trio.testing
 
 from trioformer.workqueue import QueueObserver, RateLimitingQueue, WorkQueue
-from trioformer.workqueue._statistics import QueueStatistics
 
 Clock = trio.testing.MockClock
 
@@ -95,61 +94,6 @@ async def test_measuring_needs_no_task_and_no_timer() -> None:
 
 async def do_nothing(key: str) -> None:
     """Process a key."""
-
-
-async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    assert queue.statistics() == QueueStatistics(
-        depth=0,
-        depth_by_priority={},
-        delayed=0,
-        processing=0,
-        adds=0,
-        retries=0,
-        longest_running=0,
-        unfinished_work=0,
-        tasks_waiting=0,
-        is_shut_down=False,
-    )
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
-            for _ in range(3):
-                nursery.start_soon(queue.process, do_nothing)
-            await trio.testing.wait_all_tasks_blocked()
-            assert queue.statistics().tasks_waiting == 3
-            scope.cancel()
-    queue.add("again", priority=1)
-    queue.add("other", priority=0)
-    async with queue.take(), queue.take():
-        mock_clock.jump(2)
-        queue.add("again", priority=7)
-        queue.add("a", priority=-100)
-        queue.add("b", priority=-100)
-        queue.add("b", priority=-100)
-        queue.add_after("later", 10)
-        queue.add_after("a", 10)
-        queue.shut_down()
-        seen = queue.statistics()
-    assert seen == QueueStatistics(
-        depth=3,
-        depth_by_priority={7: 1, 0: 1, -100: 1},  # add_after() raised the pending key
-        delayed=1,
-        processing=2,
-        adds=5,
-        retries=2,
-        longest_running=2,
-        unfinished_work=4,
-        tasks_waiting=0,
-        is_shut_down=True,
-    )
-
-
-async def test_keys_that_are_due_are_counted_as_pending(mock_clock: Clock) -> None:
-    queue = WorkQueue[str]()
-    queue.add_after("a", 1)
-    assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (1, 0, 0)
-    mock_clock.jump(1)
-    assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (0, 1, 1)
 
 
 async def test_statistics_do_not_change_after_they_were_read() -> None:

@@ -70,17 +70,6 @@ async def test_keys_are_taken_in_the_order_in_which_they_were_added() -> None:
     assert await taken(queue) == ["c", "a", "b"]
 
 
-async def test_the_length_is_the_number_of_ready_keys() -> None:
-    """client-go: TestLen"""
-    queue = WorkQueue[str]()
-    queue.add("foo")
-    assert len(queue) == 1
-    queue.add("bar")
-    assert len(queue) == 2
-    queue.add("foo")
-    assert len(queue) == 2
-
-
 async def test_a_key_that_is_added_again_while_it_waits_is_handed_out_once() -> None:
     """client-go: TestCollapse"""
     queue = WorkQueue[str]()
@@ -97,15 +86,6 @@ async def test_a_key_that_is_added_while_it_is_processed_is_handed_out_once_more
         queue.add(key)
         assert len(queue) == 0
     assert await taken(queue) == ["foo"]
-
-
-async def test_a_key_that_was_added_while_it_was_processed_is_placed_last() -> None:
-    queue = WorkQueue[str]()
-    queue.add("foo")
-    async with queue.take() as key:
-        queue.add(key)
-        queue.add("bar")
-    assert await taken(queue) == ["bar", "foo"]
 
 
 async def test_a_second_worker_gets_a_key_only_when_the_first_is_done_and_only_once(nursery: trio.Nursery) -> None:
@@ -161,30 +141,6 @@ async def test_with_many_producers_and_workers_a_key_never_has_two_workers(
     assert set(handled) == set(range(50))
 
 
-@pytest.mark.parametrize("drains", [False, True])
-async def test_a_key_is_processed_once_for_each_time_its_worker_added_it(drains: bool) -> None:
-    """client-go: TestAddWhileProcessing"""
-    queue = WorkQueue[int]()
-    handled = Counter[int]()
-
-    async def handle(key: int) -> None:
-        handled[key] += 1
-        if handled[key] < 20:
-            queue.add(key)
-        await trio.lowlevel.checkpoint()
-
-    async with trio.open_nursery() as workers:
-        workers.start_soon(lambda: queue.process(handle, workers=10))
-        for key in range(50):
-            queue.add(key)
-        await trio.testing.wait_all_tasks_blocked()
-        if drains:
-            await queue.drain()
-        else:
-            queue.shut_down()
-    assert handled == Counter(dict.fromkeys(range(50), 20))
-
-
 async def test_workers_receive_keys_in_the_order_in_which_they_began_to_wait(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     workers = Workers(queue, nursery)
@@ -197,21 +153,6 @@ async def test_workers_receive_keys_in_the_order_in_which_they_began_to_wait(nur
         queue.add(key)
         await trio.testing.wait_all_tasks_blocked()
     assert workers.log == ["1a", "2b", "3c", "1d"]
-    nursery.cancel_scope.cancel()
-
-
-async def test_no_other_worker_takes_a_key_that_was_handed_to_a_waiting_one(nursery: trio.Nursery) -> None:
-    queue = WorkQueue[str]()
-    workers = Workers(queue, nursery)
-    await workers.start("waiting ")
-    queue.add("a")
-    assert len(queue) == 0
-    assert queue.remaining().processing == ("a",)
-    with trio.move_on_after(0):
-        async with queue.take():
-            pytest.fail("no key was left")
-    await trio.testing.wait_all_tasks_blocked()
-    assert workers.log == ["waiting a"]
     nursery.cancel_scope.cancel()
 
 
@@ -278,15 +219,6 @@ async def test_the_repr_has_the_name_and_the_counts() -> None:
 
 
 # --- checkpoints ---
-
-
-async def test_a_take_that_waits_is_a_checkpoint() -> None:
-    queue = WorkQueue[str]()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(lambda: queue.process(do_nothing))
-        await trio.testing.wait_all_tasks_blocked()
-        queue.add("a")
-        queue.shut_down()
 
 
 async def do_nothing(key: str) -> None:
@@ -365,26 +297,7 @@ async def test_a_take_finds_keys_that_became_due_during_its_checkpoint(
     assert seen == {(False, "a"), (True, "due")}
 
 
-async def test_a_take_that_is_cancelled_at_its_checkpoint_takes_no_key() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    with trio.move_on_after(0):
-        async with queue.take():
-            pytest.fail("the take was cancelled")
-    assert queue.remaining().ready == ("a",)
-
-
 # --- cancellation ---
-
-
-async def test_cancelling_a_waiting_worker_loses_no_key(nursery: trio.Nursery) -> None:
-    queue = WorkQueue[str]()
-    with trio.move_on_after(0):
-        async with queue.take():
-            pytest.fail("there was no key")
-    queue.add("a")
-    assert await taken(queue) == ["a"]
-    assert queue.statistics().tasks_waiting == 0
 
 
 async def test_a_worker_that_is_cancelled_as_it_receives_a_key_puts_it_back() -> None:
@@ -441,51 +354,12 @@ async def test_a_key_whose_work_is_cancelled_goes_back_with_its_priority() -> No
     assert await taken(queue) == ["b", "a"]
 
 
-async def test_a_key_whose_work_is_cancelled_goes_to_a_waiting_worker(nursery: trio.Nursery) -> None:
-    queue = WorkQueue[str]()
-    workers = Workers(queue, nursery)
-    await workers.start()
-    queue.add("held")
-    await trio.testing.wait_all_tasks_blocked()
-    with trio.CancelScope() as scope:
-        queue.add("a")
-        async with queue.take():
-            await workers.start("other ")
-            scope.cancel()
-            await trio.lowlevel.checkpoint()
-    await trio.testing.wait_all_tasks_blocked()
-    assert workers.log == ["held", "other a"]
-    nursery.cancel_scope.cancel()
-
-
 async def test_an_exception_in_the_block_is_raised_and_the_key_is_done() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     with pytest.raises(KeyError):
         async with queue.take() as key:
             raise KeyError(key)
-    assert not queue.remaining()
-
-
-async def test_a_key_that_was_added_in_a_block_that_raises_is_pending() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-
-    async def handle(key: str) -> None:
-        queue.add(key)
-        raise KeyError(key)
-
-    with pytest.raises(ExceptionGroup):
-        await queue.process(handle)
-    assert await taken(queue) == ["a"]
-
-
-async def test_a_key_is_done_when_its_block_is_left_by_break() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    while True:
-        async with queue.take():
-            break
     assert not queue.remaining()
 
 
@@ -499,16 +373,6 @@ async def test_a_take_can_be_entered_only_once() -> None:
             async with take:
                 pytest.fail("it was entered twice")
     assert queue.remaining().ready == ("b",)
-
-
-async def test_one_task_may_hold_several_keys() -> None:
-    queue = WorkQueue[str]()
-    for key in "ab":
-        queue.add(key)
-    async with queue.take() as first, queue.take() as second:
-        assert (first, second) == ("a", "b")
-        assert queue.remaining().processing == ("a", "b")
-    assert not queue.remaining()
 
 
 # --- process ---
@@ -550,21 +414,6 @@ async def test_an_error_of_the_work_is_in_no_reference_cycle() -> None:
         assert reference() is None
     finally:
         gc.enable()
-
-
-async def test_process_puts_its_keys_back_when_it_is_cancelled() -> None:
-    queue = WorkQueue[str]()
-    for key in "abc":
-        queue.add(key)
-
-    async def handle(key: str) -> None:
-        if key == "b":
-            scope.cancel()
-        await trio.sleep_forever()
-
-    with trio.CancelScope() as scope:
-        await queue.process(handle, workers=2)
-    assert sorted(queue.remaining().ready) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("workers", [0, -1])
@@ -665,20 +514,6 @@ async def test_shutting_down_does_not_wait_for_work() -> None:
         assert queue.remaining().processing == ("foo", "bar")
 
 
-async def test_a_worker_may_shut_the_queue_down_inside_its_block() -> None:
-    queue = WorkQueue[str]()
-    for key in "abc":
-        queue.add(key)
-    seen = []
-
-    async def handle(key: str) -> None:
-        seen.append(key)
-        queue.shut_down()
-
-    await queue.process(handle)
-    assert seen == ["a", "b", "c"]
-
-
 async def test_drain_waits_until_the_taken_keys_are_done(nursery: trio.Nursery) -> None:
     """client-go: TestQueueDrainageUsingShutDownWithDrain"""
     queue = WorkQueue[str]()
@@ -751,14 +586,6 @@ async def test_remaining_lists_the_keys_when_drain_exceeds_its_deadline(
         assert (left.processing, left.ready, left.delayed) == (("foo", "bar"), ("waits",), ("later",))
 
 
-async def test_drain_of_an_idle_queue_is_a_checkpoint_and_does_not_wait() -> None:
-    queue = WorkQueue[str]()
-    with trio.testing.assert_checkpoints():
-        assert not await queue.drain()
-    with trio.testing.assert_checkpoints():
-        assert not await queue.drain()
-
-
 async def test_several_tasks_may_drain_the_same_queue(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     drains = [Draining(queue), Draining(queue)]
@@ -769,33 +596,6 @@ async def test_several_tasks_may_drain_the_same_queue(nursery: trio.Nursery) -> 
         await trio.testing.wait_all_tasks_blocked()
     await trio.testing.wait_all_tasks_blocked()
     assert [each.is_over for each in drains] == [True, True]
-
-
-async def test_a_key_whose_work_is_cancelled_after_the_shutdown_is_unfinished() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    with trio.CancelScope() as scope:
-        async with queue.take():
-            queue.shut_down()
-            scope.cancel()
-            await trio.lowlevel.checkpoint()
-    left = await queue.drain()
-    assert (left.processing, left.ready, left.unfinished) == ((), (), ("a",))
-
-
-async def test_a_key_that_is_rejected_while_it_is_processed_is_unfinished() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    queue.add("again")
-    async with queue.take() as first, queue.take() as again:
-        queue.add(again)
-        queue.shut_down()
-        assert not queue.add(first)
-        assert not queue.add(again)  # it is pending
-        assert not queue.add("never seen")
-    assert await taken(queue) == ["again"]
-    left = await queue.drain()
-    assert left.unfinished == ("a",)
 
 
 async def test_a_pending_key_whose_work_is_cancelled_is_not_unfinished() -> None:

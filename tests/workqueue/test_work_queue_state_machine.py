@@ -483,11 +483,11 @@ async def walk(steps: int, seed: int, clock: trio.testing.MockClock) -> None:
             assert (left.processing, left.ready) == ((), ())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 async def test_the_queue_agrees_with_the_model_in_thousands_of_random_steps(
-    seed: int, mock_clock: trio.testing.MockClock
+    mock_clock: trio.testing.MockClock,
 ) -> None:
-    await walk(3_000, seed, mock_clock)
+    """client-go: TestAddTwoFireEarly, TestAddWhileProcessing, TestDeduping, TestLen"""
+    await walk(3_000, 1, mock_clock)
 
 
 @pytest.mark.long

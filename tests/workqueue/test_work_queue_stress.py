@@ -133,7 +133,7 @@ class Stress:
         assert self.cancelled > 10
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 async def test_no_add_is_lost_and_no_key_has_two_workers(seed: int, autojump_clock: trio.testing.MockClock) -> None:
     await Stress(random.Random(seed), keys=40).run(5_000)
 
