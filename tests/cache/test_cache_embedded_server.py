@@ -7,22 +7,17 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.scripted_list_watch import Recorder, words
+from tests.support.scripted_list_watch import Recorder
 from trioformer import (
-    CacheNotSyncedError,
     Client,
-    Deleted,
     ForbiddenError,
     NotFoundError,
     ObjectMeta,
     ReflectorOptions,
     SharedInformerFactory,
-    StatusError,
-    field_index,
 )
-from trioformer.errors import IndexerError
 from trioformer.models import ResourceInfo
-from trioformer.models.core_v1 import ConfigMap, Container, Node, Pod, PodSpec
+from trioformer.models.core_v1 import ConfigMap, Container, Pod, PodSpec
 from trioformer.testing import APIServer
 
 
@@ -50,30 +45,6 @@ def names(seen: list[str]) -> list[str]:
         word.partition("@")[0] + ("*" if word.endswith("*") else "") + ("?" if word.endswith("?") else "")
         for word in seen
     ]
-
-
-async def test_the_programs_of_the_tutorial_work(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    for name, node in (("web-0", "worker-1"), ("web-1", "worker-2"), ("db", "worker-1")):
-        api_server.create(pod(name, node=node, app=name.partition("-")[0]))
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
-    recorder = Recorder()
-    informer.add_event_handler(recorder)
-    await nursery.start(factory.run)
-    assert factory.has_synced
-    lister = informer.lister
-    web = lister.get("web-0", namespace="default")
-    assert web is not None
-    assert {each.name for each in lister.list(label_selector="app=web")} == {"web-0", "web-1"}
-    assert {each.name for each in lister.by_index("node", "worker-1")} == {"web-0", "db"}
-    pods = client.api(Pod, namespace="default")
-    await pods.patch("web-0", {"metadata": {"labels": {"seen": "yes"}}})
-    await pods.delete("db")
-    await trio.sleep(1)
-    assert names(recorder.seen) == ["+db*", "+web-0*", "+web-1*", "web-0", "-db"]
-    assert [each.name for each in lister.list(label_selector={"seen": "yes"})] == ["web-0"]
 
 
 async def test_ten_minutes_of_resync_are_an_update_a_minute_and_few_steps_of_tasks(
@@ -135,42 +106,6 @@ async def test_it_relists_after_history_is_compacted(
     assert informer.statistics().reflector.lists == 2
 
 
-async def test_each_kind_has_its_own_informer_and_is_watched_once(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    factory = SharedInformerFactory(client, namespace="default")
-    assert factory.informer(Pod) is factory.informer(Pod)
-    nodes = factory.informer(Node)
-    assert {key.kind for key in factory.informers} == {Pod, Node}
-    api_server.create(Node(metadata=ObjectMeta(name="worker")))
-    await nursery.start(factory.run)
-    assert nodes.lister.get("worker") is not None
-    await trio.testing.wait_all_tasks_blocked()
-    assert sorted((record.verb, record.resource) for record in api_server.requests) == [
-        ("list", "nodes"),
-        ("list", "pods"),
-        ("watch", "nodes"),
-        ("watch", "pods"),
-    ]
-    assert repr(factory) == "<SharedInformerFactory of Pod in namespace default; Node>"
-
-
-async def test_an_informer_requested_while_the_factory_runs_starts_immediately(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    """In client-go such an informer never runs."""
-    factory = SharedInformerFactory(client)
-    await nursery.start(factory.run)
-    late = factory.informer(ConfigMap)
-    assert not factory.has_synced
-    with pytest.raises(CacheNotSyncedError, match="the cache of ConfigMap has not synced yet"):
-        late.lister.list()
-    await late.wait_until_synced()
-    assert factory.has_synced
-    later = factory.informer(Pod)
-    await later.wait_until_synced()
-
-
 async def test_a_kind_that_cannot_sync_does_not_delay_a_later_request(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
@@ -184,45 +119,6 @@ async def test_a_kind_that_cannot_sync_does_not_delay_a_later_request(
     with trio.fail_after(10):
         await factory.informer(ConfigMap).wait_until_synced()
     assert not factory.has_synced
-
-
-async def test_a_stopped_factory_returns_existing_informers_and_starts_none(
-    autojump_clock: trio.testing.MockClock, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod)
-    with trio.move_on_after(1):
-        await factory.run()
-    assert factory.informer(Pod) is informer
-    with pytest.raises(RuntimeError, match="cannot start an informer of ConfigMap: this factory has stopped"):
-        factory.informer(ConfigMap)
-
-
-async def test_indexers_of_a_second_request_are_added_and_an_existing_name_is_rejected(client: Client) -> None:
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
-    factory.informer(Pod, indexers={"phase": field_index("status.phase")})
-    with pytest.raises(IndexerError):
-        factory.informer(Pod, indexers={"node": field_index("spec.host_ip")})
-    assert factory.informer(Pod) is informer
-
-
-async def test_selectors_and_namespace_of_the_factory_restrict_every_informer(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    api_server.create(pod("web", app="web"))
-    api_server.create(pod("db", app="db"))
-    api_server.create(pod("far", namespace="kube-system", app="web"))
-    factory = SharedInformerFactory(
-        client, namespace="default", label_selector="app=web", field_selector="metadata.name!=x"
-    )
-    informer = factory.informer(Pod)
-    await nursery.start(factory.run)
-    assert [each.name for each in informer.lister] == ["web"]
-    api_server.create(pod("web-2", app="web"))
-    api_server.create(pod("db-2", app="db"))
-    await trio.sleep(1)
-    assert [each.name for each in informer.lister] == ["web", "web-2"]
 
 
 async def test_a_kind_unknown_to_the_server_ends_the_factory_with_its_name(
@@ -257,76 +153,6 @@ async def test_a_lost_permission_does_not_end_a_synced_informer(
     api_server.create(pod("again"))
     await trio.sleep(60)
     assert "default/again" in informer.lister
-
-
-@pytest.mark.parametrize("status", [401, 429, 500, 503])
-async def test_a_failing_server_does_not_get_requests_in_a_tight_loop(
-    status: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    factory = SharedInformerFactory(
-        client, options=ReflectorOptions(retry_forever=True, watch_error_handler=lambda error: None)
-    )
-    informer = factory.informer(Pod)
-    api_server.fail_next(10_000, status=status)
-    nursery.start_soon(factory.run)
-    await trio.sleep(3_600)
-    assert 60 <= len(api_server.requests) <= 140
-    error = informer.statistics().reflector.last_error
-    assert isinstance(error, StatusError)
-    assert error.code == status
-
-
-async def test_watches_that_end_immediately_are_not_repeated_in_a_tight_loop(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=lambda error: None))
-    factory.informer(Pod)
-    await nursery.start(factory.run)
-
-    async def disconnect() -> None:
-        while True:
-            await trio.testing.wait_all_tasks_blocked()
-            api_server.disconnect_watches()
-            await trio.sleep(0.1)
-
-    nursery.start_soon(disconnect)
-    await trio.sleep(600)
-    assert len(api_server.requests) < 60
-
-
-async def test_a_late_handlers_resync_period_starts_when_it_is_added(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    api_server.create(pod("a"))
-    factory = SharedInformerFactory(client, resync_period=60)
-    informer = factory.informer(Pod)
-    await nursery.start(factory.run)
-    await trio.sleep(90)
-    recorder = Recorder()
-    informer.add_event_handler(recorder)
-    await trio.sleep(45)
-    assert names(recorder.seen) == ["+a*"], (
-        "45 s after the handler was added, although a tick of the informer has passed"
-    )
-    await trio.sleep(60)
-    assert names(recorder.seen) == ["+a*", "a"]
-
-
-async def test_a_subscription_reads_until_a_deletion(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod)
-    await nursery.start(factory.run)
-    seen: list[str] = []
-    api_server.create(pod("a"))
-    with informer.subscribe() as notifications:
-        async for notification in notifications:
-            seen.append(words(notification))
-            if isinstance(notification, Deleted):
-                break
-            api_server.delete(Pod, "a")
-    assert names(seen) == ["+a", "-a"]
 
 
 async def test_a_factory_runs_once(

@@ -144,7 +144,7 @@ async def drive(rng: random.Random) -> None:
         nursery.cancel_scope.cancel()
 
 
-@settings(max_examples=settings.default.max_examples if IS_LONG else 50)
+@settings(max_examples=settings.default.max_examples if IS_LONG else 25)
 @given(st.randoms(use_true_random=False))
 def test_every_listener_receives_states_in_order_and_ends_with_the_cache(rng: random.Random) -> None:
     with pytest.MonkeyPatch.context() as patch:

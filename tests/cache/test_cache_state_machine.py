@@ -150,7 +150,7 @@ async def play_in_world(setting: Setting, first: Sequence[Join], script: Sequenc
         await world.settle()
 
 
-@hypothesis.settings(max_examples=10_000 if IS_LONG else 100)
+@hypothesis.settings(max_examples=10_000 if IS_LONG else 60)
 @hypothesis.given(settings, st.lists(joins, max_size=2), st.lists(steps, min_size=10, max_size=40))
 # Found only by long runs: changes that arrive with the end of a watch-list, an undecodable deletion, a watch-list whose
 # connection breaks twice, the deletion of an undecodable object that has replaced a known one of the same name, a check

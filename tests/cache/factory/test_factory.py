@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import Recorder
-from trioformer import CacheNotSyncedError, Client, ForbiddenError, ObjectMeta, SharedInformerFactory, field_index
+from trioformer import Client, ForbiddenError, ObjectMeta, SharedInformerFactory, field_index
 from trioformer.cache import ReflectorOptions, ResourceEventHandler, SharedInformer
 from trioformer.cache.factory._requests import InformerKey
 from trioformer.errors import CacheSyncError, IndexerError, SelectorError
@@ -24,8 +24,6 @@ from trioformer.models import (
     LabelSelector,
     PartialObjectMetadata,
     metadata_kind,
-    resource_of,
-    unstructured_kind,
 )
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret
 from trioformer.testing import APIServer
@@ -338,19 +336,6 @@ async def test_a_metadata_informer_is_separate_and_holds_only_metadata(
         assert whole.has_synced
 
 
-async def test_an_unstructured_kind_has_an_informer_like_any_other(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.create(pod("a"))
-    dynamic = unstructured_kind(resource_of(Pod))
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(dynamic)
-    assert factory.informer(dynamic) is informer
-    assert factory.informer(Pod) is not informer
-    async with run(factory):
-        assert informer.lister["default/a"]["metadata"]["name"] == "a"
-
-
 # --- one informer for the duration of a block ---
 
 
@@ -382,26 +367,6 @@ async def test_the_end_of_the_last_block_stops_this_informer_only(
         assert factory.is_healthy
 
 
-async def test_a_request_after_the_last_block_creates_a_new_informer(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.create(pod("a"))
-    factory = SharedInformerFactory(client)
-    async with run(factory):
-        async with factory.open_informer(Pod) as first:
-            await first.wait_until_synced()
-        api_server.create(pod("b"))
-        async with factory.open_informer(Pod, resync_period=5) as second:
-            assert second is not first
-            with pytest.raises(CacheNotSyncedError):
-                second.lister.list()
-            await second.wait_until_synced()
-            assert sorted(each.name for each in second.lister) == ["a", "b"]
-        assert [each.name for each in first.lister] == ["a"], "the old cache can still be read"
-        with pytest.raises(RuntimeError, match="the informer of Pod has stopped"):
-            first.add_event_handler(Recorder())
-
-
 async def test_an_informer_that_was_requested_without_a_block_is_kept(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
@@ -415,67 +380,6 @@ async def test_an_informer_that_was_requested_without_a_block_is_kept(
             pass
         assert informer.has_synced
         assert count_requests(api_server, "watch", "pods") == 1
-
-
-async def test_a_handler_is_removed_with_the_informer_and_not_with_the_block(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    recorder = Recorder()
-    async with run(factory):
-        async with factory.open_informer(Pod):
-            async with factory.open_informer(Pod) as informer:
-                informer.add_event_handler(recorder)
-                await informer.wait_until_synced()
-            api_server.create(pod("a"))
-            await trio.sleep(1)
-        api_server.create(pod("b"))
-        await trio.sleep(1)
-    assert len(recorder.seen) == 1
-
-
-async def test_a_block_can_be_entered_before_the_factory_runs(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    async with factory.open_informer(Pod) as informer, run(factory):
-        assert informer.has_synced
-    assert str(informer.state) == "stopped"
-
-
-async def test_an_informer_unused_when_the_factory_starts_sends_no_request(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    async with trio.open_nursery() as nursery, factory.open_informer(Pod) as informer:
-        registration = informer.add_event_handler(Recorder())
-
-        async def wait() -> None:
-            with pytest.raises(trio.ClosedResourceError):
-                await registration.wait_until_synced()
-
-        nursery.start_soon(wait)
-        nursery.start_soon(wait)
-        await trio.testing.wait_all_tasks_blocked()
-    assert str(informer.state) == "stopped"
-    async with run(factory):
-        await trio.sleep(10)
-    assert api_server.statistics().requests_served == 0
-
-
-async def test_leaving_a_block_while_the_factory_starts_does_not_delay_it(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.fail_next(1_000, resource="pods", status=500)
-    factory = quiet(client)
-    async with trio.open_nursery() as nursery:
-        async with factory.open_informer(Pod):
-            nursery.start_soon(nursery.start, factory.run)
-            await trio.sleep(5)
-            assert not factory.has_synced
-        await trio.testing.wait_all_tasks_blocked()
-        assert factory.has_synced, "no cache is left that could be missing"
-        nursery.cancel_scope.cancel()
 
 
 async def test_a_cancelled_block_ends_like_any_other(
@@ -511,16 +415,6 @@ async def test_a_block_that_is_cancelled_before_it_begins_creates_no_informer(
         async with factory.open_informer(Pod):
             pytest.fail("the block must not begin")
     assert factory.informers == {}
-
-
-async def test_an_error_in_the_block_leaves_it_unchanged(
-    autojump_clock: trio.testing.MockClock, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    async with run(factory):
-        with pytest.raises(KeyError, match="mine"):
-            async with factory.open_informer(Pod):
-                raise KeyError("mine")
 
 
 async def test_leaving_waits_for_a_handlers_cleanup_and_new_requests_do_not(
@@ -610,20 +504,6 @@ async def test_a_stopped_factory_returns_existing_informers_and_starts_none(
     assert factory.problems() == {InformerKey(Pod): "stopped"}
 
 
-async def test_a_factory_that_is_cancelled_before_its_first_step_ends_its_informers(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod)
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        await factory.run()
-    with pytest.raises(trio.ClosedResourceError):
-        await informer.wait_until_synced()
-    assert str(informer.state) == "stopped"
-    assert api_server.statistics().requests_served == 0
-
-
 async def test_an_informer_requested_while_the_factory_ends_is_stopped_too(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
@@ -644,24 +524,6 @@ async def test_an_informer_requested_while_the_factory_ends_is_stopped_too(
     with pytest.raises(trio.ClosedResourceError):
         await informer.wait_until_synced()
     assert count_requests(api_server, "list", "configmaps") + count_requests(api_server, "watch", "configmaps") == 0
-
-
-async def test_a_cancelled_factory_leaves_no_task_and_no_watch(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    before = tasks()
-    factory = SharedInformerFactory(client)
-    for kind in (Pod, Node, ConfigMap):
-        factory.informer(kind).add_event_handler(ResourceEventHandler())
-    async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)
-        await trio.testing.wait_all_tasks_blocked()
-        assert api_server.statistics().open_watches == 3
-        async with factory.open_informer(Secret, namespace=["a", "b"]):
-            nursery.cancel_scope.cancel()
-    await trio.testing.wait_all_tasks_blocked()
-    assert tasks() == before
-    assert api_server.statistics().open_watches == 0
 
 
 # --- waiting ---
@@ -687,13 +549,6 @@ async def test_waiting_for_caches_ends_when_all_have_synced(
         await factory.wait_for_cache_sync()
         assert late.has_synced
         nursery.cancel_scope.cancel()
-
-
-async def test_waiting_for_no_cache_at_all_is_a_checkpoint(
-    autojump_clock: trio.testing.MockClock, client: Client
-) -> None:
-    with trio.testing.assert_checkpoints():
-        await SharedInformerFactory(client).wait_for_cache_sync()
 
 
 async def test_the_error_at_the_deadline_names_each_late_cache_and_handler_and_why(
@@ -723,26 +578,6 @@ async def test_the_error_at_the_deadline_names_each_late_cache_and_handler_and_w
         assert str(caught.value).endswith(", for 20 s; handler busy of informer Pod: in a call, for 20 s")
         assert "Node" not in str(caught.value)
         assert "Recorder" not in str(caught.value)
-        nursery.cancel_scope.cancel()
-
-
-async def test_caches_can_be_waited_for_before_the_factory_runs(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    registration = factory.informer(Pod).add_event_handler(Recorder())
-    with pytest.raises(
-        CacheSyncError, match=r"^not synced: Pod: not started; handler Recorder of informer Pod: waiting$"
-    ):
-        await factory.wait_for_cache_sync(registration, deadline=5)
-    assert trio.current_time() == 5
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(factory.wait_for_cache_sync, registration)
-        await trio.testing.wait_all_tasks_blocked()
-        await nursery.start(factory.run)
-        await trio.sleep(1)
-        assert registration.has_synced
-        assert len(nursery.child_tasks) == 1, "the wait has ended"
         nursery.cancel_scope.cancel()
 
 
@@ -777,31 +612,6 @@ async def test_an_informer_that_failed_after_its_sync_is_reported_as_not_synced(
         await trio.sleep(1)
         with pytest.raises(CacheSyncError, match="not synced: Pod: failed after a, for 1 s"):
             await factory.wait_for_cache_sync()
-
-
-async def test_an_informer_that_fails_during_the_wait_is_named_with_the_others(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.fail_next(1_000, resource="nodes", status=500)
-    factory = quiet(client, supervise=True)
-    factory.informer(Pod).add_event_handler(Failing())
-    factory.informer(Node)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(factory.run)
-        await factory.informer(Pod).wait_until_synced()
-
-        async def wait() -> None:
-            with pytest.raises(
-                CacheSyncError, match="not synced: Pod: failed after a, for 1 s; Node: backing off after"
-            ):
-                await factory.wait_for_cache_sync()
-            assert trio.current_time() < 2
-
-        nursery.start_soon(wait)
-        await trio.sleep(1)
-        api_server.create(pod("a"))
-        await trio.sleep(5)
-        nursery.cancel_scope.cancel()
 
 
 async def test_the_end_of_the_factory_ends_the_wait(
@@ -858,18 +668,6 @@ async def test_an_informer_that_is_no_longer_in_use_is_not_waited_for(
         await trio.testing.wait_all_tasks_blocked()
         assert len(nursery.child_tasks) == 1
         nursery.cancel_scope.cancel()
-
-
-async def test_a_cancelled_wait_leaves_no_task(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    factory.informer(Pod)
-    before = tasks()
-    with trio.move_on_after(1) as scope:
-        await factory.wait_for_cache_sync()
-    assert scope.cancelled_caught
-    assert tasks() == before
 
 
 @pytest.mark.parametrize("in_a_nursery", [False, True])
@@ -1006,26 +804,6 @@ async def test_a_supervised_informer_that_fails_ends_no_other(
     assert len(caplog.records) == 1
 
 
-async def test_a_supervised_handlers_exception_ends_its_own_informer_only(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    factory = SharedInformerFactory(client, supervise=True)
-    nodes = factory.informer(Node)
-    factory.informer(Pod).add_event_handler(Failing())
-    async with run(factory):
-        assert factory.is_healthy
-        api_server.create(pod("a"))
-        await trio.sleep(1)
-        (failure,) = factory.failures.values()
-        assert pytest.RaisesGroup(ZeroDivisionError).matches(failure)
-        assert nodes.has_synced
-        assert isinstance(factory.informer(Pod).state.error, ZeroDivisionError)
-        assert list(map(str, factory.problems())) == ["Pod"]
-        assert "ExceptionGroup" not in str(factory.problems())
-    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert line.startswith("the informer of Pod failed: ZeroDivisionError")
-
-
 async def test_an_exception_of_a_cancelled_supervised_handler_does_not_leave_run(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -1048,25 +826,6 @@ async def test_an_exception_of_a_cancelled_supervised_handler_does_not_leave_run
     factory.informer(Pod).add_event_handler(Bad())
     with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True), trio.move_on_after(5):
         await factory.run()
-
-
-async def test_without_supervision_a_handlers_exception_leaves_run_and_ends_all(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    factory.informer(Pod).add_event_handler(Failing())
-    nodes = factory.informer(Node)
-    before = tasks()
-    with pytest.RaisesGroup(pytest.RaisesGroup(pytest.RaisesGroup(ZeroDivisionError))) as caught:
-        async with run(factory):
-            api_server.create(pod("a"))
-            await trio.sleep_forever()
-    of_the_informer = caught.value.exceptions[0].exceptions[0]  # type: ignore[union-attr]  # a group in a group
-    assert of_the_informer.__notes__ == ["informer of Pod"]
-    assert str(nodes.state) == "stopped"
-    assert list(factory.failures) == [InformerKey(Pod)]
-    await trio.testing.wait_all_tasks_blocked()
-    assert tasks() == before
 
 
 async def test_a_failure_before_the_first_sync_is_raised_from_nursery_start(
@@ -1112,42 +871,7 @@ async def test_the_users_of_a_failed_informer_do_not_stop_the_new_one(
         assert new.has_synced
 
 
-@pytest.mark.parametrize("supervise", [False, True])
-async def test_a_kind_that_becomes_forbidden_affects_no_other(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, supervise: bool
-) -> None:
-    factory = quiet(client, supervise=supervise, grace_period=0)
-    secrets, maps = factory.informer(Secret), factory.informer(ConfigMap)
-    recorder = Recorder()
-    maps.add_event_handler(recorder)
-    async with run(factory):
-        await trio.sleep(60)
-        watched = count_requests(api_server, "watch", "configmaps"), count_requests(api_server, "list", "configmaps")
-        api_server.fail_next(10_000, resource="secrets", status=403)
-        api_server.disconnect_watches(kind=Secret)
-        await trio.sleep(150)
-        assert not secrets.has_synced
-        assert not secrets.is_healthy
-        assert maps.has_synced
-        assert not factory.is_healthy
-        assert [str(key) for key in factory.problems()] == ["Secret"]
-        api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
-        await trio.sleep(1)
-        assert len(recorder.seen) == 1
-        assert watched == (
-            count_requests(api_server, "watch", "configmaps"),
-            count_requests(api_server, "list", "configmaps"),
-        )
-        assert factory.failures == {}
-
-
 # --- state and statistics ---
-
-
-def test_an_informer_of_many_namespaces_has_a_short_name() -> None:
-    many = InformerKey.of(Pod, namespace=[f"namespace-{number}" for number in range(500)])
-    assert len(str(many)) < 200
-    assert "495 more" in str(many)
 
 
 async def test_a_factory_reports_its_informers_and_their_state(
@@ -1176,3 +900,37 @@ async def test_a_factory_reports_its_informers_and_their_state(
         assert sum(informer.statistics().objects for informer in factory.informers.values()) == objects
     assert not factory.has_synced
     assert not factory.is_healthy
+
+
+async def test_a_factory_that_is_cancelled_before_its_first_step_ends_its_informers(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await factory.run()
+    with pytest.raises(trio.ClosedResourceError):
+        await informer.wait_until_synced()
+    assert str(informer.state) == "stopped"
+    assert api_server.statistics().requests_served == 0
+
+
+async def test_an_informer_unused_when_the_factory_starts_sends_no_request(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with trio.open_nursery() as nursery, factory.open_informer(Pod) as informer:
+        registration = informer.add_event_handler(Recorder())
+
+        async def wait() -> None:
+            with pytest.raises(trio.ClosedResourceError):
+                await registration.wait_until_synced()
+
+        nursery.start_soon(wait)
+        nursery.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+    assert str(informer.state) == "stopped"
+    async with run(factory):
+        await trio.sleep(10)
+    assert api_server.statistics().requests_served == 0

@@ -11,14 +11,11 @@ import trio
 import trio.testing
 
 from tests.cache.reflector.test_reflector import Sink, play
-from tests.cache.reflector.test_watch_list import end, watch_lists
+from tests.cache.reflector.test_watch_list import watch_lists
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, bookmark, listing, modified, pod
-from trioformer.cache import ReflectorOptions, SharedInformer, field_index
-from trioformer.cache.store._indexer import IndexFunc
-from trioformer.client import Undecodable
-from trioformer.errors import ConnectionFailedError, ExpiredError, ServiceUnavailableError, TooManyRequestsError
+from trioformer.cache import ReflectorOptions, SharedInformer
+from trioformer.errors import ConnectionFailedError, ExpiredError, ServiceUnavailableError
 from trioformer.models import from_dict, to_dict
-from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod, Secret
 
 EXPIRED = ExpiredError("too old", code=410, reason="Expired")
@@ -28,30 +25,6 @@ def picky(obj: Pod) -> list[str]:
     if obj.name == "bad":
         raise ValueError("secret text")
     return [obj.name]
-
-
-async def test_an_index_error_of_one_object_does_not_affect_the_others(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    errors: list[Exception] = []
-    source = ScriptedListWatch(
-        [listing(pod("a"), pod("b")), listing(pod("a", 5), pod("bad"), pod("c"), version=5)],
-        [[1.0, added(pod("bad", 2)) + added(pod("bad", 3)), 40.0, EXPIRED]],
-    )
-    informer = SharedInformer(
-        source, indexers={"picky": picky}, options=ReflectorOptions(watch_error_handler=errors.append)
-    )
-    recorder = Recorder()
-    informer.add_event_handler(recorder)
-    await nursery.start(informer.run)
-    await trio.sleep(60)
-    assert errors == [EXPIRED]
-    assert recorder.seen[2:] == ["-b@1?", "a@1→5", "+c@1"]
-    assert sorted(obj.name for obj in informer.lister) == ["a", "c"]
-    (found,) = informer.lister.quarantined().values()
-    assert (found.key, found.error) == ("default/bad", "index function 'picky' failed on Pod default/bad: ValueError")
-    await trio.sleep(120)
-    assert (informer.has_synced, informer.is_healthy, informer.state.age) == (True, True, 0)
 
 
 async def test_the_cache_is_as_new_as_a_change_that_it_cannot_take(
@@ -123,38 +96,6 @@ async def test_waiting_for_an_object_of_another_namespace_is_rejected() -> None:
         await informer.wait_until_at_least(pod("a", 5, namespace="two"))
 
 
-async def test_a_bookmark_without_a_version_changes_nothing(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    source = ScriptedListWatch([listing()], [[added(pod("a", 7)) + bookmark(""), None]])
-    informer = SharedInformer(source)
-    await nursery.start(informer.run)
-    with trio.fail_after(1):
-        await informer.wait_until_at_least("7")
-
-
-async def test_waiting_for_a_stopped_informer_to_sync_raises(autojump_clock: trio.testing.MockClock) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing()]))
-    with trio.move_on_after(1):
-        await informer.run()
-    with pytest.raises(trio.ClosedResourceError, match="the informer of Pod has stopped"):
-        await informer.wait_until_synced()
-
-
-async def test_a_clock_jump_causes_one_resync_instead_of_all_missed_ones(
-    nursery: trio.Nursery, mock_clock: trio.testing.MockClock
-) -> None:
-    recorder = Recorder()
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=1)
-    informer.add_event_handler(recorder)
-    await nursery.start(informer.run)
-    for jump, seen in ((3_600, 2), (1, 3)):
-        await trio.testing.wait_all_tasks_blocked()
-        mock_clock.jump(jump)
-        await trio.testing.wait_all_tasks_blocked()
-        assert recorder.seen == ["+a@1*", "a@1→1", "a@1→1"][:seen]
-
-
 async def test_a_deferred_resync_is_not_read_in_the_middle_of_a_relist(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -215,64 +156,7 @@ async def test_two_watches_of_a_server_without_a_bookmark_are_closed_sooner(
     assert source.times[4] == 200 + source.timeouts[2] + 30
 
 
-async def test_overload_does_not_disable_the_watch_list(autojump_clock: trio.testing.MockClock) -> None:
-    overload = TooManyRequestsError("slow down", code=429)
-    cut: list[Step] = [added(pod("a", 2)), overload]
-    source = watch_lists(list(cut), list(cut), list(cut), [end(5), None])
-    await play(source, Sink(), 60, watch_list=True)
-    assert [what for what, *_ in source.asked] == ["watch-list"] * 4
-
-
-async def test_an_object_of_another_namespace_is_ignored_and_reported(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    reported: list[Undecodable] = []
-    source = ScriptedListWatch([listing(pod("a", namespace="one"))], [[added(pod("b", 2, namespace="two")), None]])
-    informer = SharedInformer({"one": source}, options=ReflectorOptions(undecodable_handler=reported.append))
-    await nursery.start(informer.run)
-    await trio.sleep(1)
-    assert len(informer.lister) == 1
-    assert str(reported[0].error) == "expected a Pod of namespace one, received one of namespace two"
-
-
 # --- objects that index functions and transforms cannot decode ---
-
-
-def undecodable(name: str, version: int) -> Pod:
-    metadata = f'{{"name":"{name}","namespace":"default","resourceVersion":"{version}"}}'
-    return make_object(Pod, f'{{"metadata":{metadata},"spec":{{"nodeName":5}}}}'.encode())
-
-
-def by_upper_node(obj: Pod) -> Pod:
-    assert obj.spec.node_name != "never"
-    return obj
-
-
-@pytest.mark.parametrize("reads", ["index", "transform"])
-async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
-    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    reported: list[Undecodable] = []
-    source = ScriptedListWatch(
-        [listing(pod("a", 1, node="n"), undecodable("never-read", 1)), listing(undecodable("a", 3), version=3)],
-        [[1.0, modified(undecodable("a", 2)) + added(pod("b", 3, node="n")), 40.0, EXPIRED]],
-    )
-    indexers: dict[str, IndexFunc[Pod]] = {"node": field_index("spec.node_name")} if reads == "index" else {}
-    informer = SharedInformer(
-        source,
-        indexers=indexers,
-        transform=by_upper_node if reads == "transform" else None,
-        options=ReflectorOptions(undecodable_handler=reported.append),
-    )
-    await nursery.start(informer.run)
-    await trio.sleep(10)
-    assert sorted(f"{obj.name}@{obj.resource_version}" for obj in informer.lister) == ["a@1", "b@3"]
-    assert [each.key for each in reported] == ["default/never-read", "default/a"]
-    assert b'"nodeName":5' in reported[0].raw
-    assert [what for what, *_ in source.asked] == ["list", "watch"], "another list would contain them again"
-    await trio.sleep(60)
-    assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@1"]
-    assert informer.has_synced
 
 
 @pytest.mark.parametrize("change", ["metadata", "labels"])
@@ -336,20 +220,6 @@ async def test_no_error_text_contains_the_content_of_an_object(
     assert isinstance(informer.state.error, Exception) is False or "aHVudGVyMg" not in str(informer.state.error)
 
 
-async def test_the_state_keeps_the_error_of_a_lost_connection_until_a_success(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing()], [[10.0, ConnectionFailedError("reset by peer")], [None]])
-    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
-    async with trio.open_nursery() as nursery:
-        await nursery.start(informer.run)
-        await trio.sleep(10.5)
-        assert "after reset by peer; the data is" in str(informer.state)
-        await trio.sleep(3)
-        assert str(informer.state) == "watching"
-        nursery.cancel_scope.cancel()
-
-
 async def test_an_old_failure_is_not_reported_with_the_next_watch(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -363,3 +233,11 @@ async def test_an_old_failure_is_not_reported_with_the_next_watch(
         states.append(str(informer.state).partition(";")[0])
     different = [state for state, before in zip(states, ["", *states], strict=False) if state != before]
     assert different == ["watching", "connecting after reset by peer", "watching after reset by peer", "watching"]
+
+
+async def test_waiting_for_a_stopped_informer_to_sync_raises(autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing()]))
+    with trio.move_on_after(1):
+        await informer.run()
+    with pytest.raises(trio.ClosedResourceError, match="the informer of Pod has stopped"):
+        await informer.wait_until_synced()

@@ -27,11 +27,10 @@ from trioformer.cache import (
 )
 from trioformer.cache._bad_objects import QuarantineReason
 from trioformer.cache.reflector._list_watch import ListWatch
-from trioformer.cache.store._indexer import IndexFunc
 from trioformer.client import Undecodable, open_client
 from trioformer.errors import DecodeError, ExpiredError, IndexerError, QuarantinedError, TransformError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import KubernetesObject, from_json, key_of
+from trioformer.models import from_json, key_of
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
@@ -261,38 +260,7 @@ async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
         assert [what for what, _ in server.asked] == ["list", "watch"]
 
 
-async def test_an_item_of_too_many_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
-    body = a_list(a_pod("a", "1"), "DEEP", a_pod("b", "2")).replace(b'"DEEP"', DEEP.replace(b'"a"', b'"deep"'))
-    async with over(BadServer([body])) as informer:
-        assert sorted(obj.name for obj in informer.lister) == ["a", "b"]
-        assert list(informer.lister.quarantined()) == ["default/deep"]
-
-
 NAMELESS = b'{"type":"MODIFIED","object":{"metadata":{"name":7}}}\n'
-
-
-async def test_events_without_a_key_do_not_list_in_a_tight_loop(autojump_clock: trio.testing.MockClock) -> None:
-    server = BadServer([a_list(a_pod("a", "1"))], [[1.0, NAMELESS] for _ in range(1_000)])
-    async with over(server) as informer:
-        await trio.sleep(600)
-        assert 15 < [what for what, _ in server.asked].count("list") <= 30
-        assert informer.lister.quarantined() == {}
-
-
-async def test_a_list_with_an_object_without_a_key_changes_nothing(autojump_clock: trio.testing.MockClock) -> None:
-    lists = [
-        a_list(a_pod("a", "1"), a_pod("b", "1")),
-        a_list(a_pod("a", "1"), {"metadata": {"name": 7}}),
-        a_list(a_pod("a", "1"), version="20"),
-    ]
-    gone = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
-    server = BadServer(lists, [[40.0, gone], [None]])
-    recorder = Recorder()
-    async with over(server, recorder) as informer:
-        await trio.sleep(60)
-        assert recorder.seen == ["+a@1*", "+b@1*", "-b@1?"]
-        assert [what for what, _ in server.asked] == ["list", "watch", "list", "list", "watch"]
-        assert informer.lister.quarantined() == {}
 
 
 # --- listeners ---
@@ -387,28 +355,6 @@ async def test_a_handler_that_reads_a_key_in_quarantine_goes_on(autojump_clock: 
         await trio.sleep(2)
         assert sorted(informer.lister.quarantined()) == ["default/bad"]
         assert informer.is_healthy
-
-
-class Comparing(Recorder):
-    async def on_update(self, old: Pod, new: Pod) -> None:
-        assert old.spec.node_name != new.spec.node_name
-        await super().on_update(old, new)
-
-
-async def test_a_handler_that_cannot_decode_the_state_before_skips_one_update(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    steps = [1.0, modified(pod("bad", 5, node="n")), 1.0, modified(pod("bad", 6)), None]
-    source = ScriptedListWatch([listing(bad_pod("bad", 2), version=3)], [steps])
-    recorder = Comparing()
-    async with running(source) as informer:
-        registration = informer.add_event_handler(recorder)
-        await trio.sleep(1.5)
-        assert informer.lister.quarantined() == {}
-        assert "handler Comparing of informer Pod skipped default/bad: " in caplog.text
-        await trio.sleep(60)
-        assert recorder.seen == ["+bad@2*", "bad@5→6"]
-        assert registration.statistics().failed == 1
 
 
 async def test_a_handler_that_skips_objects_logs_one_line_in_ten_minutes_with_a_count(
@@ -526,35 +472,6 @@ async def test_a_function_that_fails_in_all_namespaces_ends_the_informer(
     assert where[-1].startswith("picky"), "the traceback says where in the function it is"
 
 
-@functions
-async def test_a_function_that_works_before_the_last_list_is_no_mistake(
-    cause: str, autojump_clock: trio.testing.MockClock
-) -> None:
-    first = listing(*(bad_in("one", name) for name in "abc"))
-    sources = {
-        "one": ScriptedListWatch([first], [[1.0, added(pod("good", 2, namespace="one")), None]]),
-        "two": ScriptedListWatch([listing()], delays=[5.0]),
-    }
-    async with running(sources, options=ReflectorOptions(), **CAUSES[cause]) as informer:  # type: ignore[arg-type]  # a mapping
-        assert [obj.name for obj in informer.lister] == ["good"]
-
-
-async def test_two_index_functions_that_fail_on_different_objects_end_nothing(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    def fails_on(names: str) -> IndexFunc[KubernetesObject]:
-        def index(obj: KubernetesObject) -> list[str]:
-            if obj.name in names:
-                raise ValueError
-            return []
-
-        return index
-
-    source = ScriptedListWatch([listing(*map(pod, "abcdef"))])
-    async with running(source, indexers={"abc": fails_on("abc"), "def": fails_on("def")}) as informer:
-        assert len(informer.lister.quarantined()) == 6
-
-
 async def test_an_index_that_is_added_during_a_staged_relist_ends_nothing(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -624,13 +541,6 @@ async def test_objects_that_become_bad_one_by_one_are_logged_in_a_few_lines(
         assert "95" in line
 
 
-async def test_an_added_index_that_fails_on_every_object_is_refused(autojump_clock: trio.testing.MockClock) -> None:
-    async with running(ScriptedListWatch([listing(bad_pod("a", 1), bad_pod("b", 1))])) as informer:
-        with pytest.raises(IndexerError, match="failed on Pod default/a"):
-            informer.add_indexers(CAUSES["index"]["indexers"])
-        assert informer.lister.quarantined() == {}
-
-
 # --- several namespaces, factories ---
 
 
@@ -665,34 +575,12 @@ async def test_problems_name_every_object_and_the_state_names_the_first(autojump
         nursery.cancel_scope.cancel()
 
 
-@causes
-@pytest.mark.parametrize("step", [1.0, 0.001])
-def test_the_log_names_each_bad_object_once(step: float, cause: str, caplog: pytest.LogCaptureFixture) -> None:
-    since: set[float] = set()
-
-    async def main() -> None:
-        changes = [each for version in range(5, 205) for each in (step, modified(bad_pod("bad", version)))]
-        source = ScriptedListWatch([listing(pod("bad", 2))], [[*changes, None]])
-        options = ReflectorOptions(watch_list=False)
-        async with running(source, options=options, **CAUSES[cause]) as informer:
-            for _ in range(100):
-                await trio.sleep(step * 2.1)
-                since.update(each.since for each in informer.lister.quarantined().values())
-
-    with caplog.at_level(logging.WARNING):
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert [each.getMessage().split(": ")[:2] for each in caplog.records] == [
-        ["Pod", "default/bad is in quarantine until it changes"]
-    ]
-    assert since == {step}
-
-
 @pytest.mark.parametrize("cause", ["transform", "index"])
 def test_a_list_of_many_bad_objects_logs_five_of_them_and_holds_up_no_other_task(
     cause: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = [pod(f"good-{number}", 1) for number in range(3)]
-    bad = [bad_pod(f"bad-{number}", 2) for number in range(30_000)]
+    bad = [bad_pod(f"bad-{number}", 2) for number in range(10_000)]
     turns = 0
 
     async def main() -> None:
@@ -701,28 +589,14 @@ def test_a_list_of_many_bad_objects_logs_five_of_them_and_holds_up_no_other_task
         async with running(source, **CAUSES[cause]) as informer:
             await trio.sleep(0.5)
             turns, _ = await turns_during(informer.wait_until_at_least("9"))
-            assert len(informer.lister.quarantined()) == 30_000
+            assert len(informer.lister.quarantined()) == 10_000
 
     with caplog.at_level(logging.WARNING, "trioformer.cache"):
         trio.run(main)
     *named, counted = caplog.messages
     assert [line.split()[1] for line in named] == [f"default/bad-{number}" for number in range(5)]
-    assert "29995 more" in counted
-    assert turns > 100
-
-
-async def test_an_object_that_was_good_in_between_is_named_again(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    states = [bad_pod("bad", 5), pod("bad", 6), bad_pod("bad", 7), bad_pod("bad", 8)]
-    source = ScriptedListWatch(
-        [listing(pod("bad", 2))], [[*(each for s in states for each in (1.0, modified(s))), None]]
-    )
-    async with running(source, **CAUSES["index"]) as informer:
-        await trio.sleep(5)
-        (found,) = informer.lister.quarantined().values()
-        assert (found.since, found.resource_version) == (3, "8")
-    assert caplog.text.count("default/bad is in quarantine until it changes") == 2
+    assert "9995 more" in counted
+    assert turns > 30
 
 
 async def test_the_log_names_an_undecodable_frame_without_its_bytes(

@@ -86,30 +86,6 @@ async def test_a_filter_turns_changes_across_it_into_additions_and_deletions(
     assert recorder.seen == seen
 
 
-async def test_a_deletion_found_by_a_relist_passes_the_filter_as_stale(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    first = listing(on("n1", "a", 1), on("n2", "b", 1), on("n1", "c", 1))
-    second = listing(on("n1", "b", 5), on("n2", "c", 6), version=6)
-    informer = SharedInformer(ScriptedListWatch([first, second], [[1.0, EXPIRED]]))
-    recorder = Recorder()
-    informer.add_event_handler(FilteringHandler(is_on_n1, recorder))
-    await nursery.start(informer.run)
-    await trio.sleep(60)
-    assert recorder.seen == ["+a@1*", "+c@1*", "-a@1?", "+b@5", "-c@1"]
-
-
-async def test_a_resync_passes_the_filter_for_matching_objects(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(on("n1", "a", 1), on("n2", "b", 1))]), resync_period=10)
-    recorder = Recorder()
-    informer.add_event_handler(FilteringHandler(is_on_n1, recorder))
-    await nursery.start(informer.run)
-    await trio.sleep(25)
-    assert recorder.seen == ["+a@1*", "a@1→1", "a@1→1"]
-
-
 async def test_a_filter_passes_on_deletions_that_merging_hides(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -151,19 +127,6 @@ async def test_each_registration_of_a_filter_has_its_own_record(
     informer.add_event_handler(handler)
     await trio.sleep(10)
     assert recorder.seen == ["+a@1*", "+a@1*", "-a@1", "-a@1"]
-
-
-async def test_an_exception_of_a_predicate_is_an_error_of_the_handler(autojump_clock: trio.testing.MockClock) -> None:
-    def broken(obj: Pod) -> bool:
-        raise ValueError("no such thing")
-
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
-    informer.add_event_handler(FilteringHandler(broken, Recorder()))
-    with pytest.RaisesGroup(ValueError) as caught:
-        await informer.run()
-    (note,) = caught.value.exceptions[0].__notes__
-    assert note.startswith("in handler FilteringHandler")
-    assert note.endswith("of informer Pod, on Added Pod default/a")
 
 
 async def test_an_object_keeps_its_filter_result_when_the_predicate_raises(
@@ -398,22 +361,6 @@ async def test_aclose_waits_for_the_running_call_and_no_other_call_follows(
     assert slow.began == ["a"]
 
 
-async def test_aclose_waits_for_on_error_too(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
-    class Failing(ResourceEventHandler[Pod]):
-        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-            raise ValueError
-
-    async def slowly(error: Exception, notification: Notification[Pod]) -> None:
-        await trio.sleep(7)
-
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
-    registration = informer.add_event_handler(Failing(), on_error=slowly)
-    await nursery.start(informer.run)
-    await trio.sleep(1)
-    await registration.aclose()
-    assert (trio.current_time(), registration.statistics().calls) == (7, 1)
-
-
 async def test_a_cancelled_aclose_still_removes_the_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -424,16 +371,6 @@ async def test_a_cancelled_aclose_still_removes_the_handler(
     assert scope.cancelled_caught
     await trio.sleep(10)
     assert (slow.began, slow.ended) == (["a"], ["a"]), "the call continued to its end, and there was no other call"
-
-
-async def test_several_tasks_may_close_a_registration_at_the_same_time(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    registration = await running(nursery, Slow())
-    async with trio.open_nursery() as closing:
-        for _ in range(3):
-            closing.start_soon(registration.aclose)
-    assert trio.current_time() == 5
 
 
 @pytest.mark.parametrize("when", ["never started", "before the start", "idle", "removed", "stopped", "closed"])
@@ -600,23 +537,6 @@ async def test_a_handler_may_wait_for_one_that_has_stopped_waiting_for_it(
     await nursery.start(informer.run)
     await trio.sleep(60)
     assert closed_at == [10]
-
-
-async def test_a_kept_registration_does_not_keep_the_cache_alive(autojump_clock: trio.testing.MockClock) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
-    registration = informer.add_event_handler(Slow())
-    async with trio.open_nursery() as nursery:
-        await nursery.start(informer.run)
-        await trio.sleep(1)
-        nursery.cancel_scope.cancel()
-    statistics = registration.statistics()
-    assert (statistics.calls, statistics.running_call) == (1, 0)
-    indexer = weakref.ref(informer._indexer)
-    del informer, nursery
-    gc.collect()
-    assert indexer() is None
-    with pytest.raises(trio.ClosedResourceError):
-        await registration.wait_until_synced()
 
 
 async def test_removing_a_registration_does_not_affect_another_informer(
@@ -798,19 +718,6 @@ async def test_a_handler_has_synced_when_it_has_processed_the_whole_list(
     assert trio.current_time() == 3 + count
     assert registration.has_synced
     assert synced_inside == [False, False] * count
-
-
-async def test_a_handler_cannot_wait_for_its_own_sync(autojump_clock: trio.testing.MockClock) -> None:
-    class Waiting(ResourceEventHandler[Pod]):
-        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-            await registration.wait_until_synced()
-
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
-    registration = informer.add_event_handler(Waiting())
-    with pytest.RaisesGroup(
-        pytest.RaisesExc(RuntimeError, match="Waiting of informer Pod cannot wait for its own sync inside")
-    ):
-        await informer.run()
 
 
 async def test_a_child_task_of_a_call_cannot_wait_for_the_handlers_sync(

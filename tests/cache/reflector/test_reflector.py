@@ -26,7 +26,6 @@ from tests.support.scripted_list_watch import (
 )
 from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
 from trioformer.cache._bad_objects import BadObject
-from trioformer.client import WatchEvent
 from trioformer.errors import (
     ConnectionFailedError,
     DecodeError,
@@ -39,7 +38,6 @@ from trioformer.errors import (
     UnauthorizedError,
 )
 from trioformer.errors._status import StatusCause, StatusDetails
-from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 
@@ -125,13 +123,6 @@ async def test_watch_timeouts_are_random_between_five_and_ten_minutes(autojump_c
     assert all(300 <= timeout < 600 for timeout in source.timeouts)
 
 
-async def test_a_watch_that_ends_after_a_while_is_resumed_at_once(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 100.0], [None]])
-    await play(source, Sink(), 110)
-    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "6")]
-    assert source.times == [0, 0, 100]
-
-
 async def test_the_version_is_that_of_the_last_event_including_bookmarks(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -142,20 +133,6 @@ async def test_the_version_is_that_of_the_last_event_including_bookmarks(
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 55)), bookmark(32), 100.0]])
     await play(source, Sink(), 110)
     assert source.asked[-1] == ("watch", "32")
-
-
-async def test_a_broken_watch_is_resumed_without_a_list(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 60.0, BROKEN]])
-    await play(source, Sink(), 100)
-    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "6")]
-    assert source.times[-1] == 60
-
-
-async def test_a_watch_that_breaks_early_is_resumed_after_a_pause(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 5.0, BROKEN]])
-    await play(source, Sink(), 100)
-    assert source.asked[1:] == [("watch", "5"), ("watch", "6")]
-    assert source.times[-1] == 5.5
 
 
 def gaps(source: ScriptedListWatch) -> list[float]:
@@ -213,17 +190,6 @@ async def test_410_lists_again_from_the_last_version(script: object, autojump_cl
     assert 0.8 <= source.times[2] < 1.6
 
 
-@pytest.mark.parametrize("error", [FORBIDDEN, BROKEN_SERVER, DecodeError("not an event")])
-@pytest.mark.parametrize("as_event", [False, True])
-async def test_any_other_failure_of_a_watch_is_reported_and_followed_by_a_list(
-    error: Exception, as_event: bool, autojump_clock: trio.testing.MockClock
-) -> None:
-    source = ScriptedListWatch([listing(version=5), listing(version=9)], [[error] if as_event else error])
-    await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
-    assert source.errors == [error]
-
-
 async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -233,14 +199,6 @@ async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_ag
     assert len(source.asked) < 200, "requests are sent in a tight loop"
     assert [what for what, *_ in source.asked[:4]] == ["list", "watch", "list", "watch"]
     assert "ended a watch of Pod at once" in str(source.errors[0])
-
-
-async def test_short_watches_with_events_are_not_requested_in_a_tight_loop(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6))] for _ in range(10_000)])
-    await play(source, Sink(), 3_600)
-    assert len(source.asked) < 200
 
 
 async def test_the_backoff_is_reset_only_after_a_watch_of_thirty_seconds(
@@ -285,14 +243,6 @@ async def test_a_list_at_an_unavailable_version_is_repeated_for_the_newest_state
     ]
     assert source.times[2] == source.times[3]
     assert source.errors == [BROKEN_SERVER]
-
-
-async def test_a_list_of_the_newest_state_that_expires_too_backs_off(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([EXPIRED, EXPIRED, listing(version=3)])
-    await play(source, Sink(), 10)
-    assert [version for what, version, *_ in source.asked if what == "list"] == ["0", "", ""]
-    assert source.times[1] == 0
-    assert source.times[2] >= 0.8
 
 
 async def test_a_server_without_watch_cache_is_always_listed_in_pages(autojump_clock: trio.testing.MockClock) -> None:
@@ -427,19 +377,6 @@ async def test_any_other_response_restarts_the_grace_period(autojump_clock: trio
     assert trio.current_time() == pytest.approx(first_again + 30)
 
 
-async def test_retry_forever_never_raises(autojump_clock: trio.testing.MockClock) -> None:
-    await play(ScriptedListWatch([FORBIDDEN]), Sink(), 10_000, retry_forever=True)
-
-
-async def test_after_the_first_list_permanent_errors_are_retried(autojump_clock: trio.testing.MockClock) -> None:
-    reflector = await play(ScriptedListWatch([listing(), FORBIDDEN], [EXPIRED]), Sink(), 10_000, grace_period=0)
-    statistics = reflector.statistics()
-    assert statistics.phase == "backing off"
-    assert statistics.last_error is FORBIDDEN
-    assert statistics.failures_in_a_row > 10
-    assert statistics.retry_at > 9_900
-
-
 async def test_failures_are_logged_in_one_line_without_a_handler(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -452,30 +389,6 @@ async def test_failures_are_logged_in_one_line_without_a_handler(
     assert expired == "Pod: the watch's resourceVersion has expired; listing again"
 
 
-async def test_a_success_after_failures_clears_them(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([listing(version=5)], [REFUSED, REFUSED, [bookmark(6), None]])
-    reflector = await play(source, Sink(), 60)
-    assert reflector.statistics().failures_in_a_row == 0
-    assert reflector.statistics().last_error is None
-
-
-async def test_a_429_event_without_retry_after_is_followed_by_another_watch(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[TooManyRequestsError("slow down", code=429)]])
-    await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
-
-
-async def test_a_watch_that_breaks_at_once_is_reported_once_and_does_not_list(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[BROKEN]])
-    await play(source, Sink(), 60)
-    assert source.errors == [BROKEN]
-    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
-
-
 @pytest.mark.parametrize("life", [1.0, 5.0, 29.0])
 async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most(
     life: float, autojump_clock: trio.testing.MockClock
@@ -484,13 +397,6 @@ async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most
     await play(source, Sink(), 3_600)
     watches = sum(what == "watch" for what, *_ in source.asked)
     assert watches * life / 3_600 > 0.9
-
-
-async def test_a_very_long_retry_after_is_shortened(autojump_clock: trio.testing.MockClock) -> None:
-    overload = TooManyRequestsError("later", code=429, details=StatusDetails(retry_after_seconds=10_000_000))
-    source = ScriptedListWatch([listing(version=5)], [overload])
-    await play(source, Sink(), 400)
-    assert 300 <= source.times[-1] <= 330
 
 
 async def test_a_watch_without_a_version_ignores_the_versions_of_its_initial_events(
@@ -504,12 +410,6 @@ async def test_a_watch_without_a_version_ignores_the_versions_of_its_initial_eve
     assert source.asked[-1] == ("watch", "11")
 
 
-@pytest.mark.parametrize("wrong", [{"initial": 0}, {"factor": 0.5}, {"maximum": 0}, {"jitter": -1}])
-def test_an_invalid_backoff_is_rejected(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        BackoffPolicy(**wrong)
-
-
 async def test_after_a_lost_connection_the_version_is_checked(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -517,14 +417,6 @@ async def test_after_a_lost_connection_the_version_is_checked(
     await play(source, Sink(), 190)
     assert source.asked == [("list", "0", "500")] + [("watch", "5")] * 5
     assert source.checked == ["5"], "once after the failures, and not after a clean end"
-
-
-async def test_a_watch_that_delivers_events_needs_no_check(autojump_clock: trio.testing.MockClock) -> None:
-    script: list[Step] = [0.5, bookmark(6), 60.0, BROKEN]
-    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], script, [0.5, added(pod("a", 7)), None]])
-    await play(source, Sink(), 190)
-    assert source.asked[1:4] == [("watch", "5"), ("watch", "5"), ("watch", "6")]
-    assert source.checked == []
 
 
 async def test_events_that_arrive_during_the_check_are_written(autojump_clock: trio.testing.MockClock) -> None:
@@ -605,12 +497,6 @@ async def test_after_a_silent_watch_the_version_is_checked(autojump_clock: trio.
 # --- how often a server is asked ---
 
 
-def bookmark_end(version: int) -> list[WatchEvent[Pod]]:
-    """The bookmark at the end of a watch-list."""
-    metadata = f'{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}'
-    return [WatchEvent("BOOKMARK", make_object(Pod, f'{{"metadata":{metadata}}}'.encode()))]
-
-
 def attempts(source: ScriptedListWatch, seconds: float) -> int:
     """The number of requests in the first seconds after the first watch."""
     began = next(time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "watch")
@@ -637,24 +523,6 @@ async def test_a_server_that_accepts_and_closes_at_once_is_asked_sixty_times_at_
     with trio.move_on_after(600):
         await Reflector(source, Sink(), QUIET, rng=random.Random(1)).run()
     assert 15 < attempts(source, 600) <= 60
-
-
-async def test_a_server_that_delivers_and_breaks_at_once_is_not_asked_in_a_tight_loop(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), BROKEN] for _ in range(10_000)])
-    with trio.move_on_after(600):
-        await Reflector(source, Sink(), QUIET, rng=random.Random(1)).run()
-    assert attempts(source, 600) <= 80 + 800, "eighty quick attempts a minute"
-
-
-async def test_outages_in_a_row_do_not_make_the_next_recovery_slower(autojump_clock: trio.testing.MockClock) -> None:
-    """Each outage of some seconds is followed by a short success."""
-    outage: list[list[Step] | Exception] = [REFUSED] * 5
-    rounds = [each for n in range(200) for each in (*outage, [added(pod("a", 6 + n)), 0.7, BROKEN])]
-    source = ScriptedListWatch([listing(version=5)], [*rounds])
-    await play(source, Sink(), 1_500)
-    assert max(gaps(source)[: len(rounds)]) <= 1.7
 
 
 @pytest.mark.parametrize("error", [EXPIRED, BROKEN_SERVER, DecodeError("not an event"), TOO_MANY])

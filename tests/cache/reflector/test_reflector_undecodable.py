@@ -104,17 +104,6 @@ async def test_a_deletion_without_a_key_anywhere_in_a_watch_is_followed_by_a_lis
     assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "")]
 
 
-async def test_an_undecodable_object_of_a_watch_list_keeps_its_last_state(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    undecodable: list[Undecodable] = []
-    first = [event("ADDED", "a", 5), event("ADDED", "b", 6), END, 1.0, EXPIRED]
-    second = [event("ADDED", "a", 8, BROKEN_UID), event("ADDED", "c", 7), END]
-    async with informing([response(200, *first), response(200, *second, None)], undecodable) as informer:
-        assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@5", "c@7"]
-    assert [each.key for each in undecodable] == ["default/a"]
-
-
 async def test_an_undecodable_object_that_is_deleted_in_a_watch_list_is_gone(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -122,14 +111,6 @@ async def test_an_undecodable_object_that_is_deleted_in_a_watch_list_is_gone(
     second = [event("ADDED", "a", 5), event("ADDED", "x", 7, BROKEN_UID), 1.0, event("DELETED", "x", 8), END]
     async with informing([response(200, *first), response(200, *second, None)], []) as informer:
         assert [obj.name for obj in informer.lister] == ["a"]
-
-
-async def test_an_object_that_becomes_decodable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
-    undecodable: list[Undecodable] = []
-    changes = [event("MODIFIED", "a", 10, BROKEN_UID), 1.0, event("MODIFIED", "a", 11)]
-    async with informing([response(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], undecodable) as informer:
-        assert informer.lister["default/a"].resource_version == "11"
-    assert [each.event_type for each in undecodable] == ["MODIFIED"]
 
 
 async def test_an_undecodable_object_of_a_discarded_page_is_not_reported(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gc
-import logging
 import math
 import tracemalloc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import attrs
 import pytest
@@ -18,7 +15,6 @@ from tests.cache.reflector.test_reflector import Sink, play
 from tests.support.scripted_list_watch import (
     Recorder,
     ScriptedListWatch,
-    ScriptedWatch,
     Step,
     added,
     bookmark,
@@ -28,9 +24,8 @@ from tests.support.scripted_list_watch import (
     pod,
 )
 from trioformer.cache import ReflectorOptions, SharedInformer
-from trioformer.client import ObjectList, Undecodable
-from trioformer.client._internal import UndecodableHandler
-from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
+from trioformer.client import Undecodable
+from trioformer.errors import ConnectionFailedError, InternalServerError, StatusError, TransformError
 from trioformer.models import from_dict, to_dict
 from trioformer.models._internal import dumps, make_object
 from trioformer.models.apps_v1 import Deployment
@@ -146,16 +141,6 @@ async def test_a_transform_that_fails_on_one_object_holds_up_no_other(
     assert errors == []
 
 
-async def test_a_transform_that_fails_on_the_whole_first_list_ends_the_informer(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(*map(pod, "abc"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
-    text = r"the transform of Pod failed on default/a: ZeroDivisionError \(and 2 more: every object of the first list\)"
-    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=text)):
-        await informer.run()
-    assert informer.state.phase == "failed"
-
-
 @pytest.mark.parametrize(
     ("transform", "why"),
     [
@@ -178,91 +163,6 @@ async def test_a_transform_must_return_the_same_object(
 
 
 # --- undecodable objects ---
-
-
-@attrs.define(eq=False)
-class UndecodableListWatch(ScriptedListWatch):
-    """Reports an undecodable object with its second list and with its first watch."""
-
-    undecodable: list[Undecodable] = attrs.field(factory=list)
-
-    async def list(
-        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
-    ) -> ObjectList[Pod]:
-        listed = await super().list(
-            resource_version=resource_version, page_size=page_size, on_undecodable=on_undecodable
-        )
-        if self.undecodable and resource_version != "0":
-            on_undecodable(self.undecodable[0])
-        return listed
-
-    @asynccontextmanager
-    async def watch(
-        self,
-        *,
-        resource_version: str,
-        timeout_seconds: int,
-        send_initial_events: bool,
-        on_undecodable: UndecodableHandler,
-    ) -> AsyncIterator[ScriptedWatch]:
-        async with super().watch(
-            resource_version=resource_version,
-            timeout_seconds=timeout_seconds,
-            send_initial_events=send_initial_events,
-            on_undecodable=on_undecodable,
-        ) as source:
-            if self.undecodable and len(self.timeouts) == 1:
-                on_undecodable(self.undecodable[0])
-            yield source
-
-
-def undecodable_event(event_type: str) -> Undecodable:
-    return Undecodable(
-        kind="Pod", key="default/b", raw=b'{"data":"secret"}', event_type=event_type, error=DecodeError("no")
-    )
-
-
-async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    source = UndecodableListWatch(
-        [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
-        [[added(pod("c", 2)), 40.0, StatusError("old", code=410, reason="Expired")]],
-        undecodable=[undecodable_event("MODIFIED")],
-    )
-    source.watches = [[added(pod("c", 2)), 40.0, StatusError.from_status({"code": 410, "reason": "Expired"})]]
-    recorder = Recorder()
-    informer = SharedInformer(source)
-    informer.add_event_handler(recorder)
-    with caplog.at_level(logging.WARNING):
-        await nursery.start(informer.run)
-        await trio.sleep(60)
-    assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b still exists, only its newest state is unknown"
-    assert informer.statistics().reflector.undecodable == 2
-    assert "Pod: default/b is in quarantine until it changes: no" in caplog.text
-    assert "secret" not in caplog.text
-
-
-async def test_an_undecodable_deletion_from_a_source_deletes_its_key(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    undecodable: list[Undecodable] = []
-    source = UndecodableListWatch(
-        [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
-        [[added(pod("c", 2)), None]],
-        undecodable=[undecodable_event("DELETED")],
-    )
-    recorder = Recorder()
-    informer = SharedInformer(
-        source, options=ReflectorOptions(undecodable_handler=undecodable.append, watch_error_handler=lambda _: None)
-    )
-    informer.add_event_handler(recorder)
-    await nursery.start(informer.run)
-    source.undecodable.clear()
-    await trio.sleep(10)
-    assert recorder.seen == ["+a@1*", "+b@1*", "-b@1?", "+c@2"]
-    assert [what for what, *_ in source.asked] == ["list", "watch"]
-    assert [each.raw for each in undecodable] == [b'{"data":"secret"}']
 
 
 async def test_objects_without_a_name_or_of_another_kind_are_reported(
@@ -290,18 +190,6 @@ async def test_objects_without_a_name_or_of_another_kind_are_reported(
         "expected a Pod, received a Deployment",
         "received a Pod without a name",
     ]
-
-
-async def test_the_later_of_two_listed_objects_with_one_key_is_stored(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    source = ScriptedListWatch([listing(pod("a", 1), pod("b", 2), pod("a", 3), version=3)])
-    informer = SharedInformer(source)
-    recorder = Recorder()
-    informer.add_event_handler(recorder)
-    await nursery.start(informer.run)
-    await trio.sleep(1)
-    assert recorder.seen == ["+a@3*", "+b@2*"]
 
 
 # --- versions ---
@@ -351,16 +239,6 @@ async def test_waiting_for_a_version_fails_without_an_order_or_when_the_informer
         nursery.start_soon(wait)
         with trio.move_on_after(1):
             await other.run()
-
-
-async def test_versions_that_are_not_numbers_are_passed_on_unchanged(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = ScriptedListWatch([listing(pod("a", "x1"), version="x2")], [[modified(pod("a", "x0")), 40.0], [None]])
-    sink = Sink()
-    await play(source, sink, 50)
-    assert sink.seen == ["=a@x2", "~a"]
-    assert source.asked[1:] == [("watch", "x2"), ("watch", "x0")]
 
 
 # --- silence, internal errors, staleness ---

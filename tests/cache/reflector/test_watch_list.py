@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.cache.reflector.test_reflector import FORBIDDEN, REFUSED, TOO_MANY, Sink, play
+from tests.cache.reflector.test_reflector import REFUSED, TOO_MANY, Sink, play
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, bookmark, deleted, listing, modified, pod
 from trioformer import SharedInformerFactory
 from trioformer.cache import ReflectorOptions, SharedInformer
@@ -21,15 +21,12 @@ from trioformer.errors import (
     InvalidError,
     MethodNotAllowedError,
     NotFoundError,
-    ServerTimeoutError,
     UnexpectedResponseError,
 )
 from trioformer.models import ObjectMeta
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
-
-TOO_LARGE = ServerTimeoutError("Too large resource version: 9, current: 5", code=504, reason="Timeout")
 
 
 def end(version: int | str, value: str = "true") -> list[WatchEvent[Pod]]:
@@ -172,31 +169,6 @@ async def test_a_watch_list_is_requested_again_after_429_or_a_refused_connection
     assert sink.seen == ["=a@5"]
 
 
-@pytest.mark.parametrize("error", [ExpiredError("old", code=410), TOO_LARGE])
-async def test_a_watch_list_at_an_unavailable_version_is_followed_by_a_newest_list(
-    error: Exception, autojump_clock: trio.testing.MockClock
-) -> None:
-    expired = ExpiredError("old", code=410)
-    source = watch_lists([end(5), 40.0, expired], error, lists=(listing(version=9),))
-    sink = Sink()
-    await play(source, sink, watch_list=True, seconds=60)
-    assert source.asked == [("watch-list", ""), ("watch-list", "5"), ("list", "", "500"), ("watch", "9")]
-    assert source.times[2] == source.times[1]
-    assert sink.seen == ["=@5", "=@9"]
-
-
-@pytest.mark.parametrize("cut", [[added(pod("gone", 2)), 3.0], [2.0], []])
-async def test_a_watch_list_that_ends_early_is_discarded_and_followed_by_a_list(
-    cut: list[Step], autojump_clock: trio.testing.MockClock
-) -> None:
-    source = watch_lists(list(cut), lists=(listing(pod("a"), version=8),))
-    sink = Sink()
-    await play(source, sink, watch_list=True, seconds=20)
-    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
-    assert sink.seen == ["=a@8"]
-    assert "incomplete" in str(source.errors[0])
-
-
 async def test_a_watch_list_whose_connection_fails_is_requested_again_with_delays(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -222,15 +194,6 @@ async def test_a_busy_server_without_watch_list_is_listed_a_minute_after_a_chang
     assert 85.8 <= source.times[1] < 86.6
 
 
-async def test_a_watch_that_ends_without_an_end_bookmark_is_followed_by_a_list(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    steps: list[Step] = [each for number in range(60) for each in (added(pod(f"a{number}", number)), 5.0)]
-    source = watch_lists(steps, lists=(listing(version=80),))
-    await play(source, Sink(), watch_list=True, seconds=400)
-    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
-
-
 async def test_after_the_end_bookmark_a_watch_that_ends_is_resumed(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -238,16 +201,6 @@ async def test_after_the_end_bookmark_a_watch_that_ends_is_resumed(
     source = watch_lists([added(pod("a", 2)), end(5), 40.0], [None])
     await play(source, Sink(), watch_list=True, seconds=50)
     assert source.asked == [("watch-list", ""), ("watch", "5")]
-
-
-async def test_a_forbidden_watch_list_is_raised_and_not_followed_by_a_list(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    source = watch_lists(*[FORBIDDEN] * 9, lists=(listing(version=8),))
-    with pytest.raises(type(FORBIDDEN)):
-        await play(source, Sink(), watch_list=True, seconds=10, grace_period=5)
-    assert source.asked[1:]
-    assert set(source.asked) == {("watch-list", "")}
 
 
 async def test_a_watch_list_needs_the_option_and_a_source_that_supports_it(

@@ -59,14 +59,6 @@ async def test_a_deletion_of_an_object_known_only_to_the_queue_is_kept() -> None
     assert await popped(queue) == "a@1 -a@2"
 
 
-async def test_a_deletion_after_a_pending_list_is_kept() -> None:
-    queue = fifo()
-    queue.replace([pod("a", 1)], "1")
-    queue.delete(pod("a", 2))
-    assert isinstance(await queue.pop(), Replaced)
-    assert await popped(queue) == "-a@2"
-
-
 async def test_a_list_is_popped_after_earlier_and_before_later_changes() -> None:
     """client-go: TestRealFIFO_ReplaceAtomic"""
     queue = fifo()

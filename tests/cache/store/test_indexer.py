@@ -13,7 +13,7 @@ from tests.support.scripted_list_watch import pod
 from tests.support.turns import turns_during
 from trioformer.cache import Lister, field_index
 from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer
-from trioformer.errors import CacheNotSyncedError, IndexerError, NotFoundError, SelectorError
+from trioformer.errors import CacheNotSyncedError, IndexerError
 from trioformer.models import from_json, key_of
 from trioformer.models.core_v1 import Pod
 
@@ -34,17 +34,6 @@ def labelled(name: str, **labels: str) -> Pod:
 
 def by_label_values(obj: Pod) -> list[str]:
     return list(obj.metadata.labels.values())
-
-
-def test_objects_are_found_by_key_and_namespace() -> None:
-    indexer: Indexer[Pod] = Indexer()
-    a, b = pod("a"), pod("b", namespace="other")
-    store(indexer, a, b)
-    assert indexer.get("default/a") is a
-    assert indexer.get("default/b") is None
-    assert indexer.by_index(NAMESPACE_INDEX, "other") == (b,)
-    assert indexer.keys() == ("default/a", "other/b")
-    assert len(indexer) == 2
 
 
 def test_an_object_moves_between_the_values_of_an_index() -> None:
@@ -329,16 +318,6 @@ def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
     assert (len(pods), list(pods)) == (3, [web, db, far])
 
 
-def test_a_missing_object_raises_an_error_with_its_key() -> None:
-    with pytest.raises(NotFoundError, match="Pod 'default/x' is not in the cache"):
-        lister()["default/x"]
-
-
-def test_a_lister_rejects_a_selector_that_does_not_parse() -> None:
-    with pytest.raises(SelectorError):
-        lister(pod("a")).list(label_selector="a in (")
-
-
 READS: list[Callable[[Lister[Pod]], object]] = [
     len,
     list,
@@ -358,8 +337,3 @@ def test_a_lister_raises_from_every_method_before_the_cache_has_synced(read: Cal
     with pytest.raises(CacheNotSyncedError, match="the cache of Pod has not synced yet; start its factory"):
         read(pods)
     assert "not synced" in repr(pods)
-
-
-def test_a_lister_has_no_public_constructor() -> None:
-    with pytest.raises(TypeError, match="no public constructor"):
-        Lister("Pod", Indexer(), lambda: True)

@@ -5,7 +5,6 @@ Against client-go's ``listers_test.go``; the indexer is tested in ``test_indexer
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,10 +15,10 @@ import trio
 import trio.testing
 
 from trioformer import Client, SharedInformerFactory
-from trioformer.cache import Lister, SharedInformer, field_index
+from trioformer.cache import Lister, field_index
 from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer, IndexFunc
 from trioformer.controller import Request
-from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, NotInCacheError, SelectorError
+from trioformer.errors import DecodeError, NotFoundError, NotInCacheError, SelectorError
 from trioformer.models import (
     FieldSelector,
     KubernetesObject,
@@ -30,15 +29,11 @@ from trioformer.models import (
     from_json,
     key_of,
     metadata_kind,
-    to_dict,
-    unstructured_kind,
 )
 from trioformer.models._internal import make_object
 from trioformer.models._kinds import builtin_resources
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.batch_v1 import Job
-from trioformer.models.core_v1 import Event, Namespace, Node, Pod, ReplicationController, Secret, Service
-from trioformer.models.events_v1 import Event as NewEvent
+from trioformer.models.core_v1 import Namespace, Node, Pod, Secret, Service
 from trioformer.models.rbac_v1 import ClusterRole
 from trioformer.models.resource_v1 import ResourceSlice
 from trioformer.testing import APIServer
@@ -181,21 +176,6 @@ def test_fields_are_selected_as_the_api_server_compares_them(
     assert names(lister_of(None, *PODS).list(field_selector=selector)) == expected
 
 
-def test_labels_fields_and_namespace_must_all_match() -> None:
-    pods = lister_of(Pod, *PODS)
-    assert names(pods.list(label_selector="app=web", field_selector="metadata.name=a", namespace="other")) == [FAR_A]
-    assert names(pods.list(field_selector="metadata.name=b", namespace="other")) == []
-    assert names(pods.list(field_selector="metadata.namespace=other", namespace="default")) == []
-    assert names(pods.list(label_selector="app=db", field_selector="spec.nodeName=n1")) == []
-
-
-def test_a_name_is_found_in_kinds_without_namespaces() -> None:
-    roles = lister_of(ClusterRole, made(ClusterRole, "one"), made(ClusterRole, "two"))
-    assert names(roles.list(field_selector="metadata.name=two")) == ["two"]
-    assert names(roles.list(field_selector="metadata.namespace=")) == ["one", "two"]
-    assert names(roles.list(field_selector="metadata.namespace=x")) == []
-
-
 @pytest.mark.parametrize(
     "selector", ["metadata.name=a", "metadata.namespace=ns-7,metadata.name=a", "metadata.namespace=ns-7"]
 )
@@ -254,15 +234,6 @@ def test_a_field_selector_that_does_not_parse_is_rejected(selector: str) -> None
         lister_of(Pod).list(field_selector=selector)
 
 
-def test_an_empty_cache_without_a_kind_accepts_any_field() -> None:
-    assert lister_of(None).list(field_selector="spec.nope=1") == ()
-
-
-def test_a_cache_that_has_not_synced_rejects_selectors_too() -> None:
-    with pytest.raises(CacheNotSyncedError):
-        lister_of(Pod, synced=False).list(field_selector="metadata.name=a")
-
-
 WIDGET = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
 
 
@@ -305,67 +276,6 @@ def test_every_selectable_field_of_a_built_in_kind_can_be_read_from_its_class() 
         assert {fields.read(obj, name) for name in fields.names if name != "metadata.name"} <= {"", "false", "0"}
 
 
-EVENT = {
-    "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default", "fieldPath": "spec.containers{main}"},
-    "reason": "Started",
-    "type": "Normal",
-    "source": {"component": "kubelet"},
-    "reportingComponent": "scheduler",
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "content", "selector"),
-    [
-        (Event, EVENT, "involvedObject.name=web,involvedObject.kind=Pod,involvedObject.uid="),
-        (Event, EVENT, "involvedObject.fieldPath=spec.containers{main},involvedObject.apiVersion="),
-        (Event, EVENT, "reason=Started,type=Normal,source=kubelet,reportingComponent=scheduler"),
-        (Event, EVENT | {"source": {}}, "source=scheduler"),
-        (
-            NewEvent,
-            {"regarding": {"name": "web"}, "reportingController": "x"},
-            "regarding.name=web,reportingController=x",
-        ),
-        (Namespace, {"status": {"phase": "Active"}}, "status.phase=Active,metadata.name=one"),
-        (Node, {"spec": {"unschedulable": True}}, "spec.unschedulable=true"),
-        (Node, {}, "spec.unschedulable=false"),
-        (ReplicationController, {"status": {"replicas": 3}}, "status.replicas=3"),
-        (ReplicationController, {}, "status.replicas=0"),
-        (Job, {"status": {"succeeded": 2}}, "status.successful=2"),
-        (Job, {}, "status.successful=0,status.successful!="),
-        (Secret, {"type": "kubernetes.io/tls"}, "type=kubernetes.io/tls"),
-        (Service, {"spec": {"clusterIP": "None", "type": "ClusterIP"}}, "spec.clusterIP=None,spec.type=ClusterIP"),
-        (ResourceSlice, {"spec": {"driver": "d", "nodeName": "n"}}, "spec.driver=d,spec.nodeName=n"),
-    ],
-)
-def test_fields_of_other_kinds_read_as_the_server_reads_them(
-    kind: type[KubernetesObject], content: dict[str, Any], selector: str
-) -> None:
-    namespaced = kind.__resource__.namespaced
-    one = made(kind, "one", namespace="default" if namespaced else "", **content)
-    assert lister_of(kind, one).list(field_selector=selector) == (one,)
-    for requirement in selector.split(","):
-        opposite = requirement.replace("!=", "=") if "!=" in requirement else requirement.replace("=", "!=")
-        assert lister_of(kind, one).list(field_selector=opposite) == ()
-
-
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        ("spec.nodeName=n1,status.phase=Running", [A]),
-        ("spec.hostNetwork=true", [B]),
-        ("spec.hostNetwork=false,metadata.namespace=other", [FAR_A, C]),
-        ("status.podIP=,metadata.name=a", [FAR_A]),
-    ],
-)
-def test_objects_without_a_class_of_their_kind_have_the_same_fields(selector: str, expected: list[str]) -> None:
-    kind = unstructured_kind(Pod.__resource__)
-    pods = lister_of(kind, *(from_dict(kind, to_dict(each)) for each in PODS))
-    assert names(pods.list(field_selector=selector)) == expected
-    with pytest.raises(SelectorError, match=r"Pod cannot be selected by field 'spec\.x'"):
-        pods.list(field_selector="spec.x=1")
-
-
 async def test_lister_and_server_select_the_same_by_field(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
@@ -400,25 +310,6 @@ def test_no_attribute_of_a_lister_can_be_set_or_deleted(attribute: str) -> None:
     assert len(pods) == 4
 
 
-async def test_no_public_attribute_of_an_informer_can_write_to_the_cache(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    api_server.create(PODS[0])
-    factory = SharedInformerFactory(client)
-    informer: SharedInformer[Pod] = factory.informer(Pod)
-    await nursery.start(factory.run)
-    lister = informer.lister
-    writing = {name for name, _ in inspect.getmembers(Indexer, inspect.isfunction)} - {
-        name for name, _ in inspect.getmembers(Lister, inspect.isfunction)
-    }
-    assert {"put", "remove", "swap", "add_indexers"} <= writing
-    assert [name for name in dir(lister) if name in writing] == []
-    for owner in (informer, lister):
-        held = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
-        assert [name for name, value in held.items() if isinstance(value, Indexer)] == []
-    assert not hasattr(informer, "indexer")
-
-
 def test_the_results_of_a_lister_cannot_change_the_cache() -> None:
     pods = lister_of(Pod, *PODS, indexers={"node": field_index("spec.node_name")})
     reads = [
@@ -442,49 +333,6 @@ def test_the_results_of_a_lister_cannot_change_the_cache() -> None:
     assert len(pods) == 4
 
 
-CHANGES: list[Callable[[Any], None]] = [
-    lambda obj: setattr(obj, "spec", None),
-    lambda obj: setattr(obj, "anything", 1),
-    lambda obj: delattr(obj, "spec"),
-    lambda obj: setattr(obj.spec, "node_name", "n9"),
-    lambda obj: setattr(obj.metadata, "name", "x"),
-    lambda obj: obj.metadata.labels.__setitem__("app", "x"),
-    lambda obj: obj.metadata.labels.update(app="x"),
-    lambda obj: obj.metadata.labels.clear(),
-    lambda obj: obj.metadata.labels.pop("app"),
-    lambda obj: obj.metadata.labels.setdefault("x", "y"),
-    lambda obj: obj.metadata.labels.__delitem__("app"),
-    lambda obj: obj.spec.containers.append(None),
-    lambda obj: obj.spec.containers[0].resources.limits.__setitem__("cpu", "1"),
-    lambda obj: obj.spec.node_selector.__ior__({"disk": "hdd"}),
-    lambda obj: obj.spec.containers[0].env.__setitem__(0, None),
-    lambda obj: obj.spec.containers[0].args.__iadd__(["x"]),
-]
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("decoded", [False, True])
-def test_an_object_of_the_cache_cannot_be_changed_at_any_depth(change: Callable[[Any], None], decoded: bool) -> None:
-    container = {
-        "name": "main",
-        "args": ["-v"],
-        "env": [{"name": "A", "value": "1"}],
-        "resources": {"limits": {"cpu": "2"}},
-    }
-    spec = {"nodeName": "n1", "nodeSelector": {"disk": "ssd"}, "containers": [container]}
-    original = pod("a", labels={"app": "web"}, spec=spec)
-    pods = lister_of(Pod, original)
-    if decoded:
-        repr(original)
-    text = str(attrs.asdict(pods["default/a"], recurse=False)["metadata"])
-    with pytest.raises((AttributeError, TypeError)):
-        change(pods["default/a"])
-    assert pods["default/a"].spec.node_name == "n1"
-    assert dict(pods["default/a"].metadata.labels) == {"app": "web"}
-    assert pods["default/a"].spec.containers[0].args == ("-v",)
-    assert str(attrs.asdict(pods["default/a"], recurse=False)["metadata"]) == text
-
-
 def test_get_returns_none_where_a_subscript_raises() -> None:
     pods = lister_of(Pod, *PODS)
     assert pods.get("a", namespace="default") is PODS[0]
@@ -495,12 +343,6 @@ def test_get_returns_none_where_a_subscript_raises() -> None:
     assert str(caught.value) == "Pod 'default/x' is not in the cache"
     assert isinstance(caught.value, NotInCacheError)
     assert (caught.value.code, caught.value.reason) == (404, "NotFound")
-
-
-def test_a_lister_of_metadata_takes_its_own_objects() -> None:
-    kind = metadata_kind(Pod)
-    obj = from_json(kind, '{"kind": "PartialObjectMetadata", "metadata": {"name": "a", "namespace": "default"}}')
-    assert lister_of(kind, obj).get(obj) is obj
 
 
 NEEDS_NAMESPACE = (

@@ -7,7 +7,6 @@ import logging
 import pytest
 import trio.testing
 
-from tests.support.turns import turns_during
 from trioformer.cache._bad_objects import BadObject, QuarantineReason, UndecodableLog
 from trioformer.cache.store._quarantine import Quarantine
 from trioformer.models import from_json
@@ -34,12 +33,3 @@ async def test_the_log_and_the_error_of_a_key_are_one_printable_line(
     for text in shown:
         assert text.isprintable(), text
     assert "default/a\\x1b[31m forged line\\u202e is in quarantine" in caplog.text
-
-
-async def test_a_list_of_bad_objects_holds_up_no_other_task(autojump_clock: trio.testing.MockClock) -> None:
-    bad = {
-        f"a/{number}": BadObject(f"a/{number}", QuarantineReason.INDEX_FAILED, ValueError()) for number in range(5_000)
-    }
-    turns, staged = await turns_during(Quarantine("Pod").stage("", bad, ()))
-    assert len(staged.entries) == 5_000
-    assert turns >= 3
