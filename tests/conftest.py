@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 
 from tests.support.end_to_end import is_collected
+from trioformer.client import Client
 
 LONGEST_ID = 100
 """Characters of a parameter in the name of a test."""
@@ -71,6 +72,12 @@ def set_aside_what_stays() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+async def client(k8s_client: Client) -> Client:
+    """The client of ``api_server``, under a shorter name."""
+    return k8s_client
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -24,7 +24,6 @@ from tests.support.raw_requests import config_map, pod
 from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing.__main__ import main
@@ -74,20 +73,6 @@ async def test_requests_are_answered_over_http() -> None:
         assert len(listed.json()["items"]) == 1
         assert (await http.get("/nope")).status_code == 404
     assert [one.name for one in server.list(Pod)] == ["web-1"]
-
-
-async def test_a_client_of_ours_lists_and_watches() -> None:
-    server = APIServer()
-    server.create(pod())
-    async with served(server) as url:
-        from trioformer.kubeconfig import ClusterConfig
-
-        async with open_client(ClusterConfig(server=url)) as client:
-            pods = client.api(Pod)
-            listed = await pods.list()
-            async with pods.watch(resource_version=listed.resource_version) as events:
-                server.create(Pod(metadata=ObjectMeta(name="b")))
-                assert [event.object.name for event in await events.receive_batch()] == ["b"]
 
 
 async def test_a_watch_streams_one_chunk_for_each_event() -> None:
@@ -141,16 +126,6 @@ async def test_a_reset_is_the_same_error_in_process() -> None:
     assert errors == {"the connection closed before the end of the body; try again"}
 
 
-async def test_a_head_request_gets_no_body() -> None:
-    server = APIServer()
-    async with served(server) as url, trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        for opened in (open_client(ClusterConfig(server=url)), server.open_client()):
-            async with opened as client, client.http() as http:
-                assert (await http.head("/version")).content == b""
-        nursery.cancel_scope.cancel()
-
-
 async def test_the_end_does_not_wait_for_watches(mock_clock: trio.testing.MockClock) -> None:
     """The clock stands still, and jumps to what is waited for as soon as the end waits for anything."""
     server = APIServer()
@@ -178,21 +153,9 @@ async def test_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "GET /version" in caplog.text
 
 
-async def test_ipv6_addresses_have_brackets() -> None:
-    async with trio.open_nursery() as nursery:
-        try:
-            url = await nursery.start(serve_http, APIServer(), "[::1]:0")
-        except OSError:
-            pytest.skip("no IPv6 here")
-        assert url.startswith("http://[::1]:")
-        async with httpx.AsyncClient(base_url=url) as http:
-            assert (await http.get("/readyz")).text == "ok"
-        nursery.cancel_scope.cancel()
-
-
 @pytest.mark.parametrize(
     "bind",
-    ["", "8001", "::1:8001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", f"{'x' * 64}.org:1"],
+    ["", "8001", "127.0.0.1:x", "127.0.0.1:65536"],
 )
 async def test_an_address_has_a_host_and_a_port(bind: str) -> None:
     with pytest.raises(ValueError, match="cannot listen on"):
@@ -233,7 +196,6 @@ def test_the_command_prints_its_url_and_ends_on_ctrl_c(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("bind", "problem"),
     [
-        ("nonsense", "it must be host:port, such as 127.0.0.1:8001, or :8001"),
         ("127.0.0.1", "it must be host:port, such as 127.0.0.1:8001, or :8001"),
         ("127.0.0.1:99999", "the port must be at most 65535"),
     ],

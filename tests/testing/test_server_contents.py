@@ -13,7 +13,7 @@ from tests.support.raw_requests import WIDGET, config_map, watching
 from trioformer.cache import ApiListWatch, SharedInformer
 from trioformer.errors import ManifestError, NotFoundError
 from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
+from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 from trioformer.testing.__main__ import main
 
@@ -221,10 +221,3 @@ async def test_garbage_in_a_snapshot_is_collected_after_a_restore(nursery: trio.
     server.restore(snapshot)
     await trio.testing.wait_all_tasks_blocked()
     assert server.list(ConfigMap) == []
-
-
-def test_a_namespace_of_a_snapshot_of_another_server_is_there() -> None:
-    first, second = APIServer(), APIServer()
-    first.create(Namespace(metadata=ObjectMeta(name="team")))
-    second.restore(first.snapshot())
-    assert second.create(config_map("a", namespace="team"))["kind"] == "ConfigMap"

@@ -184,12 +184,6 @@ PARTS: dict[str, st.SearchStrategy[str]] = {
     "hexcolor": st.text("#0123456789abcdef", max_size=7),
     "k8s-short-name": st.text("ab1-.A", max_size=5),
     "k8s-long-name": st.text("ab1-.A", max_size=7),
-    "ssn": st.text("0123- ", min_size=9, max_size=11),
-    "isbn": st.text("0123456789X-", min_size=10, max_size=13),
-    "creditcard": st.text("0123456789", min_size=13, max_size=16),
-    "rgbcolor": st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300)).map(
-        "rgb({0[0]},{0[1]}, {0[2]})".format
-    ),
 }
 """Texts that nearly have a format, by the format."""
 

@@ -63,13 +63,3 @@ async def test_a_budget_that_does_not_allow_it_says_why(
         await client.api(Pod, "default").evict("web-0")
     assert why in str(caught.value.details)
     assert len(api_server.list(Pod)) == 1
-
-
-@pytest.mark.parametrize("spec", [{"unhealthyPodEvictionPolicy": "AlwaysAllow"}, {}])
-async def test_a_pod_that_is_not_ready_may_be_evicted(
-    api_server: APIServer, client: Client, spec: dict[str, Any]
-) -> None:
-    status = {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}
-    create(api_server, {"spec": {"selector": SELECTOR, **spec}, "status": status}, status={"phase": "Running"})
-    await client.api(Pod, "default").evict("web-0")
-    assert api_server.list(Pod) == []

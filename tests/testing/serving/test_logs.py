@@ -105,7 +105,7 @@ async def test_a_status_that_a_test_has_written_stays(api_server: APIServer) -> 
 
 async def test_what_a_scripted_pod_does_not_have_is_an_error(api_server: APIServer) -> None:
     web = create(api_server, containers=[{"name": "a"}, {"name": "b"}])
-    with pytest.raises(ValueError, match="pod web-0 has several containers, so one must be named: a, b"):
+    with pytest.raises(ValueError, match="pod web-0 has several containers; pass container=: a, b"):
         web.write_log("one")
     with pytest.raises(ValueError, match="pod web-0 has no container c: a, b"):
         web.end(container="c")

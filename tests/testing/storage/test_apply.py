@@ -55,11 +55,3 @@ async def test_kubectl_takes_over_the_fields_that_it_applied_by_itself(client: C
     applied = await api.apply(wanted, field_manager="kubectl")
     assert applied.data == {"x": "2"}
     assert '"x":"2"' in applied.metadata.annotations[LAST_APPLIED].replace(" ", "")
-
-
-async def test_an_apply_without_a_manager_is_refused(client: Client) -> None:
-    async with client.http() as http:
-        response = await http.patch(
-            f"{PATH}/a", content=b'{"apiVersion":"v1","kind":"ConfigMap"}', headers={"content-type": APPLY}
-        )
-    assert response.status_code in (400, 422)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_requests import MERGE, PODS, failure_of, merge_patch, pod, running
+from tests.support.raw_requests import PODS, failure_of, merge_patch, pod, running
 from trioformer.errors import StatusError
 from trioformer.testing import APIServer
 
@@ -74,37 +74,6 @@ async def test_a_version_that_a_definition_has_dropped_is_not_served() -> None:
         assert [one["version"] for one in found["versions"]] == ["v1"]
 
 
-async def test_numbers_of_a_custom_kind_are_stored_as_kube_apiserver_stores_them() -> None:
-    server = APIServer()
-    server.create(definition())
-    widgets = "/apis/example.com/v1/namespaces/default/widgets"
-    async with running(server) as http:
-        sent = {
-            "a": 1.0,
-            "b": [1e2, 1.5],
-            "c": {"d": -0.0},
-            "e": 1e21,
-            "f": 2**63,
-            "g": 2**63 - 1,
-            "h": True,
-            "i": 1e-7,
-        }
-        made = await http.post(widgets, json={"metadata": {"name": "w"}, "spec": sent})
-        assert '"spec":{"a":1,"b":[100,1.5],"c":{"d":0},"e":1e21,"f":9223372036854776000,' in made.text
-        assert '"g":9223372036854775807,"h":true,"i":1e-7}' in made.text
-        # The number is stored as it was, but the write counts as one.
-        written = await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": 1.0}}))
-        assert written.text.partition('"spec":')[2] == made.text.partition('"spec":')[2]
-        one = written.json()
-        assert one["metadata"]["generation"] == 2
-        assert one["metadata"]["resourceVersion"] != made.json()["metadata"]["resourceVersion"]
-        for value in (True, 1):
-            same = (await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": value}}))).json()
-            assert same["spec"]["a"] is value
-        again = (await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": 1}}))).json()
-        assert again == same
-
-
 @pytest.mark.parametrize(
     ("spec", "code"),
     [
@@ -124,66 +93,6 @@ def test_an_invalid_definition_is_rejected(spec: Any, code: int) -> None:
     with pytest.raises(StatusError) as caught:
         server.replace(bad)
     assert caught.value.code == code
-
-
-async def test_replicas_are_read_and_set_through_the_scale_subresource() -> None:
-    server = APIServer()
-    spec = {"replicas": 2, "selector": {"matchLabels": {"b": "2", "a": "1"}}}
-    server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
-    path = "/apis/apps/v1/namespaces/default/deployments/d/scale"
-    async with running(server) as http:
-        scale = (await http.get(path)).json()
-        assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 2})
-        assert scale["status"] == {"replicas": 0, "selector": "a=1,b=2"}
-        scale["spec"]["replicas"] = 3
-        assert (await http.put(path, json=scale)).json()["spec"] == {"replicas": 3}
-        assert failure_of(await http.put(path, json=scale))[0] == 409
-        assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
-        assert failure_of(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 422
-        json_patch = [{"op": "replace", "path": "/spec/replicas", "value": 6}]
-        patched = await http.patch(path, json=json_patch, headers={"Content-Type": "application/json-patch+json"})
-        assert patched.json()["spec"] == {"replicas": 6}
-        strategic = {"Content-Type": "application/strategic-merge-patch+json"}
-        assert (await http.patch(path, json={"spec": {"replicas": None}}, headers=strategic)).json()["spec"] == {}
-        renamed = {"metadata": {"name": "e"}, "spec": {"replicas": 1}}
-        assert failure_of(await http.put(path, json=renamed))[0] == 400
-        assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
-        dry_run = await http.patch(f"{path}?dryRun=All", **merge_patch({"spec": {"replicas": 9}}))
-        assert dry_run.json()["spec"] == {"replicas": 9}
-        assert failure_of(await http.put(path, content="{}", headers=MERGE))[0] == 415
-        assert failure_of(await http.delete(path))[0] == 405
-        assert failure_of(await http.get(f"{PODS}/x/scale"))[0] == 404
-    deployment = server.get("deployments", "d")
-    assert isinstance(deployment["spec"], dict)
-    assert deployment["spec"]["replicas"] == 5
-
-
-async def test_a_pod_can_be_bound_once_and_evicted() -> None:
-    server = APIServer()
-    server.create(pod())
-    binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
-    async with running(server) as http:
-        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "metadata": {}}))[0] == 400
-        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "target": {}}))[0] == 500
-        response = await http.post(f"{PODS}/web-1/binding", json=binding)
-        assert response.status_code == 201
-        assert response.json() == {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "code": 201,
-        }
-        assert (await http.get(f"{PODS}/web-1")).json()["spec"]["nodeName"] == "node-1"
-        assert failure_of(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}
-        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json={**eviction, "metadata": {}}))[0] == 400
-        stale = {**eviction, "deleteOptions": {"preconditions": {"uid": "another"}}}
-        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=stale))[0] == 409
-        dry_run = {**eviction, "deleteOptions": {"dryRun": ["All"]}}
-        assert (await http.post(f"{PODS}/web-1/eviction", json=dry_run)).status_code == 201
-        assert (await http.post(f"{PODS}/web-1/eviction", json=eviction)).status_code == 201
-        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404
 
 
 async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
@@ -210,17 +119,12 @@ async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
     ("method", "path", "code"),
     [
         ("GET", f"{PODS}/web-1/proxy", 404),
-        ("POST", f"{PODS}/web-1/log", 405),
         ("GET", "/api/v1/namespaces/default/configmaps/cm/status", 404),
         ("POST", f"{PODS}/web-1", 405),
-        ("POST", f"{PODS}/web-1/status", 405),
-        ("DELETE", f"{PODS}/web-1/status", 405),
         ("PUT", PODS, 405),
-        ("PATCH", PODS, 405),
         ("POST", "/api/v1/pods", 405),
         ("DELETE", "/api/v1/pods", 405),
         ("GET", "/api/v1/namespaces/default/nodes", 404),
-        ("GET", "/api/v1/namespaces/default/widgets", 404),
         ("OPTIONS", PODS, 405),
     ],
 )
@@ -262,3 +166,31 @@ async def test_cel_rules_are_not_evaluated_and_the_response_says_so() -> None:
         schema["x-kubernetes-validations"] = [{"rule": ""}]
         refused = await http.post(path, json=definition(schema={"openAPIV3Schema": schema}))
         assert "x-kubernetes-validations[0].rule: Required value: rule is not specified" in failure_of(refused)[2]
+
+
+async def test_a_pod_can_be_bound_once_and_evicted() -> None:
+    server = APIServer()
+    server.create(pod())
+    binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
+    async with running(server) as http:
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "metadata": {}}))[0] == 400
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "target": {}}))[0] == 500
+        response = await http.post(f"{PODS}/web-1/binding", json=binding)
+        assert response.status_code == 201
+        assert response.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        }
+        assert (await http.get(f"{PODS}/web-1")).json()["spec"]["nodeName"] == "node-1"
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json={**eviction, "metadata": {}}))[0] == 400
+        stale = {**eviction, "deleteOptions": {"preconditions": {"uid": "another"}}}
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=stale))[0] == 409
+        dry_run = {**eviction, "deleteOptions": {"dryRun": ["All"]}}
+        assert (await http.post(f"{PODS}/web-1/eviction", json=dry_run)).status_code == 201
+        assert (await http.post(f"{PODS}/web-1/eviction", json=eviction)).status_code == 201
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404

@@ -6,25 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_requests import CONFIG_MAPS, PODS, config_map, failure_of, merge_patch, pod, running
+from tests.support.raw_requests import PODS, config_map, failure_of, merge_patch, pod, running
 from trioformer.testing import APIServer
 
 # --- deleting -------------------------------------------------------------------------------------------------------
-
-
-async def test_the_response_to_a_delete_is_a_status() -> None:
-    async with running(APIServer()) as http:
-        uid = (await http.post(CONFIG_MAPS, json=config_map())).json()["metadata"]["uid"]
-        response = await http.delete(f"{CONFIG_MAPS}/cm")
-        assert response.json() == {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {"name": "cm", "kind": "configmaps", "uid": uid},
-        }
-        assert failure_of(await http.get(f"{CONFIG_MAPS}/cm")) == (404, "NotFound", 'configmaps "cm" not found')
-        assert failure_of(await http.delete(f"{CONFIG_MAPS}/cm"))[0] == 404
 
 
 async def test_a_deleted_pod_is_removed_immediately() -> None:
@@ -102,18 +87,6 @@ async def test_invalid_delete_options_are_rejected(body: bytes) -> None:
         assert failure_of(await http.request("DELETE", f"{PODS}/web-1", content=body))[0] == 400
 
 
-async def test_a_collection_is_deleted_by_selector() -> None:
-    server = APIServer()
-    for name in ("a", "b", "c"):
-        server.create(config_map(name, labels={"keep": str(name == "b").lower()}))
-    async with running(server) as http:
-        response = (await http.delete(f"{CONFIG_MAPS}?labelSelector=keep%3Dfalse")).json()
-        assert response["kind"] == "ConfigMapList"
-        assert [one["metadata"]["name"] for one in response["items"]] == ["a", "c"]
-        assert [str(one["metadata"]).count("'b'") for one in server.list("configmaps")] == [1]
-        assert failure_of(await http.delete("/api/v1/namespaces"))[0] == 405
-
-
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
@@ -134,19 +107,6 @@ async def test_a_new_server_has_the_system_namespaces() -> None:
             "Forbidden",
             'namespaces "default" is forbidden: this namespace may not be deleted',
         )
-
-
-async def test_deleting_a_namespace_deletes_its_objects() -> None:
-    server = APIServer()
-    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
-    server.create(config_map("in", namespace="shop"))
-    server.create(config_map("out"))
-    async with running(server) as http:
-        response = (await http.delete("/api/v1/namespaces/shop")).json()
-        assert response["status"]["phase"] == "Terminating"
-        assert (await http.get("/api/v1/namespaces/shop")).status_code == 404
-        names = [one["metadata"]["name"] for one in (await http.get("/api/v1/configmaps")).json()["items"]]
-        assert names == ["out"]
 
 
 async def test_a_terminating_namespace_waits_for_finalizers_and_rejects_new_objects() -> None:

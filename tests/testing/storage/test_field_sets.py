@@ -22,19 +22,9 @@ from trioformer.testing._storage._field_sets import (
     without,
 )
 
-A_SET: FieldSet = {"f:a": {}, "f:b": {".": {}, "f:c": {}}, "f:d": {"f:e": {}}}
-
 
 def members(fields: FieldSet) -> set[str]:
     return set(paths(fields))
-
-
-def test_members_are_leaves_and_fields_that_are_marked() -> None:
-    assert list(paths(A_SET)) == [".a", ".b", ".b.c", ".d.e"]
-
-
-def test_the_members_of_a_level_come_before_those_below() -> None:
-    assert list(paths({"f:b": {".": {}, "f:c": {}}, "f:z": {}})) == [".b", ".z", ".b.c"]
 
 
 trees = st.recursive(

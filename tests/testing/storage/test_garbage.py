@@ -6,35 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from trioformer.client import Client
-from trioformer.errors import NotFoundError
 from trioformer.models import ObjectMeta, OwnerReference
-from trioformer.models.batch_v1 import Job
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
-
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
 
 
 @asynccontextmanager
@@ -112,57 +90,6 @@ async def test_history_that_is_compacted_is_read_again() -> None:
         assert names(server) == sorted(f"other-{number}" for number in range(50))
 
 
-async def test_the_dependents_of_a_custom_object_wait_until_its_kind_is_served() -> None:
-    server = APIServer(garbage_collector=True)
-    async with running(server):
-        reference = OwnerReference(api_version="example.com/v1", kind="Widget", name="w", uid="gone")
-        server.create(ConfigMap(metadata=ObjectMeta(name="child", owner_references=(reference,))))
-        await wait_all_tasks_blocked()
-        assert names(server) == ["child"]
-        server.create(DEFINITION)
-        await wait_all_tasks_blocked()
-        assert names(server) == []
-
-
-async def test_the_objects_of_a_definition_that_is_deleted_take_their_dependents_along() -> None:
-    server = APIServer(garbage_collector=True)
-    async with running(server):
-        server.create(DEFINITION)
-        widget = server.create(
-            {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "default"}}
-        )
-        metadata: Any = widget["metadata"]
-        reference = OwnerReference(api_version="example.com/v1", kind="Widget", name="w", uid=metadata["uid"])
-        server.create(ConfigMap(metadata=ObjectMeta(name="child", owner_references=(reference,))))
-        await wait_all_tasks_blocked()
-        assert names(server) == ["child"]
-        server.delete("widgets.example.com", "w")
-        await wait_all_tasks_blocked()
-        assert names(server) == []
-
-
-async def test_an_object_that_is_replaced_by_one_of_its_name_is_another_owner() -> None:
-    server = APIServer(garbage_collector=True)
-    async with running(server):
-        server.create(owned_by(make_owner(server), "child"))
-        server.delete(ConfigMap, "owner")
-        make_owner(server)
-        await wait_all_tasks_blocked()
-        assert names(server) == ["owner"]
-
-
-async def test_the_response_to_an_orphaning_delete_is_the_object_with_its_finalizer() -> None:
-    server = APIServer(garbage_collector=True)
-    async with running(server) as client:
-        server.create(Job(metadata=ObjectMeta(name="j")))
-        left = await client.api(Job, "default").delete("j")
-        assert left is not None
-        assert left.metadata.finalizers == ("orphan",)
-        await wait_all_tasks_blocked()
-        with pytest.raises(NotFoundError):
-            server.get(Job, "j")
-
-
 async def test_a_long_chain_and_a_wide_tree_do_not_hold_up_other_tasks() -> None:
     server = APIServer(garbage_collector=True)
     async with running(server):
@@ -178,3 +105,45 @@ async def test_a_long_chain_and_a_wide_tree_do_not_hold_up_other_tasks() -> None
             await trio.lowlevel.checkpoint()
             turns += 1
         assert 3 <= turns <= 100
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+async def test_the_dependents_of_a_custom_object_wait_until_its_kind_is_served() -> None:
+    server = APIServer(garbage_collector=True)
+    async with running(server):
+        reference = OwnerReference(api_version="example.com/v1", kind="Widget", name="w", uid="gone")
+        server.create(ConfigMap(metadata=ObjectMeta(name="child", owner_references=(reference,))))
+        await wait_all_tasks_blocked()
+        assert names(server) == ["child"]
+        server.create(DEFINITION)
+        await wait_all_tasks_blocked()
+        assert names(server) == []
+
+
+async def test_an_object_that_is_replaced_by_one_of_its_name_is_another_owner() -> None:
+    server = APIServer(garbage_collector=True)
+    async with running(server):
+        server.create(owned_by(make_owner(server), "child"))
+        server.delete(ConfigMap, "owner")
+        make_owner(server)
+        await wait_all_tasks_blocked()
+        assert names(server) == ["owner"]

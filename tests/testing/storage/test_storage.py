@@ -23,14 +23,6 @@ def value_of(stored: Stored) -> int:
     return int(json.loads(b"{" + stored.body)["value"])
 
 
-def test_every_write_of_any_resource_gets_the_next_revision() -> None:
-    storage = Storage()
-    revisions = [storage.put("pods", "a", obj()).revision, storage.put("nodes", "b", obj()).revision]
-    revisions.append(storage.remove("pods", "a", obj()).revision)
-    assert revisions == [2, 3, 4]
-    assert storage.revision == 4
-
-
 def test_a_state_has_its_revision_but_no_kind_and_api_version() -> None:
     stored = Storage().put(
         "pods", "default/a", {"kind": "Pod", "apiVersion": "v1", "value": 1, "metadata": {"name": "a"}}
@@ -53,56 +45,9 @@ def test_removing_a_missing_object_is_an_error() -> None:
         Storage().remove("pods", "a", obj())
 
 
-def test_an_old_revision_can_be_read_until_it_is_compacted() -> None:
-    storage = Storage()
-    first = storage.put("pods", "a", obj(1)).revision
-    storage.put("pods", "a", obj(2))
-    last = storage.put("pods", "b", obj(3)).revision
-    assert [value_of(stored) for stored in storage.snapshot("pods", revision=first)] == [1]
-    storage.compact(last)
-    with pytest.raises(CompactedError, match=f"before revision {last}"):
-        storage.snapshot("pods", revision=first)
-    assert [value_of(stored) for stored in storage.snapshot("pods", revision=last)] == [2, 3]
-
-
 def test_a_future_revision_cannot_be_compacted() -> None:
     with pytest.raises(ValueError, match="the storage is at 1"):
         Storage().compact(2)
-
-
-def test_compaction_never_moves_back() -> None:
-    storage = Storage()
-    storage.put("pods", "a", obj())
-    storage.put("pods", "a", obj())
-    assert storage.compact(3) == 3
-    assert storage.compact(2) == 3
-
-
-def test_compacting_everything_makes_all_previous_revisions_too_old() -> None:
-    storage = Storage()
-    known = storage.put("pods", "a", obj()).revision
-    storage.compact()
-    with pytest.raises(CompactedError):
-        storage.position("pods", known)
-    assert storage.position("pods", storage.revision) == 1
-
-
-def test_a_reader_that_is_up_to_date_survives_compaction() -> None:
-    storage = Storage()
-    storage.put("pods", "a", obj())
-    position = storage.position("pods", storage.revision)
-    storage.compact()
-    storage.put("pods", "b", obj())
-    assert [change.object.key for change in storage.read("pods", position)] == ["b"]
-
-
-def test_a_reader_that_compaction_overtakes_gets_an_error() -> None:
-    storage = Storage()
-    position = storage.position("pods", storage.revision)
-    storage.put("pods", "a", obj())
-    storage.compact()
-    with pytest.raises(CompactedError):
-        storage.read("pods", position)
 
 
 def test_the_history_is_bounded() -> None:
@@ -114,13 +59,6 @@ def test_the_history_is_bounded() -> None:
     kept = storage.read("pods", storage.position("pods", caught.value.oldest), limit=1_000)
     assert 8 <= len(kept) <= 10
     assert [value_of(change.object) for change in kept] == list(range(1_000 - len(kept), 1_000))
-
-
-def test_objects_are_counted() -> None:
-    storage = Storage()
-    storage.put("pods", "a", obj())
-    storage.put("nodes", "b", obj())
-    assert (storage.count("pods"), storage.count("leases"), storage.count()) == (1, 0, 2)
 
 
 async def test_a_waiting_reader_wakes_for_its_own_resource_only() -> None:

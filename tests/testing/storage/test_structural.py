@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from trioformer.testing._storage._structural import structural_causes
 
 
 def texts(schema: dict[str, Any]) -> list[str]:
     return [f"{each['field']}: {each['message']}" for each in structural_causes(schema, "s")]
-
-
-@pytest.mark.parametrize("name", ["allOf", "anyOf", "oneOf"])
-def test_a_field_that_only_a_clause_has_is_missing_in_the_schema(name: str) -> None:
-    clause = {"properties": {"replicas": {"minimum": 1}}}
-    (found,) = texts({"type": "object", name: [clause]})
-    assert found.startswith("s.properties[replicas]: Required value")
-    assert found.endswith(f"because it is defined in s.{name}[0].properties[replicas]")
 
 
 def test_what_a_clause_says_of_items_and_below_is_missing_too() -> None:
@@ -31,15 +21,6 @@ def test_what_a_clause_says_of_items_and_below_is_missing_too() -> None:
     place = "properties[ports].items.properties[name]"
     assert found.startswith(f"s.{place}: Required value")
     assert found.endswith(f"because it is defined in s.not.{place}")
-
-
-def test_a_clause_about_fields_of_the_schema_is_structural() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"replicas": {"type": "integer"}},
-        "anyOf": [{"properties": {"replicas": {"minimum": 1}}}, {"allOf": [{"required": ["replicas"]}]}],
-    }
-    assert texts(schema) == []
 
 
 def test_an_embedded_resource_is_an_object_without_other_fields() -> None:
