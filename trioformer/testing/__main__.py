@@ -33,7 +33,7 @@ from ._server import APIServer
 from ._simulation import simulate_cluster
 
 _STOPPED: Final = (130, 143)
-"""The exit codes after a signal, which is the only way to end a server."""
+"""The exit codes after a signal; only a signal ends the server."""
 
 
 class _UsageError(Exception):
@@ -76,9 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--certificate", type=Path, metavar="PATH", help="serve TLS with this certificate (PEM)")
     serve.add_argument("--key", type=Path, metavar="PATH", help="the certificate's key (PEM)")
     serve.add_argument("--token-file", type=Path, metavar="PATH", help="require the bearer token in this file")
-    serve.add_argument(
-        "--allow-insecure", action="store_true", help="let other machines in without TLS or without a token"
-    )
+    serve.add_argument("--allow-insecure", action="store_true", help="accept other machines without TLS or a token")
     serve.add_argument("--access-log", action="store_true", help="log finished requests to standard error")
     return parser
 
@@ -162,7 +160,7 @@ async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.
 def _kubeconfig(url: str, access: Access) -> Secret[bytes]:
     name = "trioformer"
     cluster = {"server": url}
-    if access.certificate is not None:  # a certificate that is not self-signed needs its authority in the file, too
+    if access.certificate is not None:  # the file must include the authority of a certificate that is not self-signed
         cluster["certificate-authority-data"] = base64.b64encode(read_file(access.certificate).reveal()).decode()
     content = {
         "apiVersion": "v1",

@@ -54,7 +54,7 @@ class PipeStream(trio.abc.Stream):
 
     @property
     def is_readable(self) -> bool:
-        """Whether something has arrived, or the peer has closed the connection."""
+        """True if data has arrived, or the peer has closed the connection."""
         buffer = self._from_peer.statistics()
         return bool(self._rest or buffer.current_buffer_used or not buffer.open_send_channels)
 
@@ -108,7 +108,7 @@ class Exchange:
     disconnected: trio.Event = attrs.field(factory=trio.Event)
     """Set when the client has disconnected."""
     is_complete: bool = False
-    """Whether the application has sent the end of the body."""
+    """True once the application has sent the end of the body."""
     upgraded: PipeStream | None = None
     """The client's side of the other protocol, after status 101."""
     _switched: PipeStream | None = None

@@ -1,7 +1,7 @@
-"""Fixtures for pytest-trio: an embedded API server that runs for the duration of a test, and its client.
+"""Fixtures for pytest-trio: an embedded API server that runs until the test ends, and its client.
 
-pytest loads this plugin through its entry point in every environment that has trioformer installed, so it imports
-nothing of trioformer until a fixture is used.
+pytest loads this plugin through its entry point in every environment with trioformer, so it imports nothing of
+trioformer until a fixture is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SERVER: pytest.StashKey[APIServer] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of the field manager."""
+    """Add the ini option ``k8s_field_manager``."""
     parser.addini("k8s_field_manager", "the field manager of the client of the fixture k8s_client", default="tests")
 
 
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the last requests to the embedded server to the report of a failed test, and the objects that they named."""
+    """Add the last requests, and the state of the objects that they named, to the report of a failed test."""
     report = yield
     server = item.stash.get(_SERVER, None)
     if report.failed and call.when == "call" and server is not None:
@@ -44,7 +44,7 @@ def pytest_runtest_makereport(
 
 
 def _describe_requests(server: APIServer) -> list[str]:
-    """Describe the last requests, and the current state of the objects that they named; never their content."""
+    """Describe the last requests and the state of the objects that they named, without their content."""
     from ..errors import NotFoundError  # noqa: PLC0415  # only when a test has failed
 
     lines = []
@@ -69,15 +69,15 @@ def _describe_requests(server: APIServer) -> list[str]:
 
 @pytest.fixture
 def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
-    """Say what is missing to run a test on trio; without it there is "fixture 'nursery' not found", and the like."""
+    """Fail with a hint if the test does not run on trio; pytest's own error would be "fixture 'nursery' not found"."""
     if not request.config.pluginmanager.has_plugin("trio"):
         pytest.fail(
-            "the fixtures of trioformer need pytest-trio; install it with `pip install 'trioformer[testing]'`",
+            "the fixtures of trioformer require pytest-trio; install it with `pip install 'trioformer[testing]'`",
             pytrace=False,
         )
     if request.node.get_closest_marker("trio") is None:
         pytest.fail(
-            "the fixtures of trioformer are for async tests that pytest-trio runs: set trio_mode = true in pytest's "
+            "the fixtures of trioformer require tests that pytest-trio runs: set trio_mode = true in pytest's "
             "configuration, or mark this test with @pytest.mark.trio",
             pytrace=False,
         )
@@ -94,7 +94,7 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
     clocks = {"autojump_clock", "mock_clock"}.intersection(request.fixturenames)
     if clocks and not isinstance(current_clock(), MockClock):  # the test would wait in real time
         pytest.fail(
-            f"{clocks.pop()} has no effect: pytest-trio uses a clock that is an argument of the test function itself",
+            f"{clocks.pop()} has no effect: pytest-trio uses a clock only if the test function itself requests it",
             pytrace=False,
         )
     server = APIServer()
@@ -114,9 +114,3 @@ async def k8s_client(api_server: APIServer, k8s_field_manager: str) -> AsyncIter
     """A client of ``api_server``, closed when the test ends; it writes as the manager ``k8s_field_manager``."""
     async with api_server.open_client(field_manager=k8s_field_manager) as opened:
         yield opened
-
-
-@pytest.fixture
-async def client(k8s_client: Client) -> Client:
-    """The same as ``k8s_client``, under the name that it had; it is removed before the first release."""
-    return k8s_client

@@ -1,6 +1,6 @@
-"""Pods whose containers a test plays: what they log, what is executed in them, and when they end.
+"""Pods whose containers a test scripts: their logs, commands, restarts and ends.
 
-A :class:`ScriptedPod` keeps nothing itself: it writes the stored status of its pod, and what its containers log.
+A :class:`ScriptedPod` has no state of its own: it writes the stored status and the logs of its pod.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ._storage._storage import JSONObject
 @final
 @attrs.define(eq=False)
 class ScriptedPod:
-    """A pod of the embedded server whose containers a test plays; :meth:`APIServer.script_pod` makes it.
+    """A pod of the embedded server whose containers a test scripts, returned by :meth:`APIServer.script_pod`.
 
     All methods take effect immediately.
     ``container`` may be omitted if the pod has only one.
-    They raise :class:`~trioformer.errors.NotFoundError` if the pod is gone, and ``ValueError`` if it has no such
+    They raise :class:`~trioformer.errors.NotFoundError` if the pod is gone, and ``ValueError`` if it does not have the
     container.
     """
 
@@ -38,23 +38,23 @@ class ScriptedPod:
     _scripts: PodScripts = attrs.field(repr=False)
 
     def write_log(self, *lines: str | bytes, container: str | None = None, time: datetime | None = None) -> None:
-        """Let a container log lines, which are given without line ends.
+        """Log lines, given without line ends, from a container.
 
         Args:
             lines: The lines.
             container: The container.
-            time: When it writes them; None for now.
+            time: Their timestamp; None for now.
         """
         data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
         self.write(data, container=container, time=time)
 
     def write(self, data: str | bytes, *, container: str | None = None, time: datetime | None = None) -> None:
-        """Let a container write to its standard output; a line is in the log when its end has been written.
+        """Write to the standard output of a container; a line is in the log once its end is written.
 
         Args:
-            data: What it writes, with line ends.
+            data: The output, with line ends.
             container: The container.
-            time: When it writes it; None for now.
+            time: Its timestamp; None for now.
         """
         pod, container = self._find(container)
         encoded = data.encode() if isinstance(data, str) else data
@@ -63,19 +63,19 @@ class ScriptedPod:
         self._scripts.wake()
 
     def rotate_log(self, *, container: str | None = None) -> None:
-        """Let the node begin a new file for the log of a container; what was in the old one cannot be read any more."""
+        """Start a new log file for a container; the old content can no longer be read."""
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).rotate()
 
     def end(self, *, container: str | None = None, exit_code: int = 0) -> None:
-        """Let a container end; when the last one has ended, the pod has succeeded or failed."""
+        """End a container; when the last one ends, the pod has succeeded or failed."""
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).end()
         state = {"terminated": self._terminated(exit_code)}
         self._set_status(container, lambda status: {**status, "state": state, "ready": False, "started": False})
 
     def restart(self, *, container: str | None = None, exit_code: int = 1) -> None:
-        """Let a container end and be started again; its log begins anew, and the old one is the previous one."""
+        """End a container and start it again with an empty log; the old log is the previous one."""
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).end()
 
@@ -95,12 +95,12 @@ class ScriptedPod:
         exit_code: int = 0,
         container: str | None = None,
     ) -> None:
-        """Let a command that a client executes have this output and exit code; others do not exist.
+        """Set the output and exit code of a command; commands that are not scripted do not exist.
 
         Args:
             command: The program and all of its arguments.
-            stdout: What it writes.
-            stderr: What it writes to its standard error.
+            stdout: Its standard output.
+            stderr: Its standard error.
             exit_code: Its exit code.
             container: The container; None for all.
         """
@@ -108,7 +108,7 @@ class ScriptedPod:
         self._processes().commands[container or "", tuple(command)] = ScriptedCommand(output, errors, exit_code)
 
     def on_exec(self, handler: ProcessHandler, *, container: str | None = None) -> None:
-        """Let a function play the commands that clients execute.
+        """Set a function that plays the commands that clients execute.
 
         ::
 
@@ -118,8 +118,8 @@ class ScriptedPod:
 
             web.on_exec(echo)
 
-        It runs in a task of the server's, and is cancelled when the client disconnects.
-        What it raises is raised by :meth:`APIServer.run`.
+        It runs in a task of the server and is cancelled when the client disconnects.
+        Its exceptions leave :meth:`APIServer.run`.
 
         Args:
             handler: Plays a :class:`ScriptedProcess`, and returns its exit code, or None for 0.
@@ -128,9 +128,9 @@ class ScriptedPod:
         self._processes().on_exec[container or ""] = handler
 
     def on_attach(self, handler: ProcessHandler, *, container: str | None = None) -> None:
-        """Let a function play the process of a container for clients that attach to it.
+        """Set a function that plays the process of a container for clients that attach to it.
 
-        Without one, they receive what the container logs, until it has ended.
+        Without one, clients receive the log of the container until it ends.
 
         Args:
             handler: As for :meth:`on_exec`; the exit code is ignored.
@@ -139,7 +139,7 @@ class ScriptedPod:
         self._processes().on_attach[container or ""] = handler
 
     def on_connect(self, port: int, handler: ConnectionHandler) -> None:
-        """Let a function play the pod's side of each connection that a client opens to a port by port-forward.
+        """Set a function that plays the pod's side of each connection that a client opens to a port by port-forward.
 
         ::
 
@@ -149,9 +149,9 @@ class ScriptedPod:
 
             web.on_connect(8080, echo)
 
-        It runs in a task of the server's for each connection, and is cancelled when the client disconnects.
-        The connection is closed when it returns; what it raises is raised by :meth:`APIServer.run`, but for the
-        connection's own errors.
+        It runs in a task of the server for each connection, and is cancelled when the client disconnects.
+        The connection is closed when it returns.
+        Its exceptions leave :meth:`APIServer.run`, except for the errors of the connection.
         Connections to other ports are refused.
 
         Args:
@@ -168,7 +168,7 @@ class ScriptedPod:
         return self._scripts.processes[pod["metadata"]["uid"]]
 
     def disconnect(self, how: WatchEnd = "reset") -> int:
-        """End the requests that follow a log of this pod, as if the connection between server and node had broken.
+        """End the requests that follow logs of this pod, as if the connection between server and node had broken.
 
         Args:
             how: ``"clean"`` completes the responses, as kube-apiserver does; ``"reset"`` breaks the connections to the
@@ -180,9 +180,9 @@ class ScriptedPod:
         return self._scripts.followers.end(how, resource=f"{self.namespace}/{self.name}", status=None)
 
     def start(self) -> None:
-        """Let all containers run that have no status yet; a pod that was pending is ready then.
+        """Start all containers without a status; a pending pod becomes ready.
 
-        :meth:`APIServer.script_pod` has called this already.
+        :meth:`APIServer.script_pod` calls this.
         """
         now = timestamp(self._scripts.clock)
         with as_status_errors(f"script pod {self.name}"):
@@ -219,7 +219,7 @@ class ScriptedPod:
         if container is None and len(names) == 1:
             return pod, names[0]
         if container not in names:
-            problem = f"has no container {container}" if container else "has several containers, so one must be named"
+            problem = f"has no container {container}" if container else "has several containers; pass container="
             raise ValueError(f"pod {self.name} {problem}: {', '.join(names)}")
         assert container is not None
         return pod, container

@@ -26,23 +26,18 @@ LIMITS: Final = ServerLimits(connections=512, head_size=64 * 1024, send_period=6
 
 
 def _checked_hosts(names: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        kind = type(names).__name__
-        raise TypeError(f"hosts= must be a collection of names, such as ['my-machine'], not a {kind}")
-    given = list(names)
-    for name in given:
-        if not isinstance(name, str):
-            raise TypeError(f"hosts= must contain str, not {type(name).__name__}")
-    return tuple(checked_host(name) for name in given)
+    if isinstance(names, str):  # its characters would be the names
+        raise TypeError("hosts= must be a collection of names, such as ['my-machine'], not a str")
+    return tuple(map(checked_host, names))
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Access:
-    """Who may use the server on its socket: the arguments of :func:`serve_http`.
+    """The access rules of a server on a socket: arguments of :func:`serve_http`.
 
     Raises:
-        TypeError: An argument has another type.
+        TypeError: ``hosts`` is a string.
         ValueError: Only one of the certificate and the key is given, or the token or a name is not valid.
     """
 
@@ -53,13 +48,8 @@ class Access:
     allow_insecure: bool = False
 
     def __attrs_post_init__(self) -> None:
-        for name, path in (("certificate", self.certificate), ("key", self.key)):
-            if path is not None and not isinstance(path, str | PathLike):
-                raise TypeError(f"the {name} must be a path, not {type(path).__name__}")
         if (self.certificate is None) != (self.key is None):
             raise ValueError("TLS needs both a certificate and its key")
-        if self.token is not None and not isinstance(self.token.reveal(), str):
-            raise TypeError(f"the token must be a str, not {type(self.token.reveal()).__name__}")
         if self.token is not None and not is_token(self.token):
             raise ValueError("the token must be printable ASCII characters without white space")
 
@@ -67,7 +57,7 @@ class Access:
         """Return the context for TLS, or None for plain HTTP.
 
         Args:
-            names: What the user calls the certificate and the key, for errors.
+            names: The names of the certificate and the key in errors.
 
         Raises:
             ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
@@ -77,10 +67,10 @@ class Access:
         return server_context(self.certificate, self.key, names=names)
 
     def check(self, bind: str, listener: socket.socket) -> None:
-        """Check that other machines cannot reach a server that lets everybody in; warn if that is allowed.
+        """Require TLS and a token for a server that other machines can reach; with ``allow_insecure``, only warn.
 
         Raises:
-            ValueError: They can.
+            ValueError: TLS or a token is missing.
         """
         if is_loopback(listener.getsockname()[0]):
             return
@@ -89,26 +79,26 @@ class Access:
             return
         if not self.allow_insecure:
             raise ValueError(
-                f"listening on {bind!r} lets other machines read and change everything: it needs a certificate, a key "
-                f"and a token; without them, allow it with allow_insecure=True, or --allow-insecure"
+                f"listening on {bind!r} lets other machines read and change everything: pass a certificate, a key and "
+                f"a token, or allow_insecure=True (--allow-insecure)"
             )
         logger.warning(
-            "the embedded API server listens on %s without %s, because allow_insecure says so: "
-            "everybody who reaches it can read and change everything",
+            "the embedded API server listens on %s without %s (allow_insecure): other machines can read and change "
+            "everything",
             bind,
             " and ".join(missing),
         )
 
     def guard(self, server: APIServer, bind: str, listener: socket.socket) -> Guard:
-        """Return the server's application, behind the checks of requests on this socket."""
+        """Return the server's application with the checks of requests on this socket."""
         address = listener.getsockname()[0]
         hosts = {*self.hosts, plain_host(bind.rpartition(":")[0].strip("[]")), plain_host(address)}
         return Guard(server.asgi_app, frozenset(hosts), _is_unspecified(address), self.token)
 
     def url(self, listener: socket.socket) -> str:
-        """Return the URL for clients; where the server listens on all addresses, it has the first of the ``hosts``.
+        """Return the URL for clients; for a server on all addresses, the host is the first of ``hosts``.
 
-        No certificate is for 0.0.0.0, and other machines cannot connect to it.
+        No certificate is valid for 0.0.0.0, and other machines cannot connect to it.
         """
         is_everywhere = _is_unspecified(listener.getsockname()[0])
         host = next(iter(self.hosts), "localhost") if is_everywhere else None
@@ -133,25 +123,25 @@ async def serve_http(
 ) -> None:
     """Serve an embedded API server over HTTP/1.1 until cancelled.
 
-    It does not need :meth:`APIServer.run`, and can run beside it: both serve the same objects.
+    It does not need :meth:`APIServer.run`; both can run at the same time and serve the same objects.
 
-    Pages that a browser on this machine shows cannot use it: the ``Host`` of a request must be a loopback name or
-    address, what the server listens on, or one of ``hosts``, and an ``Origin`` of another site is refused.
+    Web pages in a browser on this machine cannot use the server.  It refuses a ``Host`` other than a loopback name or
+    address, its own name or address, or one of ``hosts``, and an ``Origin`` of another site.
 
     Args:
         server: The server.
-        bind: The ``host:port`` to listen on; port 0 is any free port.  An address that is not of loopback needs TLS and
-            a token, or ``allow_insecure``.
+        bind: The ``host:port`` to listen on; port 0 is any free port.  Addresses outside loopback require TLS and a
+            token, or ``allow_insecure``.
         hosts: Other names under which clients reach the server.
         certificate: A PEM file with the server's certificate chain, for TLS.
         key: A PEM file with the certificate's key.
-        token: The bearer token that requests must have, except those for ``/healthz``, ``/livez`` and ``/readyz``.
-        allow_insecure: Whether to let other machines in without TLS or without a token; it is logged as a warning.
+        token: The bearer token that requests must have, except for ``/healthz``, ``/livez`` and ``/readyz``.
+        allow_insecure: Accept other machines without TLS or a token, and log a warning.
         access_log: The logger for finished requests; a watch is logged when it ends.
         task_status: Reports the URL once connections are accepted.
 
     Raises:
-        TypeError: An argument has another type.
+        TypeError: ``hosts`` is a string.
         ValueError: ``bind`` is not ``host:port``, one of ``hosts`` is not a host name or address, or other machines
             could use the server without TLS or a token.
         ConfigError: The certificate or the key cannot be read or is not valid.

@@ -39,7 +39,7 @@ from ._storage._tracking import Writer
 URL = "http://embedded.invalid"
 """The server's address in memory; a domain that never resolves."""
 _DIRECT = Writer("APIServer", writes_all=True)
-"""The manager of what the direct API changes."""
+"""The manager of changes by the direct API."""
 
 
 @final
@@ -51,8 +51,8 @@ class APIServer:
     counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
     compaction and 410, selectors, the subresources status, scale, binding, eviction and log, three kinds of patch,
     server-side apply with conflicts and ``managedFields``, Tables and discovery for kubectl.
-    It does not validate or default anything below ``metadata``, authenticate, or run controllers other than the garbage
-    collector (a deleted pod is removed immediately), and does not support bodies other than JSON.
+    It does not validate or default the specs of built-in kinds, does not authenticate, and reads only JSON.
+    The garbage collector is its only controller; a deleted pod is removed immediately.
 
     Clients reach it without sockets, through :meth:`open_client` or :meth:`http_transport`, while a task runs
     :meth:`run`::
@@ -66,7 +66,7 @@ class APIServer:
     The direct API, for tests, is :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
     :meth:`list`: synchronous methods that take effect immediately, before, during and after :meth:`run`.
     They take and return models or dicts, write the status together with the rest, use the namespace ``default`` unless
-    another is given, and raise the same errors as a client.
+    another is given, and raise the errors of a client.
 
     The server never polls and uses trio's clock, so it works under ``trio.testing.MockClock(autojump_threshold=0)``.
     Generated names and uids are the same in every run.
@@ -79,26 +79,24 @@ class APIServer:
     watch_timeout: float = 1_800.0
     """Seconds after which a watch without ``timeoutSeconds`` ends; 1,800 to 3,600 in kube-apiserver."""
     expired_as_status: bool = False
-    """Whether the response to a watch from a compacted revision is HTTP 410, as from a server without watch cache;
-    otherwise it is a stream with one ERROR event, as from most servers."""
+    """Respond to a watch from a compacted revision with HTTP 410, as a server without watch cache does, instead of an
+    ERROR event."""
     first_revision: int = 1
-    """The first revision.  It must be higher than the last revision of a server that this one replaces, so that watches
-    from lower revisions get 410; otherwise clients would resume them and miss the difference between the servers."""
+    """The first revision.  If this server replaces another one, it must be higher than the last revision there, so that
+    watches of old revisions get 410; otherwise clients would resume them and miss the difference."""
     history_limit: int = 10_000
-    """How many changes of each kind are kept at least."""
+    """The minimum number of changes that are kept for each kind."""
     seed: int = 0
     """The seed of the random numbers for uids and generated names."""
     garbage_collector: bool = False
-    """Whether :meth:`run` also runs a garbage collector: it deletes objects whose owners are gone, and ends foreground
-    and orphaning deletions, as kube-controller-manager's.  Without it, owner references have no effect, and every
-    deletion is one in the background."""
+    """Run a garbage collector in :meth:`run`, which deletes objects whose owners are gone and completes foreground and
+    orphaning deletions.  Without it owner references have no effect, and every deletion is in
+    the background."""
     managed_fields: bool = True
-    """Whether objects that clients create have managers, in ``metadata.managedFields``, as on other servers.
-    Without them a write takes some 50 µs less; objects still have managers from their first server-side apply on."""
-    request_log_size: int = 1_000
-    """The maximum length of :attr:`requests`."""
-    requests: deque[RequestRecord] = attrs.field(init=False)
-    """The last requests, oldest first, including discovery and failed requests; a test may clear it."""
+    """Record the managers of objects that clients create, in ``metadata.managedFields``.
+    Without them a write takes about 50 µs less; objects still get managers at their first server-side apply."""
+    requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
+    """The last 1,000 requests, oldest first, including discovery and failed requests; a test may clear it."""
     _storage: Storage = attrs.field(init=False)
     _kinds: Kinds = attrs.field(init=False, factory=Kinds.builtin)
     _registry: Registry = attrs.field(init=False)
@@ -110,7 +108,6 @@ class APIServer:
     _is_unreachable: bool = attrs.field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
-        self.requests = deque(maxlen=self.request_log_size)
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
         generator = random.Random(self.seed)
@@ -136,7 +133,7 @@ class APIServer:
             RuntimeError: The server is already running.
 
         Cancellation:
-            Ends every request; unfinished responses break off.  When this returns, no task is left.
+            Ends every request; unfinished responses break.  No task is left when this returns.
 
         Ownership:
             The tasks of all requests belong to a nursery of this method, so an error in the server leaves it in an
@@ -177,8 +174,8 @@ class APIServer:
         """Open a client of this server.
 
         Args:
-            field_manager: The manager of what it writes, as for :func:`~trioformer.client.open_client`.
-                For its other arguments, give it :attr:`config` and :meth:`http_transport`.
+            field_manager: As for :func:`~trioformer.client.open_client`.
+                For other arguments call that function with :attr:`config` and :meth:`http_transport`.
         """
         return open_client(self.config, http_transport=self.http_transport(), field_manager=field_manager)
 
@@ -378,17 +375,18 @@ class APIServer:
         return APIServerSnapshot(self._storage.revision, self._storage.objects(), self._kinds.copy())
 
     def restore(self, snapshot: APIServerSnapshot) -> None:
-        """Go back to a snapshot of this server or of another, as a cluster whose etcd is restored from a backup.
+        """Go back to a snapshot of this or another server, like a cluster whose etcd is restored from a backup.
 
-        Objects have the versions of the snapshot, and new writes have revisions that no client knows, as after
-        ``etcdutl snapshot restore --bump-revision``.  All watches and followed logs are reset; pods and faults stay.
-        Controllers should not run meanwhile: until their informers have listed again, they act on the previous objects.
+        Objects have the resource versions of the snapshot, and new writes have revisions that no client has seen, as
+        after ``etcdutl snapshot restore --bump-revision``.  All watches and followed logs are reset; scripted pods and
+        faults stay.
+        Stop controllers first: until their informers have listed again, they would act on the previous objects.
         """
         self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
         self._app.reset_streams()
 
     def script_pod(self, name: str, *, namespace: str = "default") -> ScriptedPod:
-        """Play the containers of a pod: what they log, and when they end.
+        """Script the containers of a pod: their logs, commands, restarts and ends.
 
         ::
 
@@ -396,11 +394,11 @@ class APIServer:
             web = server.script_pod("web-0")
             web.write_log("listening on port 8080")
 
-        Containers that have no status yet run from now on, and a pod that was pending is ready.
-        The logs of other pods are empty, until the status of their containers says that they have ended.
+        Containers without a status start to run, and a pending pod becomes ready.
+        Logs of pods that are not scripted are empty, and end when the status of the container says so.
 
         Raises:
-            NotFoundError: There is no such pod.
+            NotFoundError: The pod does not exist.
         """
         pod = ScriptedPod(name, namespace, self._scripts)
         pod.start()
@@ -411,13 +409,13 @@ class APIServer:
     def compact(self, revision: int | None = None) -> int:
         """Discard history, as etcd does every few minutes.
 
-        A watch that has not read it yet gets an ERROR event with 410; a watch that is up to date continues.
+        Watches that have not read it get an ERROR event with 410; watches that are up to date continue.
         New watches and continued lists from earlier revisions get 410.
 
         Args:
             revision: The last revision to discard.
-                None discards all history and makes every revision that a client may know too old, as if another object
-                had been written since.
+                None discards all history and makes all revisions that clients know too old, as if another object had
+                been written since.
 
         Returns:
             The oldest revision from which a watch can begin.
@@ -436,7 +434,7 @@ class APIServer:
             how: ``"clean"`` completes the response, as after ``timeoutSeconds``; ``"reset"`` breaks the connection in
                 the middle of the response; ``"stall"`` sends nothing more but keeps the connection open.
             kind: The kind whose watches end; None for all kinds.
-            status: The code of an ERROR event to send first; None for no such event.
+            status: The code of an ERROR event to send first; None to send no event.
 
         Returns:
             The number of these watches.
@@ -459,17 +457,17 @@ class APIServer:
         after: float = 0.0,
         body: Mapping[str, object] | None = None,
     ) -> None:
-        """Let the next ``n`` matching requests fail, or be served late.
+        """Make the next ``n`` matching requests fail, or respond late.
 
         Args:
             n: The number of requests.
-            verb: Match only this verb: ``list``, ``watch``, ``update``, …; see :class:`RequestRecord`.
+            verb: Match only this verb: ``list``, ``watch``, ``update``, …
             resource: Match only this resource: ``pods``, or with its group, ``deployments.apps``.
-            status: The HTTP code, or a function that returns it for a request, or None when the request does not match;
-                None for requests that are served, ``after`` some time.
+            status: The HTTP code.  A function is called with the request and returns the code, or None if the request
+                does not match.  None serves the request, ``after`` some time.
             retry_after: Seconds for the ``Retry-After`` header and the Status's details.
-            after: Seconds on trio's clock for which the request is held first; infinity until the client gives up.
-            body: Members of the Status in the response, in place of the usual ones.
+            after: Seconds on trio's clock to hold the request first; infinity: until the client gives up.
+            body: Members of the Status in the response, which replace the usual ones.
 
         Raises:
             ValueError: ``n``, ``status`` or ``after`` is out of range.

@@ -29,24 +29,23 @@ NAMESPACE = "default"
 async def open_simulated_cluster(
     simulate: Callable[[APIServer], Awaitable[object]] | None = None, *, server: APIServer | None = None
 ) -> AsyncGenerator[Client, None]:
-    """Open a client of an embedded API server that runs, with activity, as long as the block.
+    """Open a client of an embedded API server with simulated activity; the server runs until the block ends.
 
-    It takes the place of :func:`~trioformer.client.open_client` in a program that has to run without a cluster::
+    It replaces :func:`~trioformer.client.open_client` in a program that must run without a cluster::
 
         async with open_simulated_cluster() if "--embedded" in sys.argv else open_client() as client:
             ...
 
     Args:
-        simulate: An async function that acts on the server; it is started with ``nursery.start``, so what it does
-            before ``task_status.started()`` is there when the block begins.  By default :func:`simulate_cluster`.
-        server: The server, which must not run yet; by default a new one.
+        simulate: An async function that acts on the server, :func:`simulate_cluster` by default.  It is started with
+            ``nursery.start``, so the block begins after its ``task_status.started()``.
+        server: The server, which must not be running; by default a new one.
 
     Raises:
-        ExceptionGroup: An exception of ``simulate``, as from every nursery; one of the block is raised as it is.
+        ExceptionGroup: ``simulate`` has failed; exceptions of the block are raised unchanged.
 
-    Cancellation, ownership: owns the server's tasks and ``simulate``'s; they are cancelled with the block's end.
-        A block or a simulation that is cancelled may clean up in a shielded scope: the server serves until both have
-        ended.
+    Cancellation, ownership: owns the tasks of the server and of ``simulate``, and cancels them when the block ends.
+        The block and the simulation may clean up in a shielded scope: the server serves until both have ended.
     """
     served = APIServer() if server is None else server
     serving = trio.CancelScope(shield=True)
@@ -63,7 +62,7 @@ async def open_simulated_cluster(
 
 
 async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
-    """Serve until ``scope``, a shield, is cancelled: what is cancelled outside may need the server to clean up."""
+    """Serve until ``scope``, a shield, is cancelled: tasks that are cancelled may need the server to clean up."""
     with scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)

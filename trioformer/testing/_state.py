@@ -1,4 +1,4 @@
-"""The contents of an embedded API server: statistics, snapshots, and objects from files."""
+"""Statistics, snapshots, and objects from files of an embedded API server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class APIServerStatistics:
     requests_served: int
     """The number of received requests, including discovery and failed requests."""
     pending_faults: int
-    """The number of requests that are still to fail because of :meth:`APIServer.fail_next`."""
+    """The number of requests that :meth:`APIServer.fail_next` will still affect."""
     objects: int
     """The number of stored objects."""
     revision: int
@@ -52,7 +52,7 @@ class APIServerSnapshot:
 
 
 def load_objects(registry: Registry, paths: Iterable[str | PathLike[str]]) -> None:
-    """Create the objects of files, in the order in which a server admits them; see :meth:`APIServer.load`."""
+    """Create the objects of files: namespaces and definitions first; see :meth:`APIServer.load`."""
     for manifest in sorted(load_manifests(*paths), key=lambda one: rank_of(resource_of(type(one.object)))):
         with as_status_errors(f"load {manifest}"):
             served, given = read_object(registry.kinds, manifest.object)

@@ -8,7 +8,7 @@
 - ``_listing.py``: lists and their pages
 - ``_watching.py``: watches
 - ``_logs.py``: requests for logs
-- ``_pod_scripts.py``: what containers have logged
+- ``_pod_scripts.py``: the scripts and logs of containers
 - ``_rendering.py``: states as objects, Tables or PartialObjectMetadata
 - ``_tables.py``: the columns of Tables
 - ``_responses.py``: responses with a known body

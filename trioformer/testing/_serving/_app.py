@@ -1,10 +1,10 @@
 """The embedded API server as an ASGI application.
 
-Every request but a watch, or one that follows a log, is handled synchronously, without a checkpoint between reading
-its body and sending its response.
-A watch or a log is sent by its request's own task, while a second task waits for the client to disconnect.
-A process in a container is a WebSocket, for which the ASGI server must have the extension ``UPGRADE``: the transport in
-memory and `serve_http` have it.
+Every request except a watch or a followed log is handled synchronously, without a checkpoint between reading its body
+and sending its response.
+The task of a watch or followed log streams it, while a second task waits for the client to disconnect.
+A process in a container is a WebSocket, which requires the ASGI extension ``UPGRADE``; the in-memory transport and
+`serve_http` have it.
 
 When an application returns before its last ``http.response.body``, the ASGI server breaks the connection; a watch is
 reset this way.
@@ -142,7 +142,7 @@ async def _stream(
     receive: Receive,
     send: Send,
 ) -> None:
-    """Send what ``run`` sends, until it returns or the client disconnects."""
+    """Stream the output of ``run`` until it returns or the client disconnects."""
     is_clean = False
     await send(_start(200, content_type, *_encoded(headers)))
 

@@ -1,6 +1,6 @@
 """The ``eviction`` of pods: a deletion that the disruption budgets must allow.
 
-No controller counts pods here: a budget allows what its status says, as with kube-apiserver alone.
+No controller counts pods: the status of a budget decides, as with kube-apiserver alone.
 
 Source: kubernetes ``pkg/registry/core/pod/storage/eviction.go``.
 """
@@ -98,11 +98,11 @@ def _is_ready(pod: JSONObject) -> bool:
 
 
 def _selects(budget: JSONObject, labels: dict[str, str]) -> bool:
-    """Whether a budget is for a pod with these labels; one without selector is for none."""
+    """Return whether a budget selects a pod with these labels; without a selector it selects no pods."""
     selector = value_at(budget, "spec", "selector")
     if not isinstance(selector, dict):
         return False
     try:
         return selector_in(selector).matches(labels)
     except SelectorError:
-        return False  # nobody can have stored it in kube-apiserver
+        return False  # kube-apiserver would not have stored it

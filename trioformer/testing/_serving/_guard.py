@@ -1,9 +1,9 @@
-"""Which requests on a socket reach the embedded server: not those that a web page makes its visitor's browser send.
+"""Refuses requests on a socket that a web page makes its visitor's browser send.
 
 Every page can send requests to ``http://127.0.0.1:8001`` in the visitor's name.
-A request to a name of the page's own that resolves to 127.0.0.1 (DNS rebinding) has that name as its ``Host``; a
-request to another site has an ``Origin``; and a form cannot send JSON, without which ``_resources.py`` refuses a body.
-kubectl and other clients send no ``Origin``.
+If a page resolves its own name to 127.0.0.1 (DNS rebinding), the ``Host`` of the request is that name.
+A request to another site has an ``Origin``, which kubectl and other clients do not send.
+A form cannot send JSON, and ``_resources.py`` refuses all other bodies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def host_of(header: str) -> str | None:
 
 
 def plain_host(host: str) -> str:
-    """Return a host in the only way it is compared: in lower case, without a final dot, an address at its shortest."""
+    """Normalize a host for comparison: lower case, without a final dot, addresses in their shortest form."""
     name = host.lower().removesuffix(".")
     try:
         return str(ipaddress.ip_address(name))
@@ -45,10 +45,10 @@ def plain_host(host: str) -> str:
 
 
 def checked_host(given: str) -> str:
-    """Return a host that the user allows as :func:`plain_host` does; an IPv6 address may have brackets.
+    """Normalize a host that the user allows; an IPv6 address may have brackets.
 
     Raises:
-        ValueError: No ``Host`` header could have it.
+        ValueError: It is not a host name or an IP address.
     """
     is_bracketed = given.startswith("[") and given.endswith("]")
     host = plain_host(given[1:-1] if is_bracketed else given)
@@ -69,13 +69,13 @@ def _is_address(host: str) -> bool:
 @final
 @attrs.define(eq=False)
 class Guard:
-    """An ASGI 3 application that passes on the requests that are allowed, and refuses all others."""
+    """An ASGI 3 application that forwards allowed requests and refuses all others."""
 
     _app: Application
     _hosts: frozenset[str]
-    """Allowed hosts beside those of loopback, as :func:`plain_host` returns them."""
+    """Allowed hosts in addition to loopback, as :func:`plain_host` returns them."""
     _allows_addresses: bool
-    """Whether every IP address is allowed, because the server listens on all of them; only names can be rebound."""
+    """Allow every IP address, for a server on all addresses; only names can be rebound."""
     _token: Secret[str] | None
     """The bearer token that requests must have."""
 

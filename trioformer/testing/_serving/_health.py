@@ -13,11 +13,11 @@ from ._responses import Response, text_response
 ENDPOINTS: Final = frozenset({"healthz", "livez", "readyz"})
 """The first part of the path."""
 _CHECKS: Final = ("ping", "log", "etcd", "informer-sync")
-"""Some of kube-apiserver's, so that programs find what they look for."""
+"""A selection of kube-apiserver's checks."""
 
 
 def health(endpoint: str, check: str, query: Mapping[str, str]) -> Response | None:
-    """Return the response of an endpoint, or of one check; None if there is no such check."""
+    """Return the response of an endpoint, or of one check; None if the check does not exist."""
     if check:
         return text_response("ok") if check in _CHECKS else None
     if "verbose" not in query:

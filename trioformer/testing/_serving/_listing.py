@@ -203,7 +203,7 @@ def list_page(storage: Storage, served: ServedKind, namespace: str, options: Lis
 
 
 def minimum_revision(storage: Storage, resource_version: str) -> int:
-    """Parse a resourceVersion that is the minimum for the response; 0 and empty are no minimum.
+    """Parse the minimum resourceVersion of a response; 0 and empty mean that any version will do.
 
     Raises:
         APIStatusError: 400 when it is not a number, 504 when it is in the future.

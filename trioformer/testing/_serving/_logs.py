@@ -140,7 +140,7 @@ def _only_container(pod: JSONObject, name: str) -> str:
 
 
 def _chunks(entries: list[LogEntry], options: LogOptions) -> list[bytes]:
-    """Return what is sent of a log: the last lines, of these the newer ones, and of these the first bytes."""
+    """Return the requested part of a log: the last lines, then only newer ones, then the first bytes."""
     tail = options.tail_lines
     chosen = entries if tail is None else entries[max(len(entries) - tail, 0) :]
     data = b"".join(_rendered(each, options) for each in chosen)
@@ -168,7 +168,7 @@ class LogStream:
 
     @property
     def resource(self) -> str:
-        """What the request is registered as."""
+        """The key under which the request is registered."""
         return f"{self._namespace}/{self._name}"
 
     async def run(self, opened: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:

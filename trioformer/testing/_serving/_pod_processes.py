@@ -1,4 +1,4 @@
-"""Processes in containers: requests for exec and attach, which a test's functions play.
+"""Processes in containers: requests for exec and attach, played by the functions of a test.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (ExecLocation, AttachLocation) and
 ``pkg/kubelet/server/remotecommand``.
@@ -48,7 +48,7 @@ class ProcessRequest:
     _is_attach: bool
 
     protocols: tuple[str, ...] = (V5, V4)
-    """What it can be spoken in."""
+    """The supported subprotocols."""
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord, query: bytes) -> ProcessRequest:
@@ -109,7 +109,7 @@ class ProcessRequest:
         return _ended(code or 0) if not self._is_attach else {"metadata": {}, "status": "Success"}
 
     async def _follow(self, process: ScriptedProcess, log: ContainerLog) -> None:
-        """Send what the container logs from now on, until it has ended."""
+        """Send new log entries of the container until it ends."""
         position = log.dropped + len(log.entries)
         while True:
             entries = log.entries[max(position - log.dropped, 0) :]
@@ -182,7 +182,7 @@ class UpgradeRequest(Protocol):
 
     @property
     def protocols(self) -> Sequence[str]:
-        """What it can be spoken in."""
+        """The supported subprotocols."""
         ...
 
 
@@ -190,7 +190,7 @@ async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: U
     """Switch to WebSockets.
 
     Raises:
-        APIStatusError: 400, the request does not ask for them, or the server that runs this application has none.
+        APIStatusError: 400 if the request does not ask for them, or the ASGI server does not support them.
     """
     key = headers.get("sec-websocket-key", "")
     asks = "upgrade" in headers.get("connection", "").lower() and headers.get("upgrade", "").lower() == "websocket"

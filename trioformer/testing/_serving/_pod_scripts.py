@@ -1,6 +1,6 @@
-"""What containers have logged, for each of their instances, which ``restartCount`` numbers.
+"""The scripts and logs of containers; each instance of a container, numbered by ``restartCount``, has its own log.
 
-The state of a container is that of its stored status, whoever has written it.
+The state of a container is that of its stored status.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LogEntry:
 @final
 @attrs.define(eq=False)
 class ContainerLog:
-    """What one instance of a container has logged."""
+    """The log of one instance of a container."""
 
     entries: list[LogEntry] = attrs.field(factory=list)
     dropped: int = 0
@@ -62,7 +62,7 @@ class ContainerLog:
     _begun_at: datetime | None = None
 
     def write(self, data: bytes, time: datetime) -> None:
-        """Add what the container writes; a line is in the log when it is complete, as with containerd."""
+        """Add output of the container; as with containerd, the log contains only complete lines."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             self.entries.append(LogEntry(self._begun_at or time, self._begin + end + b"\n"))
@@ -77,7 +77,7 @@ class ContainerLog:
             self._begin, self._begun_at = b"", None
 
     def rotate(self) -> None:
-        """Drop what is in the file."""
+        """Drop the current entries."""
         self.dropped += len(self.entries)
         self.entries.clear()
 
@@ -98,17 +98,17 @@ def status_of(pod: JSONObject, container: str) -> JSONObject | None:
 @final
 @attrs.define(eq=False)
 class PodScripts:
-    """What the containers of all pods have logged, and the requests that follow it."""
+    """The logs of all containers, and the requests that follow them."""
 
     _registry: Registry
     followers: Watches
     logs: defaultdict[LogKey, ContainerLog] = attrs.field(init=False, factory=lambda: defaultdict(ContainerLog))
     processes: defaultdict[str, ProcessScripts] = attrs.field(init=False, factory=lambda: defaultdict(ProcessScripts))
-    """What is executed in containers, by the uid of the pod."""
+    """The process handlers, by the uid of the pod."""
     connections: defaultdict[str, dict[int, ConnectionHandler]] = attrs.field(
         init=False, factory=lambda: defaultdict(dict)
     )
-    """What listens on the ports of pods, by the uid of the pod."""
+    """The connection handlers by port, by the uid of the pod."""
 
     @property
     def served(self) -> ServedKind:
@@ -126,7 +126,7 @@ class PodScripts:
         """Return a pod.
 
         Raises:
-            APIStatusError: There is no such pod.
+            APIStatusError: The pod does not exist.
         """
         return decoded(self._registry.get(self.served, namespace, name))
 

@@ -1,7 +1,7 @@
-"""Requests that forward ports of pods, whose connections a test's functions play.
+"""Requests that forward ports of pods; the functions of a test play the connections.
 
-client-go has all connections of ``kubectl port-forward`` in one WebSocket, as streams of SPDY: two for each connection.
-A connection whose function does not receive blocks those of the same WebSocket, as it does in a node.
+client-go sends all connections of ``kubectl port-forward`` through one WebSocket, as two SPDY streams each.
+A connection whose handler does not receive blocks the others of the same WebSocket, as in a node.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (PortForwardLocation) and cri-streaming
 ``pkg/streaming/portforward/httpstream.go``.
@@ -33,7 +33,7 @@ class PortForwardRequest:
     _pod: JSONObject
 
     protocols: tuple[str, ...] = (TUNNEL,)
-    """What it can be spoken in."""
+    """The supported subprotocols."""
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord) -> PortForwardRequest:
@@ -51,7 +51,7 @@ class PortForwardRequest:
         """Play the connections until the client disconnects."""
         forwarding = PortForwarding(socket, SpdyFrames(is_client=False))
         async with trio.open_nursery() as nursery:
-            # The client has gone, or what it sends is not SPDY.
+            # The client has gone, or does not send SPDY.
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError, SpdyError):
                 while received := await socket.receive_batch():
                     for _, data in received:

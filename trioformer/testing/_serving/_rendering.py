@@ -58,7 +58,7 @@ class Rendering:
         Args:
             accept: The header.
             clock: For the ages in a Table.
-            include_object: ``includeObject``: what the rows of a Table contain of their objects.
+            include_object: ``includeObject``: the part of each object in the rows of a Table.
             is_list: Whether the response is a list; its metadata-only kind is PartialObjectMetadataList. False for a
                 watch.
 
@@ -105,7 +105,7 @@ class Rendering:
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
             return _in_chunks(_array(head[:-1] + b',"items":[', map(self._partial, page.items)))
         kind, version = f"{served.info.kind}List", served.info.api_version
-        if served.is_builtin:  # the items of a typed list have no kind and apiVersion
+        if served.is_builtin:  # items of typed lists do not have kind and apiVersion
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
             return _in_chunks(_array(head[:-1] + b',"items":[', (b"{" + stored.body for stored in page.items)))
         # A list of custom objects is a Go map, which is encoded sorted: the metadata comes after the items.

@@ -48,7 +48,7 @@ class RequestRecord:
 
     @property
     def is_resource(self) -> bool:
-        """Whether the path is that of a kind, as opposed to discovery or health."""
+        """True for the path of a kind, False for discovery, health and others."""
         return bool(self.resource)
 
 

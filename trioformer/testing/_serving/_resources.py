@@ -35,7 +35,7 @@ from ._responses import Response, json_response
 from ._watching import Watch, WatchSettings
 
 Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
-"""What a request is answered with."""
+"""The result of a request."""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
 
@@ -70,12 +70,12 @@ class ResourceRequest:
 
     @property
     def part(self) -> Part:
-        """What a write may change."""
+        """The part of the object that a write may change."""
         return PARTS.get(self.record.subresource or "", "main")
 
     @property
     def dry_run(self) -> bool:
-        """Whether the request writes nothing.
+        """True for a dry run.
 
         Raises:
             APIStatusError: 400 when ``dryRun`` has an unsupported value.
@@ -87,12 +87,12 @@ class ResourceRequest:
 
     @property
     def writer(self) -> Writer:
-        """The manager of what the request writes."""
+        """The field manager of the request."""
         name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
         return Writer(name, self.record.subresource or "")
 
     def field_check(self) -> FieldCheck:
-        """Return what the request asks for unknown and duplicate fields.
+        """Return the check of unknown and duplicate fields that the request asks for.
 
         Raises:
             APIStatusError: 422 when ``fieldValidation`` has an unsupported value.
@@ -101,9 +101,9 @@ class ResourceRequest:
 
 
 def _check_json(request: ResourceRequest) -> None:
-    """Check that a body is JSON, by its content type; without one it is, as for kube-apiserver.
+    """Check that the content type of a body is JSON, or missing, as kube-apiserver does.
 
-    A form in a browser can send any other type to any server.
+    Forms in a browser can send other types to any server.
     """
     if request.content_type not in ("", "application/json"):
         raise status_error(415, message=_UNKNOWN_FORMAT)
@@ -314,7 +314,7 @@ class Resources:
     def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request, is_list=True)
         options = ListOptions.parse(served, request.record.query)
-        # The response is the list from before: nothing in it says whether an object is gone, or waits for finalizers.
+        # The response is the list before the deletion; it does not show whether an object waits for finalizers.
         page = list_page(self._registry.storage, served, request.namespace, options)
         self._registry.delete_all(served, page.items, _delete_options(request))
         return Response(chunks=rendering.page(served, page))

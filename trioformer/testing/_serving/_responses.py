@@ -1,4 +1,4 @@
-"""Responses of the embedded server, other than watches."""
+"""Responses of the embedded server that are not streams."""
 
 from __future__ import annotations
 

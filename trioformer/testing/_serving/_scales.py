@@ -29,11 +29,11 @@ class ScalePaths:
     """Where the fields of a Scale are in the objects of a kind."""
 
     replicas: tuple[str, ...] = ("spec", "replicas")
-    """Of ``spec.replicas``."""
+    """The path of ``spec.replicas``."""
     current: tuple[str, ...] = ("status", "replicas")
-    """Of ``status.replicas``."""
+    """The path of ``status.replicas``."""
     selector: tuple[str, ...] | None = None
-    """Of the text ``status.selector``; None for kinds whose spec has a selector, and for those that have none."""
+    """The path of the text ``status.selector``; None for kinds with a selector in their spec, or without one."""
 
     @classmethod
     def of(cls, registry: Registry, served: ServedKind) -> ScalePaths:
@@ -61,7 +61,7 @@ def scale_of(paths: ScalePaths, served: ServedKind, stored: Stored) -> JSONObjec
     """Return the Scale of an object.
 
     Raises:
-        APIStatusError: 500 when an object of a custom kind has no number of replicas.
+        APIStatusError: 500 if a custom object does not have a number of replicas.
     """
     obj = decode(b"{" + stored.body)
     replicas = value_at(obj, *paths.replicas)
@@ -97,7 +97,7 @@ def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
     try:
         return str(selector_in({"matchLabels": selector} if is_map else selector))
     except SelectorError:
-        return ""  # nobody can have stored it in kube-apiserver
+        return ""  # kube-apiserver would not have stored it
 
 
 def rescale(

@@ -1,4 +1,4 @@
-"""Connections to ports of pods, as a test plays them."""
+"""Connections to ports of pods, played by a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..._spdy import SpdyFrames
 from ..._util import NoPublicConstructor
 
 _MAX_WAITING: Final = 16
-"""Pieces of data that wait for the function that plays a connection."""
+"""The maximum number of pieces of data that wait for the handler of a connection."""
 _PIECE: Final = 32 * 1024 - 8
 """Bytes of one frame, which is one message of the WebSocket."""
 
@@ -28,7 +28,7 @@ class PortForwarding:
     connections: dict[int, ScriptedConnection] = attrs.field(factory=dict)
     """Those that are open, by their stream of data."""
     opened: dict[str, dict[str, int]] = attrs.field(factory=dict)
-    """The streams of connections of which only one is open, by the client's number and by kind."""
+    """The streams of half-open connections, by the client's number and by kind."""
 
     async def send(self, frame: bytes) -> None:
         """Send a frame."""
@@ -38,9 +38,9 @@ class PortForwarding:
 @final
 @attrs.define(eq=False, repr=False)
 class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor):
-    """The pod's side of a connection that a client has opened by port-forward; a test plays it.
+    """The pod's side of a connection that a client has opened by port-forward, played by a test.
 
-    It is closed when the function that plays it returns.
+    It is closed when its handler returns.
     """
 
     port: int
@@ -53,7 +53,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
     _rest: bytes = attrs.field(default=b"", init=False)
     _has_sent_eof: bool = attrs.field(default=False, init=False)
     _is_broken: bool = attrs.field(default=False, init=False)
-    """Whether the client has reset it, or the function has returned."""
+    """True if the client has reset it, or the handler has returned."""
     _problem: str = attrs.field(default="", init=False)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
             rest = rest[_PIECE:]
 
     async def send_eof(self) -> None:
-        """Tell the client that nothing more follows."""
+        """Tell the client that no more data follows."""
         if self._is_broken:
             raise trio.BrokenResourceError("the client has closed the connection")
         await self._send_end()
@@ -87,7 +87,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the client sends nothing more.
+        """Receive bytes; ``b""`` at the end of its data.
 
         Raises:
             trio.BrokenResourceError: The client has closed the connection.
@@ -104,13 +104,13 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         return data
 
     async def aclose(self) -> None:
-        """Send nothing more, and read no more."""
+        """Close both directions."""
         self._pieces[1].close()
         if not self._is_broken:
             await self._send_end()
 
     def fail(self, problem: str) -> None:
-        """Let the node report a problem when the function returns, as if the connection in the pod was reset.
+        """Report a problem of the node when the handler returns, as if the connection in the pod was reset.
 
         Args:
             problem: Such as ``read: connection reset by peer``.
@@ -118,7 +118,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         self._problem = problem
 
     async def disconnect(self) -> None:
-        """End the connection to the client, as if the node were gone, and with it all connections of the client."""
+        """End the connection to the client, as if the node were gone; this ends all connections of the client."""
         await self._forwarding.socket.aclose()
 
     async def _send_end(self) -> None:

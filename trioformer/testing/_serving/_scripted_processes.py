@@ -1,4 +1,4 @@
-"""Processes in containers as a test plays them: what clients send to them, and receive from them."""
+"""Processes in containers, played by a test: their input and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..._util import NoPublicConstructor
 @final
 @attrs.define(eq=False)
 class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
-    """What a client sends to a process."""
+    """The standard input of a process, from a client."""
 
     _pieces: trio.MemoryReceiveChannel[bytes]
     _rest: bytes = b""
@@ -36,7 +36,7 @@ class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
         return b"".join([piece async for piece in self])
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._pieces.close()
         await trio.lowlevel.checkpoint()
 
@@ -44,7 +44,7 @@ class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False)
 class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
-    """What a process writes for its client."""
+    """An output stream of a process, to a client."""
 
     _socket: ChannelSocket
     _channel: int
@@ -69,7 +69,7 @@ class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False)
 class ScriptedProcess(metaclass=NoPublicConstructor):
-    """A process that a client has started with exec, or has attached to; a test plays it."""
+    """A process, played by a test, that a client has started with exec or attached to."""
 
     command: tuple[str, ...]
     """The program and its arguments; empty for attach."""
@@ -78,13 +78,13 @@ class ScriptedProcess(metaclass=NoPublicConstructor):
     tty: bool
     """Whether it has a terminal."""
     stdin: ScriptedInput
-    """What the client sends; it is at its end if the client sends nothing."""
+    """The standard input; at its end if the client does not send any."""
     stdout: ScriptedOutput
-    """What the process writes."""
+    """The standard output."""
     stderr: ScriptedOutput
-    """What it writes to its standard error."""
+    """The standard error."""
     sizes: list[os.terminal_size] = attrs.field(factory=list)
-    """The sizes of the terminal so far; the current one is the last."""
+    """The sizes of the terminal so far; the last is the current one."""
     _resized: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, repr=False)
 
     async def wait_resized(self) -> os.terminal_size:
@@ -127,7 +127,7 @@ class ProcessScripts:
     on_attach: dict[str, ProcessHandler] = attrs.field(factory=dict)
 
     def find(self, container: str, command: tuple[str, ...], *, is_attach: bool) -> ProcessHandler | None:
-        """Return what plays a process, or None."""
+        """Return the handler of a process, or None."""
         for name in (container, ""):
             if not is_attach and (known := self.commands.get((name, command))) is not None:
                 return known.run

@@ -1,4 +1,4 @@
-"""The columns of Tables, as ``kubectl get`` shows them: those of common kinds; NAME and AGE for all others.
+"""The columns of Tables, as ``kubectl get`` shows them: common kinds have their own, all others NAME and AGE.
 
 Source: responses of kube-apiserver v1.36 to ``as=Table``, and a subset of kubernetes ``pkg/printers/internalversion``.
 """
@@ -234,9 +234,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell:
-    """Return an object's cell; ``<unknown>`` where the object has other types than its kind.
+    """Return an object's cell; ``<unknown>`` if a field has the wrong type.
 
-    kube-apiserver does not store such objects; this server validates nothing below ``metadata``.
+    Unlike kube-apiserver, this server stores such objects.
     """
     try:
         cell = column.cell(obj, now)

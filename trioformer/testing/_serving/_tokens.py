@@ -1,4 +1,4 @@
-"""Tokens of service accounts: they look like those of kube-apiserver, and nobody accepts them.
+"""Tokens of service accounts, in the format of kube-apiserver; no server accepts them.
 
 Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and ``pkg/apis/authentication/validation``.
 """
@@ -24,7 +24,7 @@ _ISSUER: Final = "https://kubernetes.default.svc"
 _KEY: Final = b"the embedded API server of trioformer"
 _DEFAULT_SECONDS: Final = 3600
 _BOUND: Final = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
-"""What a token may be bound to, by group and kind."""
+"""The kinds that a token may be bound to."""
 _GROUP: Final = "authentication.k8s.io"
 
 
@@ -99,7 +99,7 @@ def _bound_claim(registry: Registry, namespace: str, account: str, bound: object
 
 
 def _signed(claims: JSONObject) -> str:
-    """Encode a JSON web token, with a key that everybody knows."""
+    """Encode a JSON web token, signed with a public key string."""
     parts = [_encoded(dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
     signature = hmac.new(_KEY, b".".join(parts), hashlib.sha256).digest()
     return b".".join([*parts, _encoded(signature)]).decode()

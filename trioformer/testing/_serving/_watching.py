@@ -84,7 +84,7 @@ class WatchSettings:
     timeout: float
     """Seconds after which a watch without ``timeoutSeconds`` ends."""
     expired_as_status: bool
-    """Whether the response to a compacted resourceVersion is HTTP 410 instead of an ERROR event."""
+    """Respond to a compacted resourceVersion with HTTP 410 instead of an ERROR event."""
 
 
 @final
@@ -109,7 +109,7 @@ class Watch:
     _start: int = attrs.field(init=False, default=0)
     """The revision after which changes are sent."""
     _error: bytes = attrs.field(init=False, default=b"")
-    """An ERROR event to send instead of all others; empty for none."""
+    """An ERROR event to send instead of all others, or empty."""
 
     def __attrs_post_init__(self) -> None:
         requested = revision_number(self._options.resource_version or "0")

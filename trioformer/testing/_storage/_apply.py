@@ -47,12 +47,12 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
 
 
 def is_forced(query: Mapping[str, str]) -> bool:
-    """Return whether an apply takes the fields of other managers; any text but a false one means so, as for Go."""
+    """Return whether an apply takes the fields of other managers; as in Go, any text except a false one is true."""
     return query.get("force", "").lower() not in ("", "false", "0")
 
 
 def read_config(body: bytes) -> JSONObject:
-    """Decode the body of an apply, which must be JSON: what is YAML besides is not supported.
+    """Decode the body of an apply, which must be JSON; other YAML is not supported.
 
     Raises:
         APIStatusError: 400 or 413.

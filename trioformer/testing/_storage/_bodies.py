@@ -20,7 +20,7 @@ MAX_BYTES: Final = 3 * 1024 * 1024
 MAX_VALUES: Final = 100_000
 """How many values a body may have."""
 MAX_CONTAINERS: Final = 25_000
-"""How many of them may be lists and objects, each of which takes ten times the time of a number."""
+"""The maximum number of lists and objects; each takes ten times as long as a number."""
 
 
 def decode_body(body: bytes) -> Any:
@@ -46,21 +46,21 @@ def check_size(body: bytes) -> None:
     if len(body) > MAX_BYTES:
         raise status_error(413)
     if has_too_many_values(*count_values(body)):
-        problem = f"up to {MAX_VALUES} values are accepted, of which {MAX_CONTAINERS} may be lists and objects"
+        problem = f"up to {MAX_VALUES} values are accepted, including {MAX_CONTAINERS} lists and objects"
         raise status_error(413, message=f"Request entity too large: {problem}")
 
 
 def count_values(body: bytes) -> tuple[int, int]:
     """Return how many values JSON has at most, and how many lists and objects, without decoding it.
 
-    The counts of a large body are exact but for empty lists and objects, which count twice; those of others may include
-    what is in texts, and are small.
+    The counts of a large body are exact, except that empty lists and objects count twice.
+    The counts of other bodies may include characters in strings, and are small.
     """
     containers = body.count(b"{") + body.count(b"[")
     values = containers + body.count(b",") + 1
     if not has_too_many_values(values, containers):
         return values, containers
-    # What is between an odd quotation mark and the next one is a text, once none of them is escaped.
+    # Without escaped quotation marks, a string is the text between an odd quotation mark and the next one.
     marks = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     if marks.count(b'"') > 4 * MAX_VALUES:  # each value may have a name, and be a text
         return MAX_VALUES + 1, 0

@@ -28,7 +28,7 @@ def _as_bad_request() -> Iterator[None]:
 
 
 def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Return what is wrong with a definition, after its defaults.
+    """Validate a definition that has its defaults; returns the causes.
 
     Raises:
         APIStatusError: 400 when a part of it has another type.
@@ -41,7 +41,7 @@ def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject
 
 
 def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
-    """Yield each version of a definition's kind, and what the definition says of it."""
+    """Yield each version of a definition's kind with its entry in the definition."""
     spec = definition["spec"]
     names = spec["names"]
     for version in spec["versions"]:

@@ -1,4 +1,4 @@
-"""What is wrong with a custom object, beside its metadata: its schema, unique items, and the objects that are in it.
+"""Validates custom objects, except for their metadata: schema, unique items, and embedded objects.
 
 Source: apiextensions-apiserver ``pkg/registry/customresource``, ``pkg/apiserver/schema/listtype`` and ``objectmeta``.
 """
@@ -16,7 +16,7 @@ from ._storage import JSONObject
 
 
 def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, status_only: bool) -> list[JSONObject]:
-    """Return what is wrong with a custom object.
+    """Validate a custom object; returns the causes.
 
     Args:
         obj: The object, with its defaults, kind and apiVersion.
@@ -78,7 +78,7 @@ def _repetitions(values: list[Any]) -> Iterator[int]:
 
 
 def embedded_causes(value: Any, schema: Schema, path: str) -> Iterator[JSONObject]:
-    """Yield what is wrong with the kinds and metadata of objects inside of a value."""
+    """Validate the kinds and metadata of embedded objects; yields the causes."""
     for where, embedded in embedded_objects(value, schema, path):
         yield from _object_causes(embedded, where)
 

@@ -1,4 +1,4 @@
-"""The rules for the schemas of CustomResourceDefinitions, beside that they are structural.
+"""The rules for the schemas of CustomResourceDefinitions; ``_structural.py`` has those for structural schemas.
 
 Source: apiextensions-apiserver ``pkg/apis/apiextensions/validation``.
 """
@@ -24,7 +24,7 @@ _AT_ROOT: Final = (
     " MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields"
     " XValidations"
 )
-"""What kube-apiserver allows at the root of a schema when the status is a subresource, by the names in Go."""
+"""The fields, by their names in Go, that kube-apiserver allows at the root if the status is a subresource."""
 _UNSUPPORTED: Final = (
     ("id", "id is not supported"),
     ("additionalItems", "additionalItems is not supported"),
@@ -40,7 +40,7 @@ _NEWLINE: Final = re.compile(r"[\n\r]")
 
 @attrs.frozen
 class _Context:
-    """What holds for a level of a schema because of those around it."""
+    """The rules for a level of a schema that its parents set."""
 
     forbids_defaults: str | None = None
     """Why there may be no defaults."""
@@ -48,12 +48,12 @@ class _Context:
 
 
 def schema_causes(schema: Raw, path: str, *, has_status: bool) -> list[JSONObject]:
-    """Return what is wrong with the schema of a version.
+    """Validate the schema of a version; returns the causes.
 
     Args:
         schema: The ``openAPIV3Schema``.
         path: Its path.
-        has_status: Whether the status is a subresource.
+        has_status: True if the status is a subresource.
     """
     check_types(schema)
     causes = list(_root_causes(schema, path)) if has_status else []
@@ -266,7 +266,7 @@ def _key_causes(items: Raw, keys: list[str], path: str) -> Causes:
 
 
 def _rule_causes(schema: Raw, path: str) -> Causes:
-    """Yield what is wrong with CEL rules, beside the expressions, which are not evaluated."""
+    """Validate CEL rules, except for their expressions, which are not evaluated."""
     for i, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         where = f"{path}.x-kubernetes-validations[{i}]"
         text, message = rule.get("rule") or "", rule.get("message") or ""

@@ -1,7 +1,8 @@
-"""The rules for CustomResourceDefinitions: names, versions, columns and paths; the schemas have a module of their own.
+"""The rules for CustomResourceDefinitions: names, versions, columns and paths; ``_definition_schemas.py`` has schemas.
 
-kube-apiserver moves what all versions have in common to the top of the spec before it validates: with one version,
-errors in its schema are in ``spec.validation``, and those of several different ones in ``spec.versions[0].schema``.
+Before it validates, kube-apiserver moves everything that all versions have in common to the top of the spec.
+So errors in the schema of a single version are in ``spec.validation``, and errors in different schemas are in
+``spec.versions[0].schema``.
 
 Source: apiextensions-apiserver ``pkg/apis/apiextensions/validation``, ``pkg/apis/apiextensions/v1/conversion.go``.
 """
@@ -42,7 +43,7 @@ def set_definition_defaults(definition: JSONObject) -> None:
 
 
 def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Return what is wrong with a definition, after its defaults.
+    """Validate a definition that has its defaults; returns the causes.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: A part of it has another type; kube-apiserver cannot decode it.
@@ -133,7 +134,7 @@ def _version_causes(version: JSONObject, index: int) -> Causes:
         yield invalid_value(where, warning, f"{problem} {bad}")
 
 
-# --- what each version has, or all of them in common ------------------------------------------------------------------
+# --- parts of each version, or of all versions in common --------------------------------------------------------------
 
 _PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _AT_TOP: Final = {"schema": "validation"}

@@ -1,8 +1,8 @@
-"""Unknown and duplicate fields of a request's object: they are removed, and refused or warned of, as the client asks.
+"""Removes unknown and duplicate fields from the object of a request, and reports them as the client asks.
 
-kube-apiserver decodes built-in kinds into Go structs and custom kinds by their schemas; in both of them a field that is
-not known disappears, and null means that a field is not set.
-With ``fieldValidation=Strict`` such a request is refused, with ``Warn``, the default, its response has warnings.
+kube-apiserver decodes built-in kinds into Go structs and custom kinds by their schemas.
+Both drop unknown fields, and null means that a field is not set.
+``fieldValidation=Strict`` refuses such requests; ``Warn``, the default, adds warnings to the response.
 
 Source: apiserver ``pkg/endpoints/handlers``, ``sigs.k8s.io/json``.
 """
@@ -44,7 +44,7 @@ def _ignore(_: str) -> None:
 @final
 @attrs.define(eq=False)
 class FieldCheck:
-    """What one request asks for its unknown and duplicate fields, and those that were found."""
+    """The unknown and duplicate fields of one request, and how it wants them reported."""
 
     verb: str
     """``create``, ``update`` or ``patch``; other verbs check nothing."""
@@ -86,7 +86,7 @@ class FieldCheck:
                 self._problems += [f'json patch unknown field "[{i}].{name}"' for name in unknown]
 
     def report(self, served: ServedKind, obj: JSONObject, original: JSONObject | None = None) -> None:
-        """Warn of what was found, or refuse the request.
+        """Warn of the fields that were found, or refuse the request.
 
         Args:
             served: The kind.
@@ -243,7 +243,7 @@ def _count_members(value: Any) -> int:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The members of an object, with those of the same name."""
+    """The members of an object, including duplicates."""
 
 
 def _duplicates(body: bytes) -> list[str]:

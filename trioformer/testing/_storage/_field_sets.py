@@ -4,7 +4,7 @@ A set is a tree of dicts.
 Its keys are path elements: ``f:spec`` is a field, ``k:{"name":"a"}`` the item of a list with this key, ``v:"a"`` the
 item with this value, ``i:0`` the item at this index.
 A field is a member of the set when its dict is empty, or has ``"."``; otherwise only fields below it are.
-The root, ``{}`` when the set is empty, is no member itself.
+The root is not a member; it is ``{}`` when the set is empty.
 
 Sets are never changed: each operation returns a new one, which may share parts with the old ones.
 
@@ -21,7 +21,7 @@ from ...models._internal import MAX_LEVELS, decode, dumps
 from ._metadata import stored_numbers
 
 FieldSet: TypeAlias = dict[str, Any]
-"""A set of fields, or what is in it below one field."""
+"""A set of fields, or its part below one field."""
 
 MEMBER: Final[FieldSet] = {}
 """A member without members below it."""
@@ -43,7 +43,7 @@ def is_member(child: FieldSet) -> bool:
 
 
 def below(child: FieldSet) -> FieldSet:
-    """Return the set of what is below the field with this dict."""
+    """Return the set below the field with this dict."""
     return {key: value for key, value in child.items() if key != _SELF} if _SELF in child else child
 
 
@@ -101,7 +101,7 @@ def without(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the members as texts, such as ``.spec.ports[port=80].name``: those of one level before those below it."""
+    """Yield the members as texts such as ``.spec.ports[port=80].name``, each level before the levels below it."""
     elements = [element for element in in_order(fields) if element != _SELF]
     for element in elements:
         if is_member(fields[element]):
@@ -148,13 +148,13 @@ def in_order(fields: FieldSet) -> list[str]:
 
 
 def read(fields: object) -> FieldSet:
-    """Return the set that is in a ``fieldsV1``; path elements of unknown kinds are left out, as by kube-apiserver.
+    """Decode a ``fieldsV1``; path elements of unknown kinds are skipped, as in kube-apiserver.
 
     Raises:
         ValueError: It is not a set of fields.
     """
     if not isinstance(fields, dict):
-        raise ValueError("fieldsV1 is not an object")  # noqa: TRY004  # bad input, as what json raises
+        raise ValueError("fieldsV1 is not an object")  # noqa: TRY004  # bad input, like json's errors
     result: FieldSet = {}
     for element, child in fields.items():
         if element == _SELF:
@@ -200,7 +200,7 @@ def json_text(value: object) -> str:
 
 
 def _place(element: str) -> tuple[int, Any]:
-    """Return what path elements are ordered by: fields by name, then items by keys, by value and by index."""
+    """Return the sort key of a path element: fields by name, then items by keys, by value and by index."""
     kind, rest = element[:2], element[2:]
     if kind == "f:":
         return 1, rest
@@ -213,7 +213,7 @@ def _place(element: str) -> tuple[int, Any]:
 
 
 def _value_place(value: object) -> tuple[int, Any]:
-    """Return what scalars are ordered by: numbers, then texts, then booleans."""
+    """Return the sort key of a scalar: numbers, then strings, then booleans."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, int | float):

@@ -3,7 +3,7 @@
 It follows the rules of kube-controller-manager's, in a task of the server's own.
 
 - Background: the owner is removed at once.  A dependent without any owner left is then deleted.
-- Foreground: the owner stays, with the finalizer ``foregroundDeletion``, until no dependent is left whose reference has
+- Foreground: the owner stays, with the finalizer ``foregroundDeletion``, until no dependent remains whose reference has
   ``blockOwnerDeletion``.
 - Orphan: the owner stays, with the finalizer ``orphan``, until no dependent refers to it.
 
@@ -12,7 +12,7 @@ The uid of a reference decides, together with the kind, the name, and the namesp
 another namespace does not exist.
 A kind that is not served may be served later, so the dependents of its objects stay.
 
-The collector keeps what it needs of each object, by uid, and reads the changes of each resource from where it stopped,
+The collector keeps some data of each object, by uid, and continues to read the changes of each resource,
 as a watch does; where history is compacted, it reads the objects again.
 Each decision is made and executed without a checkpoint, from the stored objects themselves: they decide, and what the
 collector keeps only says where to look.
@@ -42,7 +42,7 @@ logger = logging.getLogger("trioformer.testing")
 _metadata_of: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 
 OwnerState: TypeAlias = Literal["exists", "is gone", "waits for dependents", "unknown"]
-"""What an owner is: ``unknown`` if its kind is not served, or cannot own the dependent."""
+"""The state of an owner: ``unknown`` if its kind is not served or cannot own the dependent."""
 
 _MAX_STEPS: Final = 100
 """Decisions without a checkpoint."""
@@ -51,7 +51,7 @@ _MAX_STEPS: Final = 100
 @final
 @attrs.frozen(eq=False)
 class _Node:
-    """What the collector keeps of an object."""
+    """The collector's data of one object."""
 
     resource: str
     """``plural.group`` of its kind."""
@@ -148,7 +148,7 @@ class GarbageCollector:
         self._has_changes.set()
 
     async def _collect(self) -> None:
-        """Read all changes, and decide about what they concern, until nothing is left."""
+        """Read all changes and act on the affected objects, until nothing is left to do."""
         steps = 0
         while self._changed or self._doubtful:
             while self._changed:
@@ -218,7 +218,7 @@ class GarbageCollector:
             self._doubt(node.uid)
 
     def _knows(self, owner: Mapping[str, Any], node: _Node) -> bool:
-        """Whether there is nothing to find out about an owner."""
+        """True if the state of an owner is known."""
         found = self._nodes.get(str(owner.get("uid")))
         return found is not None and not found.waits_for_dependents and self._state_of(owner, node) == "exists"
 
@@ -247,9 +247,9 @@ class GarbageCollector:
     # --- decisions ----------------------------------------------------------------------------------------------------
 
     def _decide(self, node: _Node) -> None:
-        """Do with an object what its owners, its dependents and its deletion ask for.
+        """Act on an object as its owners, its dependents and its deletion require.
 
-        What is read here is what is stored now: whatever was written since the node was made is read next.
+        This reads the stored objects; writes since the node was made are read next.
         """
         try:
             if node.orphans:
@@ -259,7 +259,7 @@ class GarbageCollector:
             elif not node.is_deleted:
                 self._check_owners(node)
         except APIStatusError as exc:
-            # Whoever changes the object, or what rejects this, brings it here again.
+            # The next change of the object, or of the one that rejects this, triggers another attempt.
             logger.warning("the garbage collector cannot change %s %s: %s", node.resource, node.key, exc)
 
     def _orphan(self, node: _Node) -> None:
@@ -303,7 +303,7 @@ class GarbageCollector:
         self._delete(node, policy)
 
     def _state_of(self, owner: Mapping[str, Any], node: _Node) -> OwnerState:
-        """Find out about an owner, from what is stored."""
+        """Look up the state of an owner in the storage."""
         kinds, storage = self._registry.kinds, self._registry.storage
         served = kinds.find_kind(str(owner.get("apiVersion")), str(owner.get("kind")))
         namespace = node.key.rpartition("/")[0]

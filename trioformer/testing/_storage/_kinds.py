@@ -59,7 +59,7 @@ NEEDS_RESOURCE_VERSION = frozenset(
         "volumeattachments.storage.k8s.io",
     }
 )
-"""Built-in kinds whose updates must carry a ``resourceVersion``; those of all custom kinds must."""
+"""Built-in kinds whose updates require a ``resourceVersion``; updates of all custom kinds require it."""
 
 DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
@@ -88,7 +88,7 @@ class ServedKind:
     deprecation: str = ""
     """The warning that each response has, if this version is deprecated."""
     selectable_fields: tuple[str, ...] = ()
-    """The paths, such as ``spec.host``, that field selectors may use, besides those that every kind has."""
+    """The paths, such as ``spec.host``, that field selectors may use, in addition to those of every kind."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(

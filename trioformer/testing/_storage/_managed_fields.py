@@ -2,7 +2,7 @@
 
 A manager owns the fields that it has applied, and as an updater those that it has changed.
 An apply that changes a field of another manager is a conflict; with force, it takes the field.
-A field that a manager has applied, and does not apply any more, is removed if nobody else owns it.
+A field that a manager stops applying is removed if no other manager owns it.
 
 Source: apimachinery ``pkg/util/managedfields``, structured-merge-diff ``merge/update.go``; error texts as of v1.36.
 """
@@ -36,7 +36,7 @@ NOT_OWNED: Final = frozenset(
         "resourceVersion",
     }
 )
-"""The members of the metadata that nobody owns."""
+"""The members of the metadata that have no owners."""
 _STRIPPED: Final[FieldSet] = {
     "f:apiVersion": MEMBER,
     "f:kind": MEMBER,
@@ -51,7 +51,7 @@ TypeOf: TypeAlias = Callable[[str], FieldType | None]
 @final
 @attrs.frozen(order=True)
 class ManagerKey:
-    """What tells managers of one object from each other."""
+    """The identity of a manager of an object."""
 
     name: str
     """The manager's name."""
@@ -74,7 +74,7 @@ class ManagerKey:
 @final
 @attrs.define(eq=False)
 class Owned:
-    """What one manager owns."""
+    """The fields that one manager owns."""
 
     fields: FieldSet
     """The fields."""
@@ -186,14 +186,14 @@ class Ownership:
     reset: FieldSet
     """The fields that the request cannot change, such as the status."""
     may_change: bool
-    """Whether the types of fields may have changed since the managers were written."""
+    """True if the types of fields may have changed since the managers were written."""
 
     def updated(
         self, managers: Managers, old: JSONObject, new: JSONObject, key: ManagerKey, now: str | None
     ) -> Managers:
-        """Return the managers after an update: who changes a field owns it, and nobody else does.
+        """Return the managers after an update: the writer of a changed field becomes its only owner.
 
-        The objects are without kind and apiVersion, and without the metadata that nobody owns.
+        The objects do not have kind, apiVersion, and the metadata without owners.
         """
         managers, differences = self._changed(self._served(managers), old, new, None, force=True)
         if fields := union(differences.modified, differences.added):
@@ -206,7 +206,7 @@ class Ownership:
     def applied(  # as SMD's
         self, managers: Managers, live: JSONObject, config: JSONObject, key: ManagerKey, *, force: bool, now: str | None
     ) -> tuple[JSONObject, Managers]:
-        """Return an object with what is applied, and its managers after it.
+        """Return an object after an apply, and its managers.
 
         Raises:
             APIStatusError: 409 when it changes fields of other managers without force.
@@ -244,7 +244,7 @@ class Ownership:
     def _changed(
         self, managers: Managers, old: JSONObject, new: JSONObject, applier: ManagerKey | None, *, force: bool
     ) -> tuple[Managers, Comparison]:
-        """Return the managers without what others than the applier owned and the request changes, and what changes."""
+        """Remove the changed fields from all managers except the applier; returns the managers and the changes."""
         compared = {self.api_version: compare(self.type, old, new).without(self.reset)}
         conflicts: dict[ManagerKey, FieldSet] = {}
         kept: Managers = {}
@@ -270,7 +270,7 @@ class Ownership:
         return kept, compared[self.api_version]
 
     def _pruned(self, merged: JSONObject, managers: Managers, previous: Owned | None) -> JSONObject:
-        """Return a merged object without the fields that the manager applied before, and nobody owns any more."""
+        """Return a merged object without the fields that the manager stopped applying and that have no other owner."""
         if previous is None or not previous.fields:
             return merged
         of = self._type(previous.api_version)
@@ -327,7 +327,7 @@ def reconciled(of: FieldType, fields: FieldSet) -> FieldSet:
 
 
 def _reconciled(of: FieldType, child: FieldSet) -> FieldSet:
-    """Return what there is below a field that is no leaf in a set."""
+    """Return the set below a field that is not a leaf."""
     is_atomic = of.map.is_atomic if of.map is not None else of.items is not None and of.items.is_atomic
     if of is DEDUCED or (of.scalar is not None and of.map is None):
         return child
@@ -335,7 +335,7 @@ def _reconciled(of: FieldType, child: FieldSet) -> FieldSet:
 
 
 def _member_type(of: FieldType, element: str) -> FieldType | None:
-    """Return the type of a field, or of an item, or None if there is no field of this name."""
+    """Return the type of a field, or of an item, or None if the field does not exist."""
     if of.map is not None:
         field = of.map.fields.get(element[2:])
         return field.type if field is not None else of.map.element

@@ -85,7 +85,7 @@ def _is_list_of(value: object, type_: type[object]) -> bool:
 
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:
-    """Check that an object's kind and apiVersion, if present, are those of the request.
+    """Check that an object's kind and apiVersion, if present, match the request.
 
     Raises:
         APIStatusError: 400 when they are not.
@@ -138,7 +138,7 @@ def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONOb
 
 
 def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> None:
-    """Check that an object that is being deleted gets no new finalizers.
+    """Check that no finalizers are added to an object that is being deleted.
 
     Raises:
         APIStatusError: 422 when it does.

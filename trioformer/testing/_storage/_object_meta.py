@@ -1,6 +1,6 @@
 """The rules for names, labels, annotations, owner references and finalizers.
 
-Each kind has a rule for its names: most are DNS subdomains, some DNS labels, those of RBAC only segments of a path.
+Each kind has a rule for its names: most are DNS subdomains, some are DNS labels, and RBAC requires only path segments.
 
 Source: apimachinery ``pkg/api/validate/content`` and ``pkg/api/validation``, and the validation of each group.
 """
@@ -60,7 +60,7 @@ _IS_VALUE = re.compile(_VALUE).fullmatch
 STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 NameRule = Callable[[str], Iterator[str]]
-"""Yields what is wrong with a name."""
+"""Yields the problems of a name."""
 
 
 def _too_long(limit: int, unit: str = "characters") -> str:
@@ -68,7 +68,7 @@ def _too_long(limit: int, unit: str = "characters") -> str:
 
 
 def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
-    """Yield what makes a text no DNS subdomain of RFC 1123; the unit is a word of the error."""
+    """Yield why a text is not a DNS subdomain (RFC 1123); the unit is a word of the error."""
     if len(text) > _MAX_NAME:
         yield _too_long(_MAX_NAME, unit)
     if not _IS_SUBDOMAIN(text):
@@ -76,7 +76,7 @@ def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
 
 
 def label_problems(text: str) -> Iterator[str]:
-    """Yield what makes a text no DNS label of RFC 1123."""
+    """Yield why a text is not a DNS label (RFC 1123)."""
     if len(text) > _MAX_LABEL:
         yield _too_long(_MAX_LABEL)
     if not _IS_LABEL(text):
@@ -84,7 +84,7 @@ def label_problems(text: str) -> Iterator[str]:
 
 
 def dns_1035_problems(text: str) -> Iterator[str]:
-    """Yield what makes a text no DNS label of RFC 1035."""
+    """Yield why a text is not a DNS label (RFC 1035)."""
     if len(text) > _MAX_LABEL:
         yield _too_long(_MAX_LABEL)
     if not _IS_DNS_1035(text):
@@ -92,7 +92,7 @@ def dns_1035_problems(text: str) -> Iterator[str]:
 
 
 def segment_problems(name: str) -> Iterator[str]:
-    """Yield what makes a text no segment of a URL's path."""
+    """Yield why a text is not a path segment of a URL."""
     if name in (".", ".."):
         yield f"may not be '{name}'"
         return
@@ -116,7 +116,7 @@ _NAME_RULES: Mapping[str, NameRule] = {
     "services": label_problems,
     "statefulsets.apps": label_problems,
 }
-"""The kinds whose names are not DNS subdomains; those of RBAC are found by their group."""
+"""The kinds whose names are not DNS subdomains, except for RBAC, which is found by its group."""
 
 
 def _name_rule(served: ServedKind) -> NameRule:
@@ -126,11 +126,11 @@ def _name_rule(served: ServedKind) -> NameRule:
 
 
 def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[JSONObject]:
-    """Return what is wrong with the name of a new object, and with the prefix that it was generated from."""
+    """Validate the name of a new object, and the prefix from which it was generated; returns the causes."""
     rule = _name_rule(served)
     causes = []
     if generate_name:
-        # A dash at the end is followed by what is generated.
+        # The generated part follows a dash at the end.
         prefix = f"{generate_name[:-2]}a" if len(generate_name) > 1 and generate_name.endswith("-") else generate_name
         causes += [invalid_value("metadata.generateName", generate_name, problem) for problem in rule(prefix)]
     if not name:
@@ -143,7 +143,7 @@ def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[
 
 @functools.lru_cache(4_096)
 def key_problems(key: str) -> tuple[str, ...]:
-    """Return what makes a text no key of a label or annotation, and no finalizer: ``example.com/name`` or ``name``."""
+    """Return why a text is not a key or finalizer such as ``example.com/name`` or ``name``."""
     return tuple(_key_problems(key))
 
 
@@ -167,13 +167,13 @@ def _key_problems(key: str) -> Iterator[str]:
 
 @functools.lru_cache(4_096)
 def value_problems(value: str) -> tuple[str, ...]:
-    """Return what makes a text no value of a label."""
+    """Return why a text is not a label value."""
     problems = (_too_long(_MAX_LABEL, "bytes"),) if len(value) > _MAX_LABEL else ()
     return problems if _IS_VALUE(value) else (*problems, _VALUE_PROBLEM)
 
 
 def metadata_causes(metadata: Mapping[str, Any], path: str = "metadata") -> list[JSONObject]:
-    """Return what is wrong with labels, annotations, owner references and finalizers, whose types were checked."""
+    """Validate labels, annotations, owner references and finalizers of the right types; returns the causes."""
     causes: list[JSONObject] = []
     for key, value in (metadata.get("labels") or {}).items():
         causes += [invalid_value(f"{path}.labels", key, problem) for problem in key_problems(key)]

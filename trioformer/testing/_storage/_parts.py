@@ -1,4 +1,4 @@
-"""What a write of a subresource may change whose objects are of the kind itself.
+"""The fields that writes of subresources may change, for subresources whose objects are of the kind itself.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go``, ``pkg/apis/core/validation`` and
 ``pkg/registry/certificates/certificates/strategy.go``.
@@ -15,8 +15,8 @@ from ._status import cause, invalid
 from ._storage import JSONObject
 
 Part: TypeAlias = Literal["main", "status", "whole", "approval", "ephemeralcontainers", "resize"]
-"""What a write may change: everything but the status, only the status, both (:class:`APIServer`'s direct API), or what
-the subresource of this name has."""
+"""The fields that a write may change: all except the status, only the status, both (the direct API of
+:class:`APIServer`), or those of the subresource with this name."""
 
 PARTS: Final[Mapping[str, Part]] = {
     "status": "status",
@@ -35,7 +35,7 @@ _DEFAULTS: Final = {
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return the object without kind and metadata, of which only this part is from the new state.
+    """Return the old object, without kind and metadata, with this part of the new one.
 
     Raises:
         APIStatusError: 422 when the part may not be changed so.
@@ -58,13 +58,13 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
 
 
 def _items(value: object) -> list[JSONObject]:
-    """Return the objects of a list; without those whose names are no text, which no client of Go sends."""
+    """Return the objects of a list; objects whose name is not a string, which Go clients never send, are skipped."""
     items = value if isinstance(value, list) else []
     return [one for one in items if isinstance(one, dict) and isinstance(one.get("name"), str | None)]
 
 
 def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return the old spec with containers that are added; none may be changed or removed."""
+    """Return the old spec with the added containers; existing ones may not be changed or removed."""
     before = {one.get("name"): one for one in _items(old.get("ephemeralContainers"))}
     after = [_with_defaults(one) for one in _items(new.get("ephemeralContainers"))]
     taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old.get(field))}

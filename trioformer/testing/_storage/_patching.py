@@ -149,7 +149,7 @@ def _check_copied(copied: int, values: int, containers: int) -> None:
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:
-    """Apply an operation other than a copy."""
+    """Apply an operation that is not a copy."""
     path = _pointer(operation["path"])
     match operation["op"]:
         case "test":

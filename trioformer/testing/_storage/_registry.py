@@ -3,7 +3,7 @@
 As in kube-apiserver: names and uids, timestamps, generations, conflicts, the status subresource, finalizers,
 namespaces.
 Unlike in a cluster: built-in kinds are neither defaulted nor validated below ``metadata``;
-there is no kubelet, so a deleted pod is removed immediately, whatever its grace period;
+there is no kubelet, so a deleted pod is removed immediately, regardless of its grace period;
 without a garbage collector (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
 """
 
@@ -144,8 +144,8 @@ class Registry:
             obj: The object, which is modified.
             part: Whether it may have a status.
             dry_run: Whether to write nothing.
-            fields: What to do about unknown fields, which are removed; None to say nothing.
-            writer: Who is its manager; None for nobody.
+            fields: Collects the unknown fields, which are removed; None to ignore them.
+            writer: The manager; None for no manager.
 
         Raises:
             APIStatusError: 400, 403, 404 (no such namespace), 409, 422, or 500 when it has a resourceVersion.
@@ -224,7 +224,7 @@ class Registry:
 
     @staticmethod
     def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
-        """Check that an object's namespace, if present, is that of the request.
+        """Check that an object's namespace, if present, matches the request.
 
         Raises:
             APIStatusError: 400 when it is not.
@@ -266,7 +266,7 @@ class Registry:
             change: Returns the new state; is given the old one, which it may modify.
             part: What it may change; the rest is taken from the old state.
             dry_run: Whether to write nothing.
-            fields: What to do about unknown fields, which are removed; None to say nothing.
+            fields: Collects the unknown fields, which are removed; None to ignore them.
             writer: Who is its manager; None leaves the managers as they are.
 
         Returns:
@@ -317,7 +317,7 @@ class Registry:
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Check that an object's name and namespace, if present, are those of the request.
+        """Check that an object's name and namespace, if present, match the request.
 
         Raises:
             APIStatusError: 400 when they are not.

@@ -1,10 +1,10 @@
 """Validates custom objects against their schemas, with the errors of kube-apiserver.
 
-Its validator is one for JSON schemas in general, and some of its answers surprise: several types of a value are not an
-error for a text with a format, and of the schemas of ``anyOf`` the errors of the one that matched most are reported.
-What clients read is reproduced: which values are valid, and the causes.
+kube-apiserver uses a general validator for JSON schemas, with some surprising results: a string with a format may have
+several types, and for ``anyOf`` only the errors of the schema that matched best are reported.
+This module returns the same verdicts and causes.
 
-An update does not report what was wrong in the old object already and has not changed ("ratcheting").
+An update does not report unchanged mistakes of the old object ("ratcheting").
 
 Source: kube-openapi ``pkg/validation/validate``, apiextensions-apiserver ``pkg/apiserver/validation``.
 """
@@ -34,13 +34,13 @@ from ._schemas import Schema
 from ._storage import JSONObject
 
 MISSING: Final[Any] = object()
-"""The old value of something that did not exist, or cannot be matched with what exists now."""
+"""The old value of a field or item that did not exist or cannot be matched with the new one."""
 _MAX_EXACT: Final = 2**53 - 1
 _NUMBERS: Final = frozenset({"integer", "number"})
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 
 Problem: TypeAlias = tuple[str, Callable[[str], JSONObject]]
-"""A text, which is reported once, and what makes the cause of it, given the path of the value that is validated."""
+"""A text, which is reported once, and a function that returns its cause for the path of the validated value."""
 
 
 @final
@@ -60,7 +60,7 @@ class _Result:
 
 
 def validate(value: Any, schema: Schema, old: Any = MISSING, *, prefix: str = "") -> list[JSONObject]:
-    """Return what is wrong with a value.
+    """Validate a value; returns the causes.
 
     Args:
         value: The value, with its defaults.
@@ -157,7 +157,7 @@ def _format_of(schema: Schema) -> str:
 
 
 def _type_of(value: Any) -> tuple[str, str]:
-    """Return the type of a value other than null, and the format of a number."""
+    """Return the type of a value that is not null, and the format of a number."""
     if isinstance(value, bool):
         return "boolean", ""
     if isinstance(value, str):
@@ -240,7 +240,7 @@ def _check_number(value: float, schema: Schema, path: str, result: _Result) -> N
         bound = raw.get(name)
         if bound is None:
             continue
-        if type_ == "integer" and bound != int(bound):  # an error whatever the value is, and then one of floats
+        if type_ == "integer" and bound != int(bound):  # an error for every value; then floats are compared
             result.add(
                 _wrong_whole(f"{name.capitalize()} boundary value must be of type integer {_how(schema)} in {path}")
             )

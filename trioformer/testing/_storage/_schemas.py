@@ -1,7 +1,7 @@
-"""Structural schemas of custom kinds: which fields exist, and what is written into an object before it is validated.
+"""Structural schemas of custom kinds: pruning and defaults, which come before validation.
 
-kube-apiserver does it whenever it decodes an object: it removes the fields that the schema does not have, then nulls
-that are neither allowed nor replaced by a default, and sets the defaults.
+Whenever kube-apiserver decodes an object, it removes fields that are not in the schema, then nulls that are neither
+allowed nor replaced by a default, and sets the defaults.
 
 Source: apiextensions-apiserver ``pkg/apiserver/schema``: ``convert.go``, ``pruning`` and ``defaulting``.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
-"""The fields of each object that the schema need not have."""
+"""The fields that every object may have, also without a schema."""
 
 OnUnknown: TypeAlias = Callable[[str], None]
 """Is called with the path of each field that is removed."""
@@ -24,7 +24,7 @@ OnUnknown: TypeAlias = Callable[[str], None]
 @final
 @attrs.frozen(eq=False)
 class Schema:
-    """One level of a schema, parsed; :attr:`raw` has what validates values."""
+    """One level of a schema, parsed; :attr:`raw` has the rules for values."""
 
     raw: Mapping[str, Any]
     """The schema as it was written."""
@@ -37,9 +37,9 @@ class Schema:
     preserves_unknown: bool
     """Whether unknown fields stay, in this level and below, until a property has a schema without this."""
     is_embedded: bool
-    """Whether the value is an object with a kind and metadata of its own."""
+    """True for an embedded object, which has its own kind and metadata."""
     is_nullable: bool
-    """Whether null is a value; otherwise it is the same as a field that is missing."""
+    """True if null is a value; otherwise null means that the field is missing."""
     types: tuple[str, ...]
     """The type, both types of an integer or text, or nothing."""
     clauses: Mapping[str, tuple[Schema, ...]]
@@ -52,7 +52,7 @@ class Schema:
 
     @property
     def has_default(self) -> bool:
-        """Whether there is a default other than null."""
+        """True if the default is not null."""
         return self.raw.get("default") is not None
 
     @property

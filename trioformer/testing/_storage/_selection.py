@@ -111,7 +111,7 @@ class Selection:
 @final
 @attrs.define(eq=False)
 class _FieldReader:
-    """Reads fields of one state as text; decodes it only for fields other than name and namespace."""
+    """Reads fields of one state as text; name and namespace need no decoding."""
 
     _stored: Stored
     _read: Callable[[object, str], str]

@@ -1,6 +1,6 @@
 """Versioned objects in memory, with etcd's semantics: revisions, history, compaction.
 
-One counter numbers every write, whatever its resource.
+One counter numbers all writes of all resources.
 Each resource has a log: its current objects and the ordered changes that led to them, each with the states before and
 after it.
 So any revision that is not compacted can be read (by undoing later changes) or watched from.
@@ -57,7 +57,7 @@ class Change:
     """One write."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
-    """What the write did."""
+    """The type of the change."""
     before: Stored | None
     """The state before the write, or None."""
     object: Stored

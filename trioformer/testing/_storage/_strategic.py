@@ -99,7 +99,7 @@ def _is_directive(value: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a patch has for what the object has not: without directives and nulls."""
+    """Return the value of a patch for a field that the object does not have, without directives and nulls."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items() if one is not None and not _is_directive(one)}
     return [_plain(one) for one in value if not _is_directive(one)] if isinstance(value, list) else value
@@ -159,7 +159,7 @@ def _without_special(old: list[Any], patch: list[Any], key: str) -> tuple[list[A
 
 
 def _identity(item: Any, key: str) -> bytes:
-    """Return what tells items from each other, as JSON: values of hostile objects may not be hashable."""
+    """Return the identity of an item as JSON, because values of hostile objects may not be hashable."""
     if not key:
         return dumps(item)
     if not isinstance(item, dict) or key not in item:
@@ -168,7 +168,7 @@ def _identity(item: Any, key: str) -> bytes:
 
 
 def _in_order(merged: list[Any], key: str, order: list[Any], old: list[Any]) -> list[Any]:
-    """Return items in order: those of one list as there, the others as in the old list."""
+    """Return items in the order of one list, and all others in the order of the old list."""
     places = _places(order, key)
     old_places = _places(old, key)
     identities = [_identity(item, key) for item in merged]

@@ -1,7 +1,7 @@
 """Which schemas are structural, and whose defaults are valid: kube-apiserver accepts no others.
 
 A structural schema gives each field a type outside of ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
-So it says which fields exist whatever their values are, and unknown ones can be removed.
+So the fields do not depend on their values, and unknown fields can be removed.
 
 Source: apiextensions-apiserver ``pkg/apiserver/schema``: ``validation.go``, ``complete.go``, ``defaulting``.
 """
@@ -167,7 +167,7 @@ def _clause(schema: Raw, path: str, *, skip_any_of: bool = False) -> Causes:
 
 
 def _completeness(clause: Raw, schema: Raw | None, where: str, path: str) -> Causes:
-    """Yield what a clause says of fields and items that the schema itself does not have."""
+    """Yield an error for each field or item that only a clause has, and the schema itself does not."""
     for name in ("not", "allOf", "anyOf", "oneOf"):
         value = clause.get(name)
         for i, one in enumerate(value if isinstance(value, list) else () if value is None else (value,)):

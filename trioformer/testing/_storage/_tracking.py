@@ -1,6 +1,6 @@
 """Keeps ``metadata.managedFields`` with each write, and applies configurations: server-side apply.
 
-Objects that the direct API creates have no managers; from the first apply on, who made what was there before is called
+Objects that the direct API creates have no managers.  At the first apply, the manager of all earlier fields is called
 ``before-first-apply``, as on a cluster.
 
 Source: apimachinery ``pkg/util/managedfields/internal``, apiserver ``pkg/endpoints/handlers``; messages as of v1.36.
@@ -52,11 +52,11 @@ class Writer:
     """Who writes an object."""
 
     manager: str
-    """The name of the manager: ``fieldManager`` in the request, or what its user agent begins with."""
+    """The name of the manager: ``fieldManager`` in the request, or the beginning of its user agent."""
     subresource: str = ""
     """The subresource that is written."""
     is_applier: bool = False
-    """Whether the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
+    """True if the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
     writes_all: bool = False
     """Whether it writes the status together with the rest."""
 
@@ -77,7 +77,7 @@ class FieldTracker:
     _storage: Storage
     _clock: Clock
     tracks_new: bool = True
-    """Whether the objects that a writer creates have managers; otherwise only those that are applied."""
+    """True if created objects have managers; otherwise only applied objects have them."""
     _types: dict[tuple[str, str], tuple[Stored | None, FieldType]] = attrs.field(init=False, factory=dict)
 
     # --- types --------------------------------------------------------------------------------------------------------
@@ -133,20 +133,20 @@ class FieldTracker:
             old: The stored state.
             new: The next one, as it will be stored but for its managers.
             given: The metadata in the request, which may change the managers.
-            writer: Who writes; None for what no manager does, such as binding a pod.
+            writer: The writer; None for writes without a manager, such as the binding of a pod.
         """
         stored: list[JSONObject] | None = old["metadata"].get("managedFields")
         if writer is None:
             return stored
         if writer.is_applier:
             entries: list[JSONObject] | None = given.get("managedFields")
-            # What was applied may be equal only now, without the status: then there is no new time, either.
+            # The applied state may be equal only now, without the status; then the time does not change either.
             is_same = _without_times(entries) == _without_times(stored) and json_equal(_unmanaged(old), _unmanaged(new))
             return stored if is_same else entries
         managers = managers_after(
             old["metadata"], given, is_builtin=served.is_builtin, is_subresource=bool(writer.subresource)
         )
-        # Objects that nobody manages are not tracked: an update does not begin it.
+        # Objects without managers are not tracked; an update does not start it.
         return self._updated(served, managers, old, new, writer) if managers else None
 
     def _updated(
@@ -161,7 +161,7 @@ class FieldTracker:
             return None  # as kube-apiserver, after each error here
 
     def _time(self, writer: Writer) -> str | None:
-        # kube-apiserver keeps no times of those that write the scale: it converts their entries there and back.
+        # kube-apiserver loses the times of writers of the scale, because it converts their entries there and back.
         return None if writer.subresource == _SCALE else timestamp(self._clock)
 
     @staticmethod
@@ -179,7 +179,7 @@ class FieldTracker:
         Args:
             served: The kind.
             live: The stored object, with kind and apiVersion; None for a new one.
-            config: What is applied.
+            config: The applied configuration.
             writer: Who applies it.
             force: Whether fields of other managers are taken.
 
@@ -276,7 +276,7 @@ def _owned(obj: JSONObject) -> JSONObject:
 
 
 def _last_applied(served: ServedKind, of: FieldType, live: JSONObject) -> FieldSet:
-    """Return the fields that kubectl applied last before it used server-side apply, and nobody has changed since."""
+    """Return the fields of kubectl's last client-side apply that no other manager has changed since."""
     annotation = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
     try:
         last: Any = decode(annotation.encode()) if isinstance(annotation, str) and annotation else None
@@ -297,7 +297,7 @@ def _left(conflict: ApplyConflict, allowed: FieldSet) -> dict[ManagerKey, FieldS
 
 
 def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
-    """Set kubectl's annotation to what is applied, if the object has it."""
+    """Set kubectl's annotation to the applied configuration, if the object has the annotation."""
     metadata = obj.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if not annotations.get(LAST_APPLIED):

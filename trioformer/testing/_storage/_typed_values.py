@@ -1,7 +1,7 @@
-"""Merges and compares values of which the type is known, field by field.
+"""Merges and compares values of known types, field by field.
 
 A leaf is a scalar, or a list or an object that is replaced as a whole.
-An object or a list that is empty on both sides is a leaf as well, so that ``{}`` and null stay what they are.
+An object or a list that is empty on both sides is also a leaf, so ``{}`` and null do not change.
 
 Source: structured-merge-diff ``typed/merge.go``, ``compare.go``, ``tofieldset.go``, ``remove.go`` and ``validate.go``.
 """
@@ -65,7 +65,7 @@ def item_element(items: ListType, item: object) -> str:
 
 
 def _element(items: ListType, index: int, item: object) -> str:
-    """Return the path element of a stored item, whatever it is: nobody can apply one without a key."""
+    """Return the path element of any stored item, also of one without a key, which cannot be applied."""
     try:
         return item_element(items, item)
     except ValueError:
@@ -85,7 +85,7 @@ def fields_of(of: FieldType, value: object) -> FieldSet:
 
 
 def _fields(of: FieldType, value: object) -> tuple[bool, FieldSet]:
-    """Return whether a value is a leaf, and the set of what is below it."""
+    """Return whether a value is a leaf, and the set of the fields below it."""
     of = of.of(value)
     if of.map is not None:
         if of.map.is_atomic or not isinstance(value, dict):
@@ -119,7 +119,7 @@ def _list_fields(of: ListType, value: list[Any]) -> FieldSet:
 
 
 def with_named_fields(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Return a set with the declared fields above its members as members, too."""
+    """Return a set that also has the declared fields above its members."""
     result: FieldSet = {}
     for element, child in fields.items():
         if element == _SELF:
@@ -149,11 +149,11 @@ class Comparison:
     """How two objects differ."""
 
     added: FieldSet = attrs.field(factory=dict)
-    """What only the second has."""
+    """Fields that only the second value has."""
     modified: FieldSet = attrs.field(factory=dict)
-    """What both have, with different values."""
+    """Fields whose values differ."""
     removed: FieldSet = attrs.field(factory=dict)
-    """What only the first has."""
+    """Fields that only the first value has."""
 
     def without(self, fields: FieldSet) -> Comparison:
         """Return the differences outside of these fields, which are at the top of the object."""
@@ -181,7 +181,7 @@ def compare(of: FieldType, old: dict[str, Any], new: dict[str, Any]) -> Comparis
 
 
 def _compare(of: FieldType, old: object, new: object, into: Comparison, element: str) -> None:
-    """Compare two values, of which at least one is there; adds to the comparison of what they are in."""
+    """Compare two values, at least one of which exists, and add the result to the comparison of their parent."""
     if new is MISSING:
         _add(into.removed, element, node(*_whole(of, old)))
         return
@@ -205,7 +205,7 @@ def _compare(of: FieldType, old: object, new: object, into: Comparison, element:
 
 
 def _is_copy(one: object, other: object) -> bool:
-    """Return whether two values are equal, with their members in the same order: what most parts of an update are."""
+    """Return whether two values are equal, with their members in the same order, as in most parts of an update."""
     return one == other and dumps(one) == dumps(other)  # for Python, 1 equals true
 
 
@@ -290,7 +290,7 @@ def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
 
 
 def merge(of: FieldType, old: Any, new: Any) -> Any:
-    """Return a value with what another one has: leaves are replaced, nothing is removed.
+    """Merge another value into a value: leaves are replaced, nothing is removed.
 
     The items of a merged list have the order of the old one, unless the new one has them in another.
     """
@@ -312,7 +312,7 @@ def merge(of: FieldType, old: Any, new: Any) -> Any:
 
 
 def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
-    """Merge the items of two lists: those of both in the order of the new one, the others near their neighbours."""
+    """Merge two lists: common items in the order of the new list, all others near their neighbors."""
     left, right = _elements(of, old), _elements(of, new)
     before: dict[str, Any] = {}
     for element, item in zip(left, old, strict=True):
@@ -355,7 +355,7 @@ def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
 
 
 def remove(of: FieldType, value: Any, fields: FieldSet) -> Any:
-    """Return a value without the members of a set; an object or a list of which nothing is left becomes null."""
+    """Return a value without the members of a set; an object or list that becomes empty is null."""
     of = of.of(value)
     if of.map is not None:
         if not isinstance(value, dict) or not value or of.map.is_atomic:

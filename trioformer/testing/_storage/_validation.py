@@ -1,4 +1,4 @@
-"""What is wrong with an object that is about to be stored: its metadata, and what is known of its kind.
+"""Validates an object before it is stored: its metadata, and the rules of its kind.
 
 Of built-in kinds only the metadata are validated; custom kinds have their schema, and definitions their own rules.
 """

@@ -1,7 +1,7 @@
 """kube-controller-manager, and kwok, which simulates nodes and kubelets.
 
 Both are clients of kube-apiserver, and reconnect when it restarts.
-There is no scheduler: a pod runs when its ``spec.nodeName`` is set.
+No scheduler runs: a pod runs once its ``spec.nodeName`` is set.
 """
 
 from __future__ import annotations

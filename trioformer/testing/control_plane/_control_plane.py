@@ -71,8 +71,8 @@ class ControlPlane:
                 await control_plane.kill_api_server()
                 await control_plane.start_api_server()
 
-    As in other Kubernetes test tools, the programs are those in `assets`, else in the directory of the environment
-    variable ``KUBEBUILDER_ASSETS``, else in ``/usr/local/kubebuilder/bin``.
+    The programs are looked up in `assets`, in the directory ``$KUBEBUILDER_ASSETS``, or in
+    ``/usr/local/kubebuilder/bin``, as by other Kubernetes test tools.
     Authorization is RBAC, service account admission is disabled, and no scheduler runs.
     Objects are only stored, unless kube-controller-manager and nodes are enabled::
 
@@ -85,13 +85,13 @@ class ControlPlane:
     Args:
         assets: The directory with ``etcd`` and ``kube-apiserver``; for ``controller_manager`` also with
             ``kube-controller-manager``, for ``nodes`` with ``kwok`` and its stages in ``kwok.yaml``.
-        directory: The directory for data, certificates, logs and the kubeconfig; created when missing, never removed;
-            existing etcd data in it is used. Default: a temporary directory, removed on exit, but kept after a
-            `ControlPlaneError` or when the environment variable ``TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
+        directory: The directory for data, certificates, logs and the kubeconfig.  It is created if missing and never
+            removed; existing etcd data in it is used.  Default: a temporary directory, which is removed on exit, except
+            after a `ControlPlaneError` or if ``$TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
         api_server_flags: More flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``; they override the
             default ones.
-        controller_manager: Whether to start kube-controller-manager, which creates the pods of Deployments, deletes
-            the dependents of deleted objects, and so on.
+        controller_manager: Start kube-controller-manager, which creates the pods of Deployments, deletes the dependents
+            of deleted objects, and so on.
         nodes: The names of nodes, which kwok creates and makes ready; kwok also sets pods that are bound to them to
             running, without running any container.
 
@@ -154,7 +154,7 @@ class ControlPlane:
     async def start_api_server(self) -> None:
         """Start kube-apiserver again on the same port and data, and wait until it is ready.
 
-        Cancellation: it is then not running.
+        Cancellation: leaves it stopped.
 
         Raises:
             ControlPlaneError: It did not become ready.
@@ -163,17 +163,17 @@ class ControlPlane:
         await self._program("kube-apiserver").start()
 
     async def stop_api_server(self) -> None:
-        """Send SIGTERM to kube-apiserver and wait until it has ended; does nothing when it is not running.
+        """Send SIGTERM to kube-apiserver and wait until it ends; do nothing if it is not running.
 
-        Open watches end cleanly, while `kill_api_server` breaks them; after 5 seconds the process is killed.
+        Open watches end cleanly, unlike with `kill_api_server`.  After 5 seconds the process is killed.
 
-        Cancellation: the signal is sent nevertheless, and the process may end later.
+        Cancellation: the signal is still sent, and the process may end later.
         """
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").stop()
 
     async def kill_api_server(self) -> None:
-        """Send SIGKILL to kube-apiserver and wait until it has ended; does nothing when it is not running."""
+        """Send SIGKILL to kube-apiserver and wait until it ends; do nothing if it is not running."""
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").kill()
 
@@ -188,7 +188,7 @@ class ControlPlane:
             await api_server.wait_ready()
 
     async def kill_etcd(self) -> None:
-        """Send SIGKILL to etcd and wait until it has ended; kube-apiserver then hangs or fails until `start_etcd`."""
+        """Send SIGKILL to etcd and wait until it ends; kube-apiserver hangs or fails until `start_etcd`."""
         await trio.lowlevel.checkpoint()
         await self._program("etcd").kill()
 
@@ -281,7 +281,7 @@ class ControlPlane:
             "etcd-keyfile": certificates.client_key,
             "bind-address": "127.0.0.1",
             "advertise-address": "127.0.0.1",
-            "endpoint-reconciler-type": "none",  # another one refuses a loopback address, from Kubernetes 1.37 on
+            "endpoint-reconciler-type": "none",  # from Kubernetes 1.37 on, all others refuse loopback addresses
             "secure-port": port,
             "cert-dir": self.directory,
             "tls-cert-file": certificates.server_certificate,

@@ -23,7 +23,7 @@ from ._watchdog import Watchdog, start_watchdog
 __all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
 
 PORTS = range(20_000, 32_768)
-"""Ports below the ephemeral ranges of Linux and macOS, so that no outgoing connection uses one."""
+"""Ports below the ephemeral ranges of Linux and macOS, which outgoing connections use."""
 PORT_ATTEMPTS = 5
 POLL_PERIOD = 0.05
 """Seconds between two readiness checks."""
@@ -91,7 +91,7 @@ class Program:
         return self._process.pid if self._process is not None and self._poll() is None else None
 
     async def start(self) -> None:
-        """Start the program and wait until it is ready; when this fails or is cancelled, no process is left."""
+        """Start the program and wait until it is ready; if this fails or is cancelled, the process is killed."""
         if self.pid is not None:
             raise RuntimeError(f"{self.name} is already running")
         await self._stop_watchdog()
@@ -169,7 +169,9 @@ class Program:
         if self._poll() is not None:
             raise self._error(f"ended with exit code {process.returncode} before it was ready")
         if deadline.cancelled_caught:
-            raise self._error(f"was not ready after {START_DEADLINE:g} seconds: no response 200 to {not_ready[0]}")
+            raise self._error(
+                f"was not ready after {START_DEADLINE:g} seconds: {not_ready[0]} did not respond with 200"
+            )
 
     async def _responds_200(self, path: str, tls: ssl.SSLContext) -> bool:
         # Not httpx: its trio backend leaves the socket open when it is cancelled during the TLS handshake.
@@ -198,7 +200,7 @@ class Program:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct ports that no process was listening on when they were checked."""
+    """Return distinct ports that were free when they were checked."""
     ports: list[int] = []
     with contextlib.ExitStack() as held:
         # Not the global generator: test runners seed it, and parallel runs would all try the same ports.
@@ -219,7 +221,7 @@ def flags(command: Path, values: dict[str, object], more: Iterable[str] = ()) ->
 
 
 async def start_on_free_ports(make: Callable[[], Program]) -> Program:
-    """Make and start a program; again, on other ports, when another process has taken its port meanwhile."""
+    """Make and start a program; retry with other ports if another process has taken its port."""
     attempts_left = PORT_ATTEMPTS
     while True:
         program = make()
