@@ -15,7 +15,7 @@
 
 - ``_server.py``: :class:`APIServer` and its direct API
 - ``_state.py``: :class:`APIServerStatistics`, :class:`APIServerSnapshot`, and objects from files
-- ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test plays
+- ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test scripts
 - ``_convert.py``: objects and dicts as stored states, and back
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
@@ -56,8 +56,8 @@ __all__ = [
     "simulate_cluster",
 ]
 
-# Imported on first access: pytest imports this package with the plugin in every environment that has trioformer
-# installed, and ControlPlane needs trustme, which is in the extra `testing`.
+# Imported on first access: pytest imports this package with the plugin in every environment with trioformer, and
+# ControlPlane requires trustme, which is in the extra `testing`.
 _MODULES = {
     "APIServer": "_server",
     "ControlPlane": "control_plane",

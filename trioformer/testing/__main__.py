@@ -1,7 +1,7 @@
 """``python -m trioformer.testing serve``: an embedded API server for kubectl and demos.
 
 ``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work.
-Generators such as ``kubectl create namespace`` send protobuf, which is not supported: pipe their
+Generators such as ``kubectl create namespace`` send protobuf, which is not supported; pipe the output of
 ``--dry-run=client -o yaml`` into ``create -f -``.
 """
 
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _serve(options: argparse.Namespace) -> None:
     access, tls = await _read_access(options)
-    # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
+    # Milliseconds, so that a restarted server has higher revisions than before.
     server = APIServer(first_revision=int(time.time() * 1_000))
     _load(server, options.load)
     listener = await _listen(options.bind, access)

@@ -1,4 +1,4 @@
-"""Conversions for :class:`APIServer`'s direct API: between objects or dicts and stored states, and of errors."""
+"""Conversions for the direct API of :class:`APIServer`: objects, dicts, stored states and errors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def convert_like(
 
 
 def convert_like(example: object, served: ServedKind, stored: Stored) -> KubernetesObject | dict[str, object]:
-    """Convert a state to the class of ``example`` when that is a model or its class, otherwise to a dict."""
+    """Convert a state to the class of ``example`` if that is a model or its class, otherwise to a dict."""
     raw = object_json(served, stored)
     cls = example if isinstance(example, type) else type(example)
     if issubclass(cls, KubernetesObject):

@@ -13,8 +13,7 @@ When a response is closed or its request is cancelled, the application receives 
 server's nursery ends.
 Chunks wait in a bounded channel, so a client that does not read blocks the application, as a socket would.
 
-The stream is a class and not an async generator, since a generator that is not exhausted is closed only by the garbage
-collector.
+The stream is a class because an async generator that is not exhausted is closed only by the garbage collector.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class Exchange:
         finally:
             if self._switched is not None:
                 self._switched.close()
-            # is_complete is final before the channel is closed: a reader that sees its end can rely on it.
+            # is_complete is final before the channel is closed, so a reader at its end can rely on it.
             self.chunks.close()
             self.response_started.set()
 
@@ -229,7 +228,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
 
 
 def connection_refused() -> httpx.ConnectError:
-    """Build the error for a server that does not listen, with the same cause as on a socket."""
+    """Build the error of a server that does not listen, with the same cause as on a socket."""
     error = httpx.ConnectError("the embedded API server refuses connections")
     error.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
     return error

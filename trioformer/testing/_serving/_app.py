@@ -128,9 +128,9 @@ class Application:
 
 
 async def _disconnects_within(seconds: float, receive: Receive) -> bool:
-    """Wait, and return whether the client has disconnected meanwhile."""
+    """Wait, and return whether the client disconnected."""
     with trio.move_on_after(seconds):
-        await receive()  # the body has been read: nothing else can come
+        await receive()  # after the body only a disconnect can follow
         return True
     return False
 

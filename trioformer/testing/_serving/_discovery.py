@@ -3,8 +3,7 @@
 kubectl requests the aggregated format (``apidiscovery.k8s.io/v2``) from ``/api`` and ``/apis``; other clients request
 each group and version separately.  Both are supported.
 ``kubectl create`` checks whether the server validates fields: it looks for the query parameter ``fieldValidation`` of a
-kind's PATCH in ``/openapi/v3``.  The OpenAPI document contains only this parameter; the embedded server accepts it, and
-validates nothing.
+kind's PATCH in ``/openapi/v3``.  The OpenAPI document contains only this parameter.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
     if not _is_ready(pod):
         always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if always or 0 < desired <= healthy:
-            return  # it does not count among the healthy ones
+            return  # it is not counted as healthy
     if _number(status, "observedGeneration") < _number(budget["metadata"], "generation"):
         why = f"The disruption budget {name} is still being processed by the server."
         details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}

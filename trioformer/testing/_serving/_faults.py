@@ -1,4 +1,4 @@
-"""Fault injection: the next matching requests fail, or are served late."""
+"""Fault injection: the next matching requests fail or respond late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._storage._status import APIStatusError, status_error
 from ._requests import RequestRecord
 
 StatusChooser: TypeAlias = Callable[[RequestRecord], int | None]
-"""Returns the HTTP code with which a request fails, or None when it does not fail."""
+"""Returns the HTTP code with which a request fails, or None if it does not fail."""
 
 
 @final
@@ -64,11 +64,11 @@ class Faults:
 
     @property
     def pending(self) -> int:
-        """The number of requests that are still to fail."""
+        """The number of requests that the faults will still affect."""
         return sum(fault.remaining for fault in self._faults)
 
     def take(self, record: RequestRecord) -> tuple[float, APIStatusError | None]:
-        """Return how long to hold a request, seconds, and the error with which it fails then, if there is one."""
+        """Return the seconds for which to hold a request, and the error with which it then fails, or None."""
         for fault in self._faults:
             error = fault.error_for(record)
             if isinstance(error, bool):

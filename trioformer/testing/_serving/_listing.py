@@ -36,17 +36,13 @@ _CONTINUE_EXPIRED = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _LONGEST_NUMBER = 20
-"""The most digits of a 64-bit integer, and of its sign."""
+"""The maximum length of a 64-bit integer with its sign."""
 _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 _FALSE = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 
 def flag(query: Mapping[str, str], name: str) -> bool | None:
-    """Parse a boolean query parameter as Go does; present and empty is True, absent None.
-
-    Raises:
-        APIStatusError: 400 when it is not a boolean.
-    """
+    """Parse a boolean query parameter as Go does; present and empty is True, absent None."""
     text = query.get(name)
     if text is None:
         return None
@@ -58,11 +54,7 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """Parse an integer query parameter; absent is None.
-
-    Raises:
-        APIStatusError: 400 when it is not an integer of 64 bits.
-    """
+    """Parse an integer query parameter; absent is None."""
     text = query.get(name)
     if text is None:
         return None
@@ -96,7 +88,7 @@ class ListOptions:
     continue_token: str = ""
     """``continue``, the token of the previous page."""
     watch: bool = False
-    """Whether this is a watch."""
+    """True for a watch."""
     bookmarks: bool = False
     """``allowWatchBookmarks``."""
     send_initial_events: bool | None = None
@@ -106,11 +98,7 @@ class ListOptions:
 
     @classmethod
     def parse(cls, served: ServedKind, query: Mapping[str, str]) -> ListOptions:
-        """Parse and validate the parameters.
-
-        Raises:
-            APIStatusError: 400 or 422.
-        """
+        """Parse and validate the parameters."""
         options = cls(
             selection=Selection.parse(served, query.get("labelSelector", ""), query.get("fieldSelector", "")),
             resource_version=query.get("resourceVersion", ""),
@@ -186,9 +174,6 @@ def list_page(storage: Storage, served: ServedKind, namespace: str, options: Lis
     """Read one page of a consistent list.
 
     ``resourceVersion="0"`` reads the current state and ignores ``limit``, as kube-apiserver's watch cache does.
-
-    Raises:
-        APIStatusError: 400, 410 or 504.
     """
     prefix = f"{namespace}/" if namespace else ""
     if options.continue_token:
@@ -203,11 +188,7 @@ def list_page(storage: Storage, served: ServedKind, namespace: str, options: Lis
 
 
 def minimum_revision(storage: Storage, resource_version: str) -> int:
-    """Parse the minimum resourceVersion of a response; 0 and empty mean that any version will do.
-
-    Raises:
-        APIStatusError: 400 when it is not a number, 504 when it is in the future.
-    """
+    """Parse the minimum resourceVersion of a response; 0 and empty mean that any version will do."""
     requested = revision_number(resource_version or "0")
     if requested is None:
         problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
@@ -270,11 +251,7 @@ def encode_continue(revision: int, start: str) -> str:
 
 
 def decode_continue(text: str) -> tuple[int, str]:
-    """Parse a token.
-
-    Raises:
-        APIStatusError: 400 when it is not a token of this server.
-    """
+    """Parse a token."""
     if "+" in text or "/" in text:  # Python accepts them, with a warning from 3.15 on; Go does not
         raise bad_request("invalid continue token: continue key is not valid")
     try:

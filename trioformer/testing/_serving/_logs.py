@@ -39,11 +39,7 @@ class LogOptions:
 
     @classmethod
     def parse(cls, record: RequestRecord, now: datetime) -> LogOptions:
-        """Read the query.
-
-        Raises:
-            APIStatusError: 400 or 422.
-        """
+        """Read the query."""
         query, causes = record.query, list[JSONObject]()
         numbers: dict[str, int | None] = {}
         for key, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
@@ -93,11 +89,7 @@ def _time(text: str) -> datetime:
 
 
 def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStream:
-    """Handle a request for the log of a container.
-
-    Raises:
-        APIStatusError: 400, 404 or 422.
-    """
+    """Handle a request for the log of a container."""
     namespace, name = record.namespace or "", record.name or ""
     options = LogOptions.parse(record, scripts.clock())
     pod = scripts.pod(namespace, name)
@@ -175,7 +167,7 @@ class LogStream:
         """Send the log until its container has ended.
 
         Returns:
-            Whether to complete the response; if False, to break the connection.
+            True to complete the response, False to break the connection.
         """
         log, options = self._log, self._options
         left = options.limit_bytes

@@ -25,7 +25,7 @@ from ._requests import RequestRecord
 from ._scripted_processes import ScriptedInput, ScriptedOutput, ScriptedProcess
 
 UPGRADE: Final = "trioformer.upgrade"
-"""The ASGI extension by which the application switches to another protocol.
+"""The ASGI extension that switches to another protocol.
 
 ``scope["extensions"]`` has a function: it takes the headers of the response with status 101, and returns the stream.
 """
@@ -33,13 +33,13 @@ Upgrade: TypeAlias = Callable[[list[tuple[bytes, bytes]]], Awaitable[trio.abc.St
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE = range(5)
 _MAX_INPUT: Final = 16
-"""Pieces of the input that wait for the process."""
+"""The maximum number of pieces of input that wait for the process."""
 
 
 @final
 @attrs.define(eq=False)
 class ProcessRequest:
-    """A request for exec or attach that is to become a WebSocket."""
+    """A request for exec or attach, which becomes a WebSocket."""
 
     _scripts: PodScripts
     _pod: JSONObject
@@ -52,11 +52,7 @@ class ProcessRequest:
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord, query: bytes) -> ProcessRequest:
-        """Check a request.
-
-        Raises:
-            APIStatusError: 400 or 404.
-        """
+        """Check a request."""
         name = record.name or ""
         pod = scripts.pod(record.namespace or "", name)
         container = record.query.get("container", "") or _only_container(pod, name)
@@ -146,7 +142,7 @@ async def _receive(
                 elif channel == CLOSE and data == bytes((_STDIN,)):
                     stdin.close()
                 elif channel == _STDIN and data:
-                    # The process may read no more, or have no input.
+                    # The process may have stopped reading, or not have any input.
                     with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                         await stdin.send(data)
         except trio.BrokenResourceError:
@@ -178,7 +174,7 @@ def _failure(problem: str) -> JSONObject:
 
 
 class UpgradeRequest(Protocol):
-    """A request that is to become a WebSocket."""
+    """A request that becomes a WebSocket."""
 
     @property
     def protocols(self) -> Sequence[str]:

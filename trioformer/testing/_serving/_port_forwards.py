@@ -27,7 +27,7 @@ from ._scripted_connections import ConnectionHandler, PortForwarding, ScriptedCo
 @final
 @attrs.define(eq=False)
 class PortForwardRequest:
-    """A request for port-forward that is to become a WebSocket."""
+    """A request for port-forward, which becomes a WebSocket."""
 
     _scripts: PodScripts
     _pod: JSONObject
@@ -37,11 +37,7 @@ class PortForwardRequest:
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord) -> PortForwardRequest:
-        """Check a request.
-
-        Raises:
-            APIStatusError: 400 or 404.
-        """
+        """Check a request."""
         pod = scripts.pod(record.namespace or "", record.name or "")
         if not pod["spec"].get("nodeName"):
             raise bad_request(f"pod {record.name} does not have a host assigned")

@@ -59,8 +59,7 @@ class Rendering:
             accept: The header.
             clock: For the ages in a Table.
             include_object: ``includeObject``: the part of each object in the rows of a Table.
-            is_list: Whether the response is a list; its metadata-only kind is PartialObjectMetadataList. False for a
-                watch.
+            is_list: True for a list, whose metadata-only kind is PartialObjectMetadataList; False for a watch.
 
         Raises:
             APIStatusError: 406 when no format is supported, or the first does not fit the response.

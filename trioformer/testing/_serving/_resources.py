@@ -110,11 +110,7 @@ def _check_json(request: ResourceRequest) -> None:
 
 
 def read_object(request: ResourceRequest, kind: str, fields: FieldCheck | None = None) -> JSONObject:
-    """Decode the object in a request's body, which must be JSON; duplicate fields are noted.
-
-    Raises:
-        APIStatusError: 400 or 415.
-    """
+    """Decode the object in a request's body, which must be JSON; duplicate fields are noted."""
     _check_json(request)
     try:
         obj: Any = decode_body(request.body)
@@ -138,11 +134,7 @@ class Resources:
     _scripts: PodScripts
 
     def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind]:
-        """Handle a request; returns the response, or the watch, log or process to send, and the kind.
-
-        Raises:
-            APIStatusError: The request fails.
-        """
+        """Handle a request; returns the response, or the watch, log or process to send, and the kind."""
         record = request.record
         if (record.group, record.version, record.resource) == ("", "v1", "bindings"):
             return self._bind(request)

@@ -1,4 +1,4 @@
-"""The ``scale`` of workloads, and of custom kinds, whose definitions say where its fields are.
+"""The ``scale`` of workloads, and of custom kinds, whose definitions have the paths of its fields.
 
 Source: kubernetes ``pkg/registry/apps/*/storage``, apiextensions-apiserver ``pkg/registry/customresource/etcd.go``.
 """
@@ -26,7 +26,7 @@ from ._tables import objects_at, value_at
 @final
 @attrs.frozen
 class ScalePaths:
-    """Where the fields of a Scale are in the objects of a kind."""
+    """The paths of the fields of a Scale in the objects of a kind."""
 
     replicas: tuple[str, ...] = ("spec", "replicas")
     """The path of ``spec.replicas``."""
@@ -103,11 +103,7 @@ def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
 def rescale(
     registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
 ) -> JSONObject:
-    """Set the replicas from a change of the Scale, and return it; its status, and other metadata, cannot be changed.
-
-    Raises:
-        APIStatusError: 400, 404, 409 or 422.
-    """
+    """Change a Scale and return it; only the replicas can be changed."""
     paths = ScalePaths.of(registry, served)
     current = registry.get(served, namespace, name)
     obj = decode(b"{" + current.body)
@@ -137,7 +133,7 @@ def apply_scale(
     *,
     force: bool,
 ) -> JSONObject:
-    """Apply a Scale, and return it: its manager owns the replicas of the object.
+    """Apply a Scale and return it; its manager owns the replicas of the object.
 
     Raises:
         APIStatusError: 400, 404, 409 or 422, or 500 for a custom kind.

@@ -38,7 +38,7 @@ def handle(
         body: Decodes the object in the request's body.
         patch: Decodes the patch in the request's body.
         apply: Decodes the configuration of a server-side apply; None for another patch.
-        options: How to write.
+        options: The options of writes.
 
     Raises:
         APIStatusError: The request fails; 404 for a subresource that this server does not support.
@@ -79,11 +79,7 @@ def handle(
 def create_binding(
     registry: Registry, record: RequestRecord, body: Callable[[], JSONObject], *, dry_run: bool
 ) -> tuple[Response, ServedKind]:
-    """Handle a request for ``bindings``: a Binding is not stored, but binds the pod of its name.
-
-    Raises:
-        APIStatusError: The request fails.
-    """
+    """Handle a request for ``bindings``: a Binding is not stored, but binds the pod of its name."""
     pods = registry.kinds.find("", "v1", "pods")
     if pods is None or record.namespace is None:
         raise status_error(404, details={})

@@ -29,7 +29,7 @@ class Column:
     name: str
     """The heading, as kube-apiserver spells it."""
     cell: Callable[[JSONObject, datetime], Cell]
-    """Returns an object's cell; is given the object and the current time."""
+    """Returns the cell of an object at the current time."""
     type: str = "string"
     """``string`` or ``integer``."""
     format: str = ""
@@ -49,7 +49,7 @@ class Column:
 
 
 def value_at(obj: object, *path: str) -> Any:
-    """Return the value at a path of nested objects, or None when it does not exist."""
+    """Return the value at a path of nested objects, or None if it does not exist."""
     for name in path:
         if not isinstance(obj, dict):
             return None

@@ -29,11 +29,7 @@ _GROUP: Final = "authentication.k8s.io"
 
 
 def grant(registry: Registry, served: ServedKind, namespace: str, name: str, request: JSONObject) -> JSONObject:
-    """Return a TokenRequest with its token.
-
-    Raises:
-        APIStatusError: 400, 404 or 422.
-    """
+    """Return a TokenRequest with its token."""
     given = metadata_of(request)
     registry.check_namespace(served, namespace, given)
     account = decoded(registry.get(served, namespace, name))["metadata"]

@@ -25,7 +25,7 @@ LAST_BOOKMARK_BEFORE_END = 2.0
 """Seconds before the end of a watch at which its last bookmark is sent."""
 
 WatchEnd: TypeAlias = Literal["clean", "reset", "stall"]
-"""How a test ends a watch: the response is completed; the connection breaks; nothing more is sent."""
+"""The end of a watch: a complete response, a broken connection, or silence."""
 
 
 def error_frame(status: JSONObject) -> bytes:
@@ -92,7 +92,7 @@ class WatchSettings:
 class Watch:
     """One watch request.
 
-    Its position in the history is set on construction: no later change is missed.
+    Its position in the history is set on construction, so later changes are not missed.
 
     Raises:
         APIStatusError: The request is rejected before the stream begins.
@@ -137,7 +137,7 @@ class Watch:
         """Send frames until the watch ends.
 
         Returns:
-            Whether to complete the response; if False, to break the connection.
+            True to complete the response, False to break the connection.
 
         Cancellation:
             At any time; frames that were sent stay sent.
@@ -169,7 +169,7 @@ class Watch:
                 frame = self._frame(change)
                 if frame:
                     await send(frame)
-                else:  # many changes in a row that this watch does not select must not block other tasks
+                else:  # many unselected changes in a row must not block other tasks
                     await trio.lowlevel.checkpoint()
             elif trio.current_time() >= bookmark_at:
                 # All changes have been sent.  kube-apiserver sends bookmarks also for kinds without changes, since

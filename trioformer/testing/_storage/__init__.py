@@ -28,6 +28,7 @@
 - ``_status.py``: errors as Status objects
 - ``_clock.py``: the time for timestamps in objects
 
+Requests that fail raise ``APIStatusError`` with the code of kube-apiserver.
 The other modules of ``trioformer.testing`` import these modules directly.
 """
 

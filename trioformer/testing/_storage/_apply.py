@@ -18,15 +18,12 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = False) -> None:
-    """Check the options of a write that are about managers.
+    """Check the options of a write that concern managers.
 
     Args:
         options: The kind of the options: ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
         query: The query parameters.
-        is_apply: Whether it is an apply, which must name its manager and may be forced.
-
-    Raises:
-        APIStatusError: 422.
+        is_apply: True for an apply, which requires a manager and may be forced.
     """
     manager = query.get("fieldManager", "")
     causes = []
@@ -52,11 +49,7 @@ def is_forced(query: Mapping[str, str]) -> bool:
 
 
 def read_config(body: bytes) -> JSONObject:
-    """Decode the body of an apply, which must be JSON; other YAML is not supported.
-
-    Raises:
-        APIStatusError: 400 or 413.
-    """
+    """Decode the body of an apply, which must be JSON; other YAML is not supported."""
     try:
         config: Any = decode_body(body)
     except ValueError as exc:

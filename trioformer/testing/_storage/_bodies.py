@@ -1,10 +1,10 @@
 """Bodies of requests as decoded JSON.
 
-kube-apiserver accepts 10,000 levels; here as many are accepted as clients of this library can decode.
+kube-apiserver accepts 10,000 levels; this server accepts as many as clients of this library can decode.
 
-Nothing else runs while a request is handled, which takes the longer the more values its body has, not the more bytes.
-The limits leave room for each object that etcd stores, which has at most 1.5 MiB: manifests have some 30 bytes for each
-value, and some 150 for each list and object.
+Nothing else runs while a request is handled, which takes time for each value in its body, not for each byte.
+The limits allow every object that etcd stores, at most 1.5 MiB: manifests have about 30 bytes per value, and about 150
+per list and object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._status import status_error
 MAX_BYTES: Final = 3 * 1024 * 1024
 """The maximum size of a body in bytes, as in kube-apiserver."""
 MAX_VALUES: Final = 100_000
-"""How many values a body may have."""
+"""The maximum number of values in a body."""
 MAX_CONTAINERS: Final = 25_000
 """The maximum number of lists and objects; each takes ten times as long as a number."""
 
@@ -38,11 +38,7 @@ def decode_body(body: bytes) -> Any:
 
 
 def check_size(body: bytes) -> None:
-    """Check that a body, or an object that results from one, is not too large.
-
-    Raises:
-        APIStatusError: 413.
-    """
+    """Check that a body, or an object that results from one, is not too large."""
     if len(body) > MAX_BYTES:
         raise status_error(413)
     if has_too_many_values(*count_values(body)):
@@ -51,7 +47,7 @@ def check_size(body: bytes) -> None:
 
 
 def count_values(body: bytes) -> tuple[int, int]:
-    """Return how many values JSON has at most, and how many lists and objects, without decoding it.
+    """Return an upper bound of the values in JSON, and of its lists and objects, without decoding it.
 
     The counts of a large body are exact, except that empty lists and objects count twice.
     The counts of other bodies may include characters in strings, and are small.
@@ -62,7 +58,7 @@ def count_values(body: bytes) -> tuple[int, int]:
         return values, containers
     # Without escaped quotation marks, a string is the text between an odd quotation mark and the next one.
     marks = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if marks.count(b'"') > 4 * MAX_VALUES:  # each value may have a name, and be a text
+    if marks.count(b'"') > 4 * MAX_VALUES:  # each value may have a name and be a string
         return MAX_VALUES + 1, 0
     outside = b"".join(marks.split(b'"')[::2])
     containers = outside.count(b"{") + outside.count(b"[")
@@ -70,7 +66,7 @@ def count_values(body: bytes) -> tuple[int, int]:
 
 
 def has_too_many_values(values: int, containers: int) -> bool:
-    """Return whether these are more values than a body may have, or more lists and objects."""
+    """Return whether a body may not have this many values, or lists and objects."""
     return values > MAX_VALUES or containers > MAX_CONTAINERS
 
 

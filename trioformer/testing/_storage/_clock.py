@@ -19,15 +19,15 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 def wall_clock() -> datetime:
     """Return the time for timestamps in objects.
 
-    Under trio's ``MockClock`` it is :data:`EPOCH` plus the time on that clock, so that the timestamps of a test are
+    Under trio's ``MockClock`` this is :data:`EPOCH` plus the time on that clock, so timestamps in tests are
     reproducible, and leases and ages follow virtual time.
-    Otherwise, also outside of trio, it is the real time.
+    Otherwise, and outside trio, it is the real time.
     """
     try:
         clock = trio.lowlevel.current_clock()
     except RuntimeError:  # not inside trio
         return datetime.now(UTC)
-    # trio.testing imports pytest where it is installed: half of the start of a program with an embedded server.
+    # Importing trio.testing would import pytest, which doubles the start of a program with an embedded server.
     testing = sys.modules.get("trio.testing")
     if testing is not None and isinstance(clock, testing.MockClock):
         return EPOCH + timedelta(seconds=clock.current_time())

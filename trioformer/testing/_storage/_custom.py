@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: creating one serves its kinds, deleting it removes the kinds and their objects.
 
-The objects of a kind are pruned, defaulted and validated by the schema of the version that they are written in.
+Objects are pruned, defaulted and validated by the schema of the version in which they are written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._storage import JSONObject
 
 @contextmanager
 def _as_bad_request() -> Iterator[None]:
-    """Refuse a definition that kube-apiserver could not decode, because a part of it has another type."""
+    """Refuse a definition with wrong types, which kube-apiserver could not decode."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as exc:
@@ -89,7 +89,7 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
     Args:
         definition: The definition.
         now: The time of its conditions.
-        others: The other definitions; its kind is served if none of them has one of its names in its group.
+        others: The other definitions; the kind is served unless one of them uses one of its names in the same group.
 
     Raises:
         APIStatusError: 400 when a part of the definition has another type.
@@ -117,7 +117,7 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
 
 
 def changed_status(definition: JSONObject, status: JSONObject) -> JSONObject:
-    """Return the status of a definition that was changed: versions in which objects were stored stay."""
+    """Return the status of a changed definition; versions in which objects were stored remain."""
     with _as_bad_request():
         spec = definition["spec"]
         stored = list(status.get("storedVersions") or ())
@@ -131,7 +131,7 @@ def _is_established(status: JSONObject) -> bool:
 
 
 def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:
-    """Return reason and message if names are in use; the last ones, as kube-apiserver's naming controller."""
+    """Return the reason and message of the last name that is in use, as kube-apiserver's naming controller does."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

@@ -22,7 +22,7 @@ def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, st
         obj: The object, with its defaults, kind and apiVersion.
         schema: Its schema.
         old: Its state before an update.
-        status_only: Whether only the status is written.
+        status_only: True if only the status is written.
     """
     before: Any = MISSING if old is None else old
     if status_only:
@@ -65,7 +65,7 @@ def _map_causes(value: list[Any], keys: list[str], path: str) -> Iterator[JSONOb
 
 
 def _repetitions(values: list[Any]) -> Iterator[int]:
-    """Yield the index of the second one of each value that is there several times."""
+    """Yield the index of the first repetition of each value."""
     counts: dict[str, int] = {}
     for i, value in enumerate(values):
         text = json_text(value)

@@ -21,13 +21,13 @@ Policy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 FOREGROUND: Final = "foregroundDeletion"
 """The finalizer of an object that waits for its dependents."""
 ORPHAN: Final = "orphan"
-"""The finalizer of an object whose dependents are to forget it."""
+"""The finalizer of an object whose dependents are orphaned."""
 _ORPHANED_BY_DEFAULT: Final = frozenset({"jobs.batch", "replicationcontrollers"})
 _POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
 
 
 def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
-    """Return the finalizers of an object whose deletion begins, or is asked for again, with a garbage collector."""
+    """Return the finalizers of an object at each request to delete it, with a garbage collector."""
     before: list[str] = metadata.get("finalizers") or []
     if policy is None:
         if ORPHAN in before:
@@ -72,11 +72,11 @@ class DeleteOptions:
     """The options of a delete (``meta/v1 DeleteOptions``)."""
 
     preconditions: Preconditions = attrs.field(factory=Preconditions)
-    """What must be true of each object."""
+    """The preconditions of each object."""
     policy: Policy | None = None
-    """What happens to its dependents; None for the default of its kind."""
+    """The policy for dependents; None for the default of the kind."""
     dry_run: bool = False
-    """Whether nothing is written."""
+    """True for a dry run."""
 
     @classmethod
     def parse(cls, body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
@@ -124,4 +124,4 @@ class Deletion:
     last: Stored
     """The object's last state, or its state while it waits for its finalizers."""
     is_done: bool
-    """Whether the object is removed."""
+    """True if the object is removed."""

@@ -34,7 +34,7 @@ _MOST_PROBLEMS: Final = 100
 
 
 _SHAPES: dict[bytes, Shape | None] = {}
-"""The fields of the built-in kinds, by their kind and apiVersion in JSON; found when a kind is first written."""
+"""The fields of built-in kinds, by kind and apiVersion in JSON; filled when a kind is first written."""
 
 
 def _ignore(_: str) -> None:
@@ -51,7 +51,7 @@ class FieldCheck:
     directive: str
     """``Ignore``, ``Warn``, ``Strict``, or empty for the default."""
     warnings: list[str]
-    """Gets the warnings."""
+    """Collects the warnings."""
     _problems: list[str] = attrs.field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -61,13 +61,13 @@ class FieldCheck:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is reported."""
+        """True unless problems are ignored."""
         return self.directive != "Ignore"
 
     def check_duplicates(self, body: bytes, decoded: Any, *, prefix: str = "") -> None:
-        """Find the fields that a body has twice; the last of them counts."""
-        # Most bodies are as this library encodes JSON, and without spaces one with a duplicate is longer.
-        # Of the others, few have a colon after a quotation mark anywhere else; those are parsed again.
+        """Find duplicate fields in a body; the last one counts."""
+        # Most bodies are JSON as this library encodes it, where a duplicate would make the body longer.
+        # Others are parsed again only if they have more colons after quotation marks than members.
         if not self.is_active or len(body) == len(dumps(decoded)):
             return
         if len(_MEMBER.findall(body)) != _count_members(decoded):
@@ -120,13 +120,13 @@ def decode_fields(
 ) -> None:
     """Remove the fields of an object that its kind does not have, and set the defaults of a custom kind.
 
-    The metadata were checked before.
+    The metadata has been checked.
 
     Args:
         served: The kind.
         obj: The object, which is modified.
-        check: Gets the problems; None to say nothing.
-        keeps_nulls: Whether nulls of a custom kind stay, as those do that a server-side apply leaves.
+        check: Collects the problems; None to ignore them.
+        keeps_nulls: Keep the nulls of a custom kind, as for a server-side apply.
 
     Raises:
         APIStatusError: 400 or 422 for an unknown or duplicate field, if the request asks for it.
@@ -153,7 +153,7 @@ def decode_fields(
 
 
 def _encode_texts(secret: JSONObject) -> None:
-    """Move the texts of a Secret into its data, which kube-apiserver does whenever it decodes one."""
+    """Move the ``stringData`` of a Secret into its data, as kube-apiserver does when it decodes one."""
     texts, data = secret.get("stringData"), secret.get("data") or {}
     if not (isinstance(texts, dict) and isinstance(data, dict)):
         return
@@ -188,7 +188,7 @@ def _decode_custom(
 
 
 def _fits(value: JSONObject, shape: Shape) -> bool:
-    """Return whether a struct of Go has every member and it has no nulls, which is so for most objects."""
+    """Return whether an object has only known members and no nulls, like most objects."""
     if not value.keys() <= shape.names or None in value.values():
         return False
     for name in value.keys() & shape.below:
@@ -207,7 +207,7 @@ def _fits(value: JSONObject, shape: Shape) -> bool:
 
 
 def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
-    """Remove the members that a struct of Go does not have, and its nulls."""
+    """Remove members that are not in the Go struct, and nulls."""
     if not isinstance(value, dict) or _fits(value, shape):
         return
     gone: list[str] = []

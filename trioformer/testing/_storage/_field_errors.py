@@ -1,4 +1,4 @@
-"""Errors of fields as causes of a Status, in the words of apimachinery's ``pkg/util/validation/field``.
+"""Errors of fields as causes of a Status, with the texts of apimachinery's ``pkg/util/validation/field``.
 
 A path is a text such as ``spec.ports[0].name`` or ``metadata.labels[app]``.
 """
@@ -25,7 +25,7 @@ def forbidden(path: str, detail: str) -> JSONObject:
 
 
 def invalid_value(path: str, value: object, detail: str, *, reason: str = "FieldValueInvalid") -> JSONObject:
-    """Build the cause for a value that is malformed; a type that is wrong has a reason of its own."""
+    """Build the cause for a malformed value; a wrong type has its own reason."""
     return cause(reason, _with(f"Invalid value: {shown(value)}", detail), path)
 
 
@@ -37,7 +37,7 @@ def not_supported(path: str, value: object, supported: Sequence[str]) -> JSONObj
 
 
 def duplicate(path: str, value: object) -> JSONObject:
-    """Build the cause for a value that must be unique and is not."""
+    """Build the cause for a repeated value."""
     return cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
 
 
@@ -65,13 +65,13 @@ _FIRST_WITH_EXPONENT: Final = 6
 
 
 class Verbatim(str):
-    """A value as it is shown in an error: structs of Go keep the order of their fields."""
+    """A value that errors show unchanged, because Go structs keep the order of their fields."""
 
     __slots__ = ()
 
 
 def shown(value: object) -> str:
-    """Return a JSON value as it is shown in an error."""
+    """Return a JSON value as errors show it."""
     if isinstance(value, Verbatim):
         return str(value)
     if isinstance(value, bool):
@@ -104,7 +104,7 @@ def _escaped(character: str) -> str:
 
 
 def json_text(value: object) -> str:
-    """Return JSON as Go encodes a map: sorted, and safe inside of HTML."""
+    """Return JSON as Go encodes a map: sorted, and safe in HTML."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return re.sub("[<>&\u2028\u2029]", lambda found: _ESCAPES_OF_JSON[found[0]], text)
 

@@ -31,7 +31,7 @@ _LEVELS_ABOVE: Final = 4
 
 
 def node(is_member: bool, below: FieldSet) -> FieldSet | None:
-    """Return the dict of a field; None when neither it nor a field below it is a member."""
+    """Return the dict of a field, or None if neither it nor a field below it is a member."""
     if not below:
         return MEMBER if is_member else None
     return {_SELF: MEMBER, **below} if is_member else below
@@ -124,7 +124,7 @@ def element_text(element: str) -> str:
 
 
 class TooDeepError(Exception):
-    """A set has more levels than an object can have in which it is stored."""
+    """A set has more levels than an object that stores it may have."""
 
 
 def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldSet:
@@ -143,7 +143,7 @@ def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldS
 def in_order(fields: FieldSet) -> list[str]:
     """Return the path elements of a set in kube-apiserver's order; ``"."`` is the first."""
     elements = sorted(fields)
-    # "." and fields, which are ordered as texts; others are not.
+    # "." and fields are ordered as strings; others are not.
     return elements if not elements or elements[-1] < "g" else sorted(elements, key=_place)
 
 
@@ -171,7 +171,7 @@ def read(fields: object) -> FieldSet:
 
 
 def _same_element(element: str) -> str:
-    """Return a path element in the one form that is compared."""
+    """Normalize a path element for comparison."""
     try:
         value = decode(element[2:].encode())
         if element.startswith("k:"):
@@ -192,7 +192,7 @@ def value_element(value: object) -> str:
 
 
 def json_text(value: object) -> str:
-    """Return a value as Go's encoder has it in the keys of fieldsV1: ``1.0`` as ``1``, and three characters escaped."""
+    """Encode a value as Go does in the keys of fieldsV1: ``1.0`` as ``1``, and three characters escaped."""
     text = dumps(stored_numbers(value)).decode()
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

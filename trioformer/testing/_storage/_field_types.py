@@ -1,15 +1,16 @@
-"""Types of fields: how the parts of an object are merged and owned.
+"""The types of fields, which decide how objects are merged and owned.
 
-Those of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes.
-A type there is a code: ``s`` a text, ``n`` a number, ``b`` a boolean, ``u`` any scalar, ``d`` any value, whose objects
-are merged by field, ``a`` any value, which is replaced as a whole; ``{}s`` a map of texts; ``[]s`` a list that is
-replaced, ``[*]s`` a set, ``[name]core.v1.Container`` a list whose items have a key, ``[a,b|c]…`` one with another key
-for strategic merge patches; a name is a struct.
-``!`` before a struct or a map makes it one that is replaced as a whole.
-A field may end with what Go has in place of a missing one: ``={}`` and ``=null`` are always encoded, so they are never
-added; others are defaults.
+The types of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes, as codes:
 
-Those of custom kinds come from the schema in their definition.
+- ``s`` string, ``n`` number, ``b`` boolean, ``u`` any scalar
+- ``d`` any value, with objects merged by field; ``a`` any value, replaced as a whole
+- ``{}s`` a map of strings; ``[]s`` a list that is replaced; ``[*]s`` a set
+- ``[name]core.v1.Container`` a list with a key; ``[a,b|c]…`` a list with another key for strategic merge patches
+- a name is a struct; ``!`` before a struct or map means that it is replaced as a whole
+- a suffix is Go's value for a missing field: ``={}`` and ``=null`` are always encoded, so they are never added; others
+  are defaults
+
+The types of custom kinds come from the schema in their definition.
 
 Source: kube-openapi ``pkg/schemaconv``, structured-merge-diff ``schema/elements.go``.
 """
@@ -34,21 +35,21 @@ MISSING: Final = object()
 @final
 @attrs.define(eq=False)
 class FieldType:
-    """The types that a value may have: one of them, or several."""
+    """One or several possible types of a value."""
 
     scalar: Scalar | None = None
-    """The type of a scalar, if it may be one."""
+    """The scalar type, or None if it cannot be a scalar."""
     items: ListType | None = None
-    """The type of a list, if it may be one."""
+    """The list type, or None if it cannot be a list."""
     map: MapType | None = None
-    """The type of an object, if it may be one."""
+    """The object type, or None if it cannot be an object."""
     _is_single: bool = attrs.field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         self._is_single = (self.scalar is not None) + (self.items is not None) + (self.map is not None) == 1
 
     def of(self, value: object) -> FieldType:
-        """Return the one of these types that a value has; all of them for null, and when none fits."""
+        """Return the type of a value among these; all of them for null, or if no type fits."""
         if self._is_single:
             return self
         match value:
@@ -73,11 +74,11 @@ class ListType:
 
     _item: Callable[[], FieldType]
     is_atomic: bool = True
-    """Whether it is replaced as a whole; otherwise its items are merged, by key or, without keys, by value."""
+    """True if it is replaced as a whole; otherwise its items are merged by key, or by value without keys."""
     keys: tuple[str, ...] = ()
-    """The keys of its items, when they have some."""
+    """The keys of its items, if any."""
     patch_key: str | None = None
-    """The key for strategic merge patches; empty for a set, None for a list that they replace."""
+    """The key for strategic merge patches; empty for a set, None for a list that is replaced."""
 
     @property
     def item(self) -> FieldType:
@@ -94,17 +95,17 @@ class MapType:
     """The declared fields."""
     _element: Callable[[], FieldType] | None = None
     is_atomic: bool = False
-    """Whether it is replaced as a whole."""
+    """True if it is replaced as a whole."""
     implied: Mapping[str, object] = attrs.field(factory=dict)
-    """The fields that Go always encodes, with what it encodes for a missing one."""
+    """The fields that Go always encodes, with the value for a missing one."""
 
     @property
     def element(self) -> FieldType | None:
-        """The type of other fields; None when it may have none."""
+        """The type of other fields, or None if they are not allowed."""
         return None if self._element is None else self._element()
 
     def member(self, name: str) -> FieldType:
-        """Return the type of a field; one that is not declared may have any."""
+        """Return the type of a field; undeclared fields may have any type."""
         field = self.fields.get(name)
         return field.type if field is not None else self.element or DEDUCED
 
@@ -116,7 +117,7 @@ class Field:
 
     _type: Callable[[], FieldType]
     default: object = MISSING
-    """Its default, which is its value as the key of an item."""
+    """Its default, which is also its value as a missing key of an item."""
 
     @property
     def type(self) -> FieldType:
@@ -161,7 +162,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def builtin_type(api_version: str, kind: str) -> FieldType | None:
-    """Return the type of a built-in kind, or None when it is not in the table."""
+    """Return the type of a built-in kind, or None if it is not in the table."""
     name = _table()["kinds"].get(f"{api_version} {kind}")
     return None if name is None else named_type(name)
 
@@ -185,7 +186,7 @@ def _lazily(code: str) -> Callable[[], FieldType]:
 
 @cache
 def coded_type(code: str) -> FieldType:
-    """Return the type that a code of the table means."""
+    """Return the type for a code of the table."""
     if (known := _CODES.get(code)) is not None:
         return known
     if code.startswith("["):
@@ -211,7 +212,7 @@ _TEXT_FORMATS: Final = ("", "byte")
 
 
 def custom_type(schema: Mapping[str, Any] | None) -> FieldType:
-    """Return the type of a custom kind with this schema in its definition; without one it may have any fields."""
+    """Return the type of a custom kind with this schema; without a schema it may have any fields."""
     if schema is None:
         schema = {"x-kubernetes-preserve-unknown-fields": True}
     return _schema_type({**schema, "type": "object"}, preserves=False, is_object=True)

@@ -1,21 +1,20 @@
 """The garbage collector: deletes objects whose owners are gone, and ends foreground and orphaning deletions.
 
-It follows the rules of kube-controller-manager's, in a task of the server's own.
+It follows the rules of kube-controller-manager, in its own task of the server.
 
-- Background: the owner is removed at once.  A dependent without any owner left is then deleted.
+- Background: the owner is removed immediately.  Then dependents without remaining owners are deleted.
 - Foreground: the owner stays, with the finalizer ``foregroundDeletion``, until no dependent remains whose reference has
   ``blockOwnerDeletion``.
 - Orphan: the owner stays, with the finalizer ``orphan``, until no dependent refers to it.
 
-A dependent that has another owner only loses the references to those that are gone.
-The uid of a reference decides, together with the kind, the name, and the namespace of the dependent: so an owner in
-another namespace does not exist.
-A kind that is not served may be served later, so the dependents of its objects stay.
+A dependent that has another owner only loses the references to the missing ones.
+An owner is found by uid, kind, name, and the namespace of the dependent, so owners in other namespaces do not exist.
+Dependents of kinds that are not served stay, because the kind may be served later.
 
 The collector keeps some data of each object, by uid, and continues to read the changes of each resource,
-as a watch does; where history is compacted, it reads the objects again.
-Each decision is made and executed without a checkpoint, from the stored objects themselves: they decide, and what the
-collector keeps only says where to look.
+as a watch does; after a compaction it reads the objects again.
+This data only tells where to look.
+Each decision uses the stored objects, and is made and executed without a checkpoint.
 
 Source: kubernetes ``pkg/controller/garbagecollector``.
 """
@@ -45,7 +44,7 @@ OwnerState: TypeAlias = Literal["exists", "is gone", "waits for dependents", "un
 """The state of an owner: ``unknown`` if its kind is not served or cannot own the dependent."""
 
 _MAX_STEPS: Final = 100
-"""Decisions without a checkpoint."""
+"""The maximum number of decisions without a checkpoint."""
 
 
 @final
@@ -61,25 +60,25 @@ class _Node:
     owners: tuple[Mapping[str, Any], ...]
     """Its ownerReferences."""
     is_deleted: bool
-    """Whether it has a deletionTimestamp."""
+    """True if it has a deletionTimestamp."""
     finalizers: frozenset[str]
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Whether it is being deleted in the foreground."""
+        """True if it is being deleted in the foreground."""
         return self.is_deleted and FOREGROUND in self.finalizers
 
     @property
     def orphans(self) -> bool:
-        """Whether it is being deleted, and its dependents are to stay."""
+        """True if it is being deleted and its dependents are orphaned."""
         return self.is_deleted and ORPHAN in self.finalizers
 
     def refers_to(self, uid: str) -> bool:
-        """Whether an owner has this uid."""
+        """Return whether an owner has this uid."""
         return any(owner.get("uid") == uid for owner in self.owners)
 
     def blocks(self, uid: str) -> bool:
-        """Whether the owner of this uid waits for this object."""
+        """Return whether the owner of this uid waits for this object."""
         return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") is True for owner in self.owners)
 
 
@@ -103,11 +102,11 @@ def _node_of(resource: str, stored: Stored) -> _Node:
 @final
 @attrs.define(eq=False)
 class GarbageCollector:
-    """Deletes dependents, in the task of :meth:`run`; it may be run again after it has ended."""
+    """Deletes dependents, in the task of :meth:`run`, which may be called again after it has ended."""
 
     _registry: Registry
     _nodes: dict[str, _Node] = attrs.field(init=False, factory=dict)
-    """By uid."""
+    """The nodes by uid."""
     _dependents: dict[str, dict[str, None]] = attrs.field(init=False, factory=dict)
     """The uids of the objects that refer to a uid, in the order of their creation."""
     _positions: dict[str, int] = attrs.field(init=False, factory=dict)
@@ -115,7 +114,7 @@ class GarbageCollector:
     _changed: dict[str, None] = attrs.field(init=False, factory=dict)
     """Resources with changes that are not read yet."""
     _doubtful: dict[str, None] = attrs.field(init=False, factory=dict)
-    """The uids of objects to decide about, each once."""
+    """The uids of the objects to decide about."""
     _unresolved: dict[str, None] = attrs.field(init=False, factory=dict)
     """The uids of objects with an owner of a kind that is not served."""
     _has_changes: trio.Event = attrs.field(init=False, factory=trio.Event)
@@ -168,12 +167,12 @@ class GarbageCollector:
     # --- the graph ----------------------------------------------------------------------------------------------------
 
     def _read(self, resource: str) -> None:
-        """Read the changes of a resource, or all of its objects the first time, and after a compaction."""
+        """Read the changes of a resource; the first time and after a compaction, read all of its objects."""
         storage = self._registry.storage
         position = self._positions.get(resource)
         try:
             if position is None:
-                raise CompactedError(0)  # noqa: TRY301  # the first time is like a history that is lost
+                raise CompactedError(0)  # noqa: TRY301  # the first time is like lost history
             while changes := storage.read(resource, position):
                 position += len(changes)
                 for change in changes:
@@ -228,7 +227,7 @@ class GarbageCollector:
         for owner in node.owners:
             uid = str(owner.get("uid"))
             self._drop_dependent(uid, node.uid)
-            self._doubt(uid)  # it may wait for this one
+            self._doubt(uid)  # the owner may wait for this object
         for dependent in self._dependents.get(node.uid, ()):
             self._doubt(dependent)
 
@@ -290,7 +289,7 @@ class GarbageCollector:
             return
         dependents = self._dependents_of(node)
         if any(state == "waits for dependents" for _, state in states) and dependents:
-            # Two that own each other would wait for each other.
+            # Otherwise two objects that own each other would wait for each other.
             if any(dependent.waits_for_dependents for dependent in dependents):
                 self._unblock_owners(node)
             self._delete(node, "Foreground")
@@ -323,12 +322,12 @@ class GarbageCollector:
         return self._registry.kinds.find_resource(node.resource)
 
     def _is_current(self, node: _Node) -> bool:
-        """Whether the object of this uid is still stored."""
+        """Return whether the object of this uid is still stored."""
         found = self._registry.storage.get(node.resource, node.key)
         return found is not None and decoded(found)["metadata"]["uid"] == node.uid
 
     def _change(self, node: _Node, change: Callable[[JSONObject], None]) -> None:
-        """Change the metadata of an object, if it is still stored."""
+        """Change the metadata of an object if it is still stored."""
         served = self._served(node)
         if served is None or not self._is_current(node):
             return

@@ -1,4 +1,4 @@
-"""Decoded JSON values in Go's formats, which are in some of kube-apiserver's errors."""
+"""Decoded JSON values in Go's formats, as some of kube-apiserver's errors show them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ._field_sets import json_text
 
 
 def go_type(value: object) -> str:
-    """Return the type of a value, as Go's format ``%T`` has it."""
+    """Return the type of a value in Go's format ``%T``."""
     names = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool"}
     return names.get(type(value), "<nil>")
 

@@ -1,4 +1,4 @@
-"""Which kinds the embedded server serves, and how they differ."""
+"""The kinds that the embedded server serves, and their differences."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
     ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
-"""The warnings of built-in kinds; all are of versions that the server still serves."""
+"""The warnings of built-in kinds in deprecated versions that the server still serves."""
 
 
 def _type_meta(info: ResourceInfo, *, is_builtin: bool) -> bytes:
@@ -82,11 +82,11 @@ class ServedKind:
     info: ResourceInfo
     """Its group, version, kind and plural."""
     is_builtin: bool
-    """Whether it is a built-in kind; custom kinds differ in the items of lists and in patches."""
+    """True for a built-in kind; custom kinds differ in the items of lists and in patches."""
     schema: Schema | None = attrs.field(default=None, eq=False)
     """The schema of a custom kind; None if every object is valid."""
     deprecation: str = ""
-    """The warning that each response has, if this version is deprecated."""
+    """The warning of each response if this version is deprecated."""
     selectable_fields: tuple[str, ...] = ()
     """The paths, such as ``spec.host``, that field selectors may use, in addition to those of every kind."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
@@ -99,22 +99,22 @@ class ServedKind:
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is a subresource."""
+        """True if the status is a subresource."""
         return "status" in self.info.subresources
 
     @property
     def has_generation(self) -> bool:
-        """Whether ``metadata.generation`` counts the versions of the desired state."""
+        """True if ``metadata.generation`` counts the versions of the desired state."""
         return not self.is_builtin or self.resource in WITH_GENERATION
 
     @property
     def needs_resource_version(self) -> bool:
-        """Whether an update must carry a ``resourceVersion``."""
+        """True if updates require a ``resourceVersion``."""
         return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
 
     @property
     def is_namespace(self) -> bool:
-        """Whether this is the Namespace kind."""
+        """True for the kind Namespace."""
         return self.resource == "namespaces"
 
 
@@ -130,7 +130,7 @@ class Kinds:
         """Return the kinds that a new cluster serves."""
         kinds = cls()
         for info in builtin_resources():
-            if "watch" in info.verbs:  # the others, such as SubjectAccessReview, are not stored
+            if "watch" in info.verbs:  # others, such as SubjectAccessReview, are not stored
                 deprecation = DEPRECATIONS.get((info.api_version, info.kind), "")
                 kinds.add(info, is_builtin=True, deprecation=deprecation)
         return kinds
@@ -154,7 +154,7 @@ class Kinds:
         self._by_path.pop((info.group, info.version, info.plural), None)
 
     def copy(self) -> Kinds:
-        """Return the same kinds, which stay when kinds are added or removed here."""
+        """Return a copy, which later changes do not affect."""
         return Kinds(dict(self._by_path))
 
     def replace(self, others: Kinds) -> None:

@@ -1,6 +1,6 @@
-"""``metadata.managedFields``: which manager owns which fields of an object.
+"""``metadata.managedFields``: the owners of the fields of an object.
 
-A manager owns the fields that it has applied, and as an updater those that it has changed.
+An applier owns the fields that it has applied, and an updater the fields that it has changed.
 An apply that changes a field of another manager is a conflict; with force, it takes the field.
 A field that a manager stops applying is removed if no other manager owns it.
 
@@ -22,7 +22,7 @@ from ._storage import JSONObject
 from ._typed_values import Comparison, compare, fields_of, merge, remove, same, with_named_fields
 
 MAX_UPDATERS: Final = 10
-"""How many updaters an object may have before the oldest are joined to ``ancient-changes``."""
+"""The maximum number of updaters; the oldest others are joined to ``ancient-changes``."""
 NOT_OWNED: Final = frozenset(
     {
         "name",
@@ -45,7 +45,7 @@ _STRIPPED: Final[FieldSet] = {
 _LONGEST_CONFLICTS: Final = 1_000
 
 TypeOf: TypeAlias = Callable[[str], FieldType | None]
-"""Returns the type of a kind in another apiVersion; None when that is not served any more."""
+"""Returns the type of a kind in another apiVersion, or None if that is no longer served."""
 
 
 @final
@@ -79,11 +79,11 @@ class Owned:
     fields: FieldSet
     """The fields."""
     api_version: str
-    """The apiVersion that they are fields of."""
+    """The apiVersion of these fields."""
     time: str | None
-    """When it changed them last, as a timestamp."""
+    """The timestamp of its last change."""
     entry: JSONObject | None = None
-    """Its stored entry, if that is still right."""
+    """Its stored entry, if it is still valid."""
 
 
 Managers: TypeAlias = dict[ManagerKey, Owned]
@@ -98,7 +98,7 @@ def read_entries(entries: object, *, is_stored: bool = False) -> Managers:
 
     Args:
         entries: The list, or None.
-        is_stored: Whether :func:`write_entries` has made it, so that nothing needs to be checked.
+        is_stored: True if :func:`write_entries` has made it, so it is valid.
 
     Raises:
         ValueError: An entry is not valid.
@@ -153,9 +153,9 @@ def write_entries(managers: Managers) -> list[JSONObject]:
 def managers_after(
     live: Mapping[str, Any], given: Mapping[str, Any], *, is_builtin: bool, is_subresource: bool
 ) -> Managers:
-    """Return the managers that a write starts from: those in the request, which may change them, or the stored ones.
+    """Return the managers before a write: those in the request, if it has any, or the stored ones.
 
-    A list with an empty entry in a request removes all; an empty list does for built-in kinds.
+    A request with one empty entry removes all managers; for built-in kinds, so does an empty list.
     """
     if not is_subresource and "managedFields" in given:
         entries = given["managedFields"]
@@ -227,7 +227,7 @@ class Ownership:
         return result, managers
 
     def _served(self, managers: Managers) -> Managers:
-        """Return the managers of versions that are served, as the types of fields are now."""
+        """Return the managers of served versions, for the current types of fields."""
         if not self.may_change:
             return managers
         served = {}
@@ -318,7 +318,7 @@ def _capped(managers: Managers) -> Managers:
 
 
 def reconciled(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Return a set of fields after the schema has made one of them a leaf: its owner owns it as a whole."""
+    """Adapt a set to a schema that has made some fields leaves, which have one owner as a whole."""
     result: FieldSet = {}
     for element, child in fields.items():
         inner = _member_type(of, element)
@@ -345,7 +345,7 @@ def _member_type(of: FieldType, element: str) -> FieldType | None:
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-class ApplyConflict(Exception):  # noqa: N818  # not an error yet: kubectl's may be allowed
+class ApplyConflict(Exception):  # noqa: N818  # not an error yet: it may be allowed for kubectl
     """An apply changes fields of other managers.
 
     Attributes:
@@ -358,7 +358,7 @@ class ApplyConflict(Exception):  # noqa: N818  # not an error yet: kubectl's may
 
 
 def conflict_error(conflicts: Mapping[ManagerKey, FieldSet]) -> APIStatusError:
-    """Return the error of an apply with conflicts, as kube-apiserver has it."""
+    """Return kube-apiserver's error for an apply with conflicts."""
     found = [(key, path) for key in sorted(conflicts) for path in paths(conflicts[key])]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {key.text}", "field": path} for key, path in found

@@ -40,11 +40,7 @@ _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
 
 
 def metadata_of(obj: JSONObject) -> JSONObject:
-    """Return an object's metadata, after a check of its types; adds it when it is missing.
-
-    Raises:
-        APIStatusError: 400 when it does not fit ``metav1.ObjectMeta``.
-    """
+    """Return an object's metadata after checking its types; adds missing metadata."""
     metadata = obj.setdefault("metadata", {})
     if metadata is None:
         metadata = obj["metadata"] = {}
@@ -85,11 +81,7 @@ def _is_list_of(value: object, type_: type[object]) -> bool:
 
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:
-    """Check that an object's kind and apiVersion, if present, match the request.
-
-    Raises:
-        APIStatusError: 400 when they are not.
-    """
+    """Check that an object's kind and apiVersion, if present, match the request."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     info = served.info
     if kind and kind != info.kind:
@@ -102,11 +94,7 @@ def check_type(served: ServedKind, obj: JSONObject) -> None:
 
 
 def check_shape(served: ServedKind, obj: JSONObject) -> None:
-    """Check that the spec and status of a built-in kind are objects; drops those that are null.
-
-    Raises:
-        APIStatusError: 400 when one is not.
-    """
+    """Check that the spec and status of a built-in kind are objects; removes nulls."""
     for name in ("spec", "status"):
         part = obj.get(name)
         if served.is_builtin and part is None:
@@ -120,7 +108,7 @@ def _unrecognized(path: str, expected: str) -> Exception:
 
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:
-    """Return metadata in kube-apiserver's order of fields, without empty ones."""
+    """Return metadata in kube-apiserver's order of fields, without empty fields."""
     full = {key: value for key, value in metadata.items() if value not in (None, "", {}, [])}
     rest = [key for key in full if key not in _ORDER and key != "selfLink"]
     return {key: full[key] for key in (*(key for key in _ORDER if key in full), *rest)}
@@ -132,7 +120,7 @@ def without_server_fields(metadata: Mapping[str, Any]) -> JSONObject:
 
 
 def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONObject:
-    """Return new metadata with the old values of the fields that a writer cannot change."""
+    """Return new metadata with the old values of all fields that a writer cannot change."""
     kept = {key: old[key] for key in (*_SERVER_FIELDS, "name", "namespace") if key in old}
     return ordered({**without_server_fields(new), **kept})
 
@@ -156,7 +144,7 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two decoded JSON values are equal; unlike for Python's ``==``, true, 1 and 1.0 differ."""
+    """Return whether two decoded JSON values are equal; unlike in Python's ``==``, true, 1 and 1.0 differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -165,9 +153,9 @@ def json_equal(one: object, other: object) -> bool:
 
 
 def stored_numbers(value: Any) -> Any:
-    """Return a JSON value of a custom kind with its numbers as kube-apiserver stores them: ``1.0`` as ``1``.
+    """Return a JSON value of a custom kind with the numbers that kube-apiserver stores: ``1`` for ``1.0``.
 
-    It decodes integers as int64 and all other numbers as float64, and encodes these without a fraction if it is 0.
+    It decodes integers as int64 and all other numbers as float64, and encodes floats without a zero fraction.
     """
     if isinstance(value, dict):
         return {key: stored_numbers(member) for key, member in value.items()}

@@ -24,7 +24,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "ephemeralcontainers": "ephemeralcontainers",
     "resize": "resize",
 }
-"""Those that are subresources, by their names."""
+"""The parts that are subresources, by their names."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
 _DEFAULTS: Final = {
@@ -38,7 +38,7 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
     """Return the old object, without kind and metadata, with this part of the new one.
 
     Raises:
-        APIStatusError: 422 when the part may not be changed so.
+        APIStatusError: 422 when the change is not allowed.
     """
     kept = {key: value for key, value in old.items() if key not in ("kind", "apiVersion", "metadata")}
     match part:

@@ -26,21 +26,21 @@ STRATEGIC = "application/strategic-merge-patch+json"
 MAX_OPERATIONS = 10_000
 """The most operations of a JSON patch, as in kube-apiserver."""
 MAX_COPIED = 3 * 1024 * 1024
-"""How many bytes of JSON the copies of one JSON patch may add, as in kube-apiserver: each copy can double an object.
+"""The maximum size in bytes of all copies of one JSON patch, as in kube-apiserver: each copy can double an object.
 
-They may add as many values as a body may have.
+Copies may add as many values as a body may have.
 """
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
 
 Change = Callable[[JSONObject], JSONObject]
-"""Returns the new state of an object; is given the old one, which it may modify."""
+"""Returns the new state of an object for the old one, which it may modify."""
 
 
 def read_patch(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None = None) -> Change:
     """Parse the body of a patch request.
 
-    The change raises 413 when the object becomes larger than a body may be: patches cannot make it grow for ever.
+    The change raises 413 when the object becomes larger than a body may be, so patches cannot make it grow forever.
 
     Raises:
         APIStatusError: 400 when the body is not a patch; 413 when it has too many operations or values; 415 when the
@@ -90,7 +90,7 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
 def merge(obj: object, patch: object) -> Any:
     """Apply a merge patch: null members are deleted, objects merged, all other values replaced.
 
-    As in kube-apiserver, and unlike in the RFC, null members are also deleted of the objects in a list, unless the list
+    As in kube-apiserver, and unlike in the RFC, null members of objects in a list are also deleted, unless the list
     replaces an object.
     """
     if not isinstance(obj, dict):

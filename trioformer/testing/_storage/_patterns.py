@@ -1,7 +1,7 @@
 r"""Patterns of schemas: Go's regular expressions, run by Python's.
 
-They mean the same but for a few characters: ``$`` and ``\z``, classes such as ``[[:alpha:]]``, and ``\Q…\E``.
-Classes of Unicode such as ``\p{L}`` are unknown to Python, so such a pattern is not checked.
+Only a few constructs differ: ``$`` and ``\z``, classes such as ``[[:alpha:]]``, and ``\Q…\E``.
+Patterns with Unicode classes such as ``\p{L}``, which Python does not support, are not checked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PROBLEMS: Final = {
     "unbalanced parenthesis": "unexpected )",
     "nothing to repeat": "missing argument to repetition operator",
 }
-"""Python's problems in the words of Go; a pattern with any other may be one that Go compiles."""
+"""Python's problems and Go's texts; patterns with other problems may compile in Go."""
 _UNKNOWN_TO_GO: Final = ("(?=", "(?!", "(?<=", "(?<!", "(?>", "(?#")
 
 
@@ -46,7 +46,7 @@ class PatternError(ValueError):
 
 
 def go_problem(pattern: str) -> str:
-    """Return why Go does not compile a pattern; empty if it does, as far as Python knows."""
+    """Return why Go does not compile a pattern; empty if it does, or if Python cannot tell."""
     try:
         compiled(pattern)
     except PatternError as exc:
@@ -59,7 +59,7 @@ def compiled(pattern: str) -> re.Pattern[str] | None:
     """Compile a pattern; None if Python cannot.
 
     Raises:
-        PatternError: Go cannot, either.
+        PatternError: Go cannot either.
     """
     if r"\p" in pattern or r"\P" in pattern or r"\C" in pattern:
         return None

@@ -83,7 +83,7 @@ class Registry:
     clock: Clock
     _random: random.Random
     collects_garbage: bool = False
-    """Whether a garbage collector ends the deletions that wait for dependents."""
+    """True if a garbage collector completes the deletions that wait for dependents."""
     tracker: FieldTracker = attrs.field(
         kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
     )
@@ -97,11 +97,7 @@ class Registry:
         return f"{namespace}/{name}" if served.info.namespaced else name
 
     def get(self, served: ServedKind, namespace: str, name: str) -> Stored:
-        """Return an object.
-
-        Raises:
-            APIStatusError: 404 when it does not exist.
-        """
+        """Return an object."""
         stored = self.storage.get(served.resource, self.key(served, namespace, name))
         if stored is None:
             raise not_found(served.info, name)
@@ -115,7 +111,7 @@ class Registry:
         """Go back to the kinds and objects of a revision, of this server or of another."""
         self.kinds.replace(kinds)
         self.storage.restore(objects, revision)
-        # Another sequence of uids: the server that has the objects may have used the rest of this one.
+        # Start another sequence of uids, because the server of the snapshot may have used the rest of this one.
         self._random.seed(self._random.getrandbits(128))
 
     # --- creating -----------------------------------------------------------------------------------------------------
@@ -136,19 +132,19 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Create an object; one without a writer has no managers.
+        """Create an object.
 
         Args:
             served: Its kind.
             namespace: Its namespace; ignored for cluster-scoped kinds.
             obj: The object, which is modified.
-            part: Whether it may have a status.
-            dry_run: Whether to write nothing.
+            part: ``whole`` keeps its status.
+            dry_run: Do not write.
             fields: Collects the unknown fields, which are removed; None to ignore them.
             writer: The manager; None for no manager.
 
         Raises:
-            APIStatusError: 400, 403, 404 (no such namespace), 409, 422, or 500 when it has a resourceVersion.
+            APIStatusError: 404 when the namespace does not exist, 500 when the object has a resourceVersion; others.
         """
         check_type(served, obj)
         given = metadata_of(obj)
@@ -224,11 +220,7 @@ class Registry:
 
     @staticmethod
     def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
-        """Check that an object's namespace, if present, matches the request.
-
-        Raises:
-            APIStatusError: 400 when it is not.
-        """
+        """Check that an object's namespace, if present, matches the request."""
         given = metadata.get("namespace") or ""
         if given not in ("", namespace if served.info.namespaced else ""):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -263,17 +255,14 @@ class Registry:
             served: Its kind.
             namespace: Its namespace; ignored for cluster-scoped kinds.
             name: Its name.
-            change: Returns the new state; is given the old one, which it may modify.
-            part: What it may change; the rest is taken from the old state.
-            dry_run: Whether to write nothing.
+            change: Returns the new state for the old one, which it may modify.
+            part: The part that may change; the rest stays.
+            dry_run: Do not write.
             fields: Collects the unknown fields, which are removed; None to ignore them.
-            writer: Who is its manager; None leaves the managers as they are.
+            writer: The manager; None does not change the managers.
 
         Returns:
-            The new state; the old one when nothing changed, without a new revision or event.
-
-        Raises:
-            APIStatusError: 400, 404, 409 or 422.
+            The new state, or the old one if nothing changed; then there is no new revision or event.
         """
         current = self.get(served, namespace, name)
         old = decoded(current)
@@ -317,11 +306,7 @@ class Registry:
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Check that an object's name and namespace, if present, match the request.
-
-        Raises:
-            APIStatusError: 400 when they are not.
-        """
+        """Check that an object's name and namespace, if present, match the request."""
         given = metadata.get("name") or name
         if given != name:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
@@ -348,7 +333,7 @@ class Registry:
             raise invalid(served.info.group, served.info.plural, current.name, [why])
 
     def _remove_finalized(self, served: ServedKind, current: Stored, obj: JSONObject) -> Stored:
-        """Remove an object without finalizers; the response has the old revision, as kube-apiserver's."""
+        """Remove an object without finalizers; as in kube-apiserver, the response has the old revision."""
         response = Stored(current.key, current.revision, body_of(obj))
         if served.is_namespace:
             self.storage.put(served.resource, current.key, obj)
@@ -409,14 +394,14 @@ class Registry:
         return Deletion(stored, is_done=False)
 
     def delete_all(self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions) -> None:
-        """Delete the objects of a list, in this order, with the same options.
+        """Delete the objects of a list, in order, with the same options.
 
         Raises:
-            APIStatusError: 409 when a precondition does not hold for one; those before it are deleted.
+            APIStatusError: 409 when a precondition does not hold; the objects before this one are deleted.
         """
         for stored in chosen:
             if self.storage.get(served.resource, stored.key) is None:
-                continue  # an owner's deletion has removed it
+                continue  # removed with its owner
             self.delete(
                 served,
                 stored.namespace,
@@ -446,7 +431,7 @@ class Registry:
                 self.delete(served, name, stored.name, policy="Background")
 
     def _remove_empty_namespace(self, name: str) -> None:
-        """Remove a namespace that is being deleted, once it has no content and no finalizers."""
+        """Remove a namespace that is being deleted if it has neither content nor finalizers."""
         found = self.storage.get("namespaces", name)
         if found is None:
             return
@@ -461,11 +446,11 @@ class Registry:
 
 
 def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
-    """Return whether a null that is applied as the status of a custom object is validated, not taken as missing."""
+    """Return whether an applied null status of a custom object is validated instead of treated as missing."""
     has_schema = served.schema is not None and "status" in served.schema.properties
     return has_schema and part == "status" and "status" in old and "status" in new
 
 
 def _desired_state(obj: JSONObject) -> JSONObject:
-    """Return the part of an object whose versions the generation counts."""
+    """Return the part of an object that the generation counts."""
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata", "status")}

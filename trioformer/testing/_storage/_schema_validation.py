@@ -48,7 +48,7 @@ Problem: TypeAlias = tuple[str, Callable[[str], JSONObject]]
 class _Result:
     problems: dict[str, Callable[[str], JSONObject]] = attrs.field(factory=dict)
     matches: int = 0
-    """How many checks were passed: the schema of ``anyOf`` with most of them has the errors that are reported."""
+    """The number of passed checks: ``anyOf`` reports the errors of the schema with the most."""
 
     def merge(self, other: _Result) -> None:
         for text, make in other.problems.items():
@@ -151,7 +151,7 @@ def _known_format(type_: str, name: str) -> str:
 
 
 def _format_of(schema: Schema) -> str:
-    """Return the format, if it is one that is validated."""
+    """Return the format if it is validated."""
     name = schema.raw.get("format")
     return _known_format(schema.types[0] if len(schema.types) == 1 else "", name) if name else ""
 
@@ -197,7 +197,7 @@ def _check_enum(value: Any, raw: Mapping[str, Any], path: str, result: _Result) 
 
 
 def _is_same(value: Any, allowed: Any) -> bool:
-    """Return whether a value is one of an enum: numbers are converted to the type of that one."""
+    """Return whether a value equals one of an enum, to whose type numbers are converted."""
     if value is None or allowed is None:
         return False
     if _type_of(value)[1] and _type_of(allowed)[1]:
@@ -323,7 +323,7 @@ def _check_list(value: list[Any], schema: Schema, path: str, old: Any, result: _
 
 
 def _old_items(value: list[Any], schema: Schema, old: Any) -> list[Any]:
-    """Return the old item of each new one; only lists that are maps have items that can be matched."""
+    """Return the old item for each new one; items can be matched only in lists of type map."""
     if schema.raw.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return []
     keys = schema.raw.get("x-kubernetes-list-map-keys") or ()

@@ -32,7 +32,7 @@ def labels_of(stored: Stored) -> Mapping[str, str]:
 
 
 def selector_in(selector: object) -> LabelSelector:
-    """Return the selector that an object has as ``matchLabels`` and ``matchExpressions``.
+    """Return the selector of ``matchLabels`` and ``matchExpressions``.
 
     Raises:
         SelectorError: It is not valid.
@@ -49,7 +49,7 @@ def selector_in(selector: object) -> LabelSelector:
 
 
 def _no_field(obj: object, path: str) -> str:
-    """Read no field: the default for selections without a field selector."""
+    """Read no fields, for selections without a field selector."""
     raise LookupError(path)
 
 
@@ -98,7 +98,7 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both selectors are empty."""
+        """True if both selectors are empty."""
         return self.labels.is_empty and self.fields.is_empty
 
     def matches(self, stored: Stored) -> bool:

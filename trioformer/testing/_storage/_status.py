@@ -33,7 +33,7 @@ SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "st
 
 
 def excerpt(text: str) -> str:
-    """Return a text, or the beginning of one that is longer than an error should be: requests are quoted in errors."""
+    """Return a text, or the beginning of a long one, for an error that quotes a request."""
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
 
 
@@ -42,7 +42,7 @@ _MOST_CAUSES = 50
 
 
 class APIStatusError(Exception):
-    """A request fails, with a Status as its response; clients raise it as :class:`~trioformer.errors.StatusError`.
+    """A request fails with a Status, which clients raise as :class:`~trioformer.errors.StatusError`.
 
     Attributes:
         status: The Status object.
@@ -69,7 +69,7 @@ def status_of(
     details: JSONObject | None = None,
     metadata: JSONObject | None = None,
 ) -> JSONObject:
-    """Build a Status; like kube-apiserver, omits an empty reason, and details that are None."""
+    """Build a Status; as in kube-apiserver, an empty reason and missing details are omitted."""
     status: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure"}
     status["message"] = excerpt(message)
     if reason:
@@ -184,7 +184,7 @@ def expired(message: str, *, continue_token: str = "") -> APIStatusError:
 
 
 def deleted(info: ResourceInfo, name: str, uid: str) -> JSONObject:
-    """Build the Status for a delete that has removed the object."""
+    """Build the Status for a completed delete."""
     return {**SUCCESS, "details": {**_details(info, name), "uid": uid}}
 
 

@@ -5,11 +5,11 @@ Each resource has a log: its current objects and the ordered changes that led to
 after it.
 So any revision that is not compacted can be read (by undoing later changes) or watched from.
 
-A watcher holds nothing but its position in a log.
+A watcher only has a position in a log.
 It reads from there to the end, then waits for the next change.
-A slow watcher costs no memory; one that compaction overtakes gets :exc:`CompactedError`.
+A slow watcher costs no memory; if compaction overtakes it, it gets :exc:`CompactedError`.
 
-All methods but :meth:`Storage.wait` are synchronous: atomic in trio, and usable outside of it.
+All methods except :meth:`Storage.wait` are synchronous, so they are atomic in trio and usable outside it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Change:
     before: Stored | None
     """The state before the write, or None."""
     object: Stored
-    """The state after the write; for a deletion the last one, with the deletion's revision."""
+    """The state after the write; for a deletion, the last state with the revision of the deletion."""
 
     @property
     def revision(self) -> int:
@@ -89,11 +89,11 @@ class _Log:
     objects: dict[str, Stored] = attrs.field(factory=dict)
     changes: list[Change] = attrs.field(factory=list)
     first: int = 0
-    """The position of ``changes[0]``: how many changes are compacted."""
+    """The position of ``changes[0]``, which is the number of compacted changes."""
     compacted: int = 0
     """The revision of the last compacted change."""
     sorted_keys: list[str] | None = None
-    """The keys of ``objects`` in etcd's order, or None when they have to be sorted."""
+    """The keys of ``objects`` in etcd's order, or None if they must be sorted."""
     watchers: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def compact(self, count: int) -> None:
@@ -113,13 +113,13 @@ class Storage:
     """Versioned objects in memory."""
 
     history_limit: int = 10_000
-    """How many changes of each resource are kept at least; older ones are compacted in batches."""
+    """The minimum number of changes that are kept for each resource; older ones are compacted in batches."""
     revision: int = 1
     """The revision of the last write; begins with 1, as in etcd."""
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
-    """The last compacted revision: earlier ones cannot be read; initially the one before the first."""
+    """The last compacted revision; earlier revisions cannot be read.  Initially the one before the first."""
     observer: Callable[[str], None] | None = attrs.field(init=False, default=None)
-    """Called with the resource after each write to it, if anybody has to know about all resources."""
+    """Called after each write, with the resource."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
 
     def resources(self) -> list[str]:
@@ -170,7 +170,7 @@ class Storage:
 
     def _record(self, log: _Log, change: Change) -> None:
         log.changes.append(change)
-        # In batches of a quarter of the limit, since each compaction moves the whole list.
+        # In batches of a quarter of the limit, because each compaction moves the whole list.
         if len(log.changes) > self.history_limit + self.history_limit // 4:
             log.compact(len(log.changes) - self.history_limit)
         log.watchers.unpark_all()
@@ -227,7 +227,7 @@ class Storage:
             raise CompactedError(oldest)
 
     def read(self, resource: str, position: int, limit: int = 100) -> list[Change]:
-        """Return at most ``limit`` changes from a position on; an empty list when the reader is up to date.
+        """Return up to ``limit`` changes from a position; an empty list if the reader is up to date.
 
         Raises:
             CompactedError: Changes after the position are compacted.
@@ -241,7 +241,7 @@ class Storage:
     async def wait(self, resource: str) -> None:
         """Wait until the resource changes or :meth:`wake` is called.
 
-        A reader that calls this after :meth:`read` returned nothing, without a checkpoint in between, misses no change.
+        To miss no change, call this after :meth:`read` returned nothing, without a checkpoint in between.
 
         Cancellation:
             At any time; the reader's position stays valid.
@@ -249,7 +249,7 @@ class Storage:
         await self._logs[resource].watchers.park()
 
     def wake(self, resource: str | None = None) -> None:
-        """Wake the waiting readers of a resource, or all, so that they check their other conditions."""
+        """Wake the waiting readers of a resource, or of all, so that they check their other conditions."""
         for log in self._logs.values() if resource is None else [self._logs[resource]]:
             log.watchers.unpark_all()
 
@@ -257,9 +257,9 @@ class Storage:
         """Discard the changes up to and including a revision; reading earlier ones then raises :exc:`CompactedError`.
 
         Args:
-            revision: The last revision to discard; one that is already compacted has no effect.
-                None discards all changes and makes every revision that a client may know too old: the counter is
-                incremented first, as if another object had been written.
+            revision: The last revision to discard; a compacted one has no effect.
+                None discards all changes and makes all revisions that clients know too old: it increments the counter
+                first, as if another object had been written.
 
         Raises:
             ValueError: The revision is in the future.
@@ -280,14 +280,14 @@ class Storage:
         return {resource: dict(log.objects) for resource, log in self._logs.items()}
 
     def restore(self, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
-        """Go back to the objects of a revision, without history; every reader then gets :exc:`CompactedError`.
+        """Go back to the objects of a revision, without history; all readers get :exc:`CompactedError`.
 
-        The counter does not go back: a watch from a revision that was lost would miss as many of the next writes.
+        The counter does not go back, because watches from lost revisions would miss the next writes.
         """
         self.revision = self.compacted = max(self.revision, revision) + 1
         for resource in {**self._logs, **objects}:
             log = self._logs[resource]
-            log.first += len(log.changes) + 1  # after the position of a reader that is up to date
+            log.first += len(log.changes) + 1  # after the position of readers that are up to date
             log.changes.clear()
             log.compacted = self.compacted
             log.objects = dict(objects.get(resource, {}))
@@ -298,6 +298,6 @@ class Storage:
 
 
 def body_of(obj: JSONObject) -> bytes:
-    """Encode an object in the form of :attr:`Stored.body`: metadata first, no kind and apiVersion."""
+    """Encode an object as :attr:`Stored.body`: metadata first, without kind and apiVersion."""
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
     return dumps({"metadata": obj["metadata"], **rest})[1:]

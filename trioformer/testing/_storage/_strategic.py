@@ -1,8 +1,7 @@
 """Kubernetes' strategic merge patches: like merge patches, but lists whose items have a key are merged by item.
 
-The types of fields say which lists these are.
-An item that is new comes before those of the object which the patch does not have, unless ``$setElementOrder`` says
-otherwise.
+The types of fields tell which lists have keys.
+Without ``$setElementOrder``, new items come before the items that only the object has.
 
 Source: apimachinery ``pkg/util/strategicpatch``; error texts as of v1.36.
 """
@@ -27,7 +26,7 @@ def strategic_merge(of: FieldType, obj: object, patch: JSONObject) -> JSONObject
     """Apply a strategic merge patch to a value of a type; neither the value nor the patch is changed.
 
     Raises:
-        APIStatusError: 400 or 500 when a directive is not valid, or an item has no key, as from kube-apiserver.
+        APIStatusError: 400 or 500 when a directive is not valid or an item does not have its key, as in kube-apiserver.
     """
     if _DIRECTIVE in patch:
         return _directed(patch)
@@ -55,7 +54,7 @@ def _directed(patch: JSONObject) -> JSONObject:
 
 
 def _retained(obj: JSONObject, patch: JSONObject) -> JSONObject:
-    """Return an object with only those members that a patch retains."""
+    """Return an object with only the members that a patch retains."""
     names = patch[_RETAIN]
     given = {
         key for key, value in patch.items() if value is not None and not key.startswith((_DELETE, _ORDER, _RETAIN))
@@ -83,7 +82,7 @@ def _merge_member(of: FieldType, merged: JSONObject, key: str, value: Any) -> No
         result = strategic_merge(_member(of, name), old, value)
         merged[name] = result
         if not result and (kind := _member(of, name).map) is not None and not kind.fields:
-            del merged[name]  # Go omits an empty map, and keeps an empty struct
+            del merged[name]  # Go omits an empty map but keeps an empty struct
     elif isinstance(old, list):
         items = _member(of, name).items
         is_merged = items is not None and items.patch_key is not None
@@ -109,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 def _merge_lists(of: FieldType, old: list[Any], patch: list[Any]) -> list[Any]:
-    """Merge two lists: the items of the patch in its order, the others near their neighbours."""
+    """Merge two lists: the items of the patch in its order, the others near their neighbors."""
     _check_items(old, patch)
     if not any(isinstance(one, dict) for one in (*old, *patch)):
         merged = list({dumps(one): one for one in (*old, *patch)}.values())
@@ -137,7 +136,7 @@ def _check_items(old: list[Any], patch: list[Any]) -> None:
 
 
 def _without_special(old: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Return the two lists after the directives in the second: items are deleted, or all are replaced."""
+    """Apply the directives in the patch, which delete items or replace all; returns both lists without them."""
     deleted: set[bytes] = set()
     replaces = False
     for one in patch:
@@ -190,7 +189,7 @@ def _places(items: list[Any], key: str) -> dict[bytes, int]:
 
 
 def _set_order(of: FieldType, merged: JSONObject, patch: JSONObject, key: str) -> None:
-    """Merge the list that ``$setElementOrder`` is about, and put its items in this order."""
+    """Merge the list of a ``$setElementOrder`` directive, and order its items."""
     name, order = key.removeprefix(_ORDER), patch[key]
     old, given = merged.get(name), patch.get(name)
     if not isinstance(order, list) or not isinstance(old, list | None) or not isinstance(given, list | None):

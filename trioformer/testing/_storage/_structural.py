@@ -1,4 +1,4 @@
-"""Which schemas are structural, and whose defaults are valid: kube-apiserver accepts no others.
+"""Rejects schemas that are not structural or whose defaults are not valid, as kube-apiserver does.
 
 A structural schema gives each field a type outside of ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
 So the fields do not depend on their values, and unknown fields can be removed.
@@ -48,7 +48,7 @@ _FORBIDDEN_IN_CLAUSES: Final = (
 
 
 def structural_causes(schema: Raw, path: str) -> list[JSONObject]:
-    """Return why a schema is not structural, or which of its defaults are not valid; sorted."""
+    """Return the sorted reasons why a schema is not structural, or its invalid defaults."""
     causes = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
     if causes:
         return sorted(causes, key=lambda one: f"{one['field']}: {one['message']}")

@@ -49,7 +49,7 @@ _ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
 @final
 @attrs.frozen
 class Writer:
-    """Who writes an object."""
+    """The writer of an object."""
 
     manager: str
     """The name of the manager: ``fieldManager`` in the request, or the beginning of its user agent."""
@@ -58,11 +58,11 @@ class Writer:
     is_applier: bool = False
     """True if the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
     writes_all: bool = False
-    """Whether it writes the status together with the rest."""
+    """True if it writes the status together with the rest."""
 
 
 def manager_of(user_agent: str) -> str:
-    """Return the name of a manager that a user agent begins with."""
+    """Return the manager for a user agent: its name without the version."""
     name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
     while len(name.encode()) > LONGEST_MANAGER:
         name = name[:-1]
@@ -83,7 +83,7 @@ class FieldTracker:
     # --- types --------------------------------------------------------------------------------------------------------
 
     def type_of(self, served: ServedKind, api_version: str) -> FieldType | None:
-        """Return the type of a kind in one of its versions, or None when that is not known."""
+        """Return the type of a kind in one of its versions, or None if it is unknown."""
         if served.is_builtin and (found := builtin_type(api_version, served.info.kind)) is not None:
             return found
         version = api_version.rpartition("/")[2]
@@ -131,7 +131,7 @@ class FieldTracker:
         Args:
             served: The kind.
             old: The stored state.
-            new: The next one, as it will be stored but for its managers.
+            new: The new state, without its managers.
             given: The metadata in the request, which may change the managers.
             writer: The writer; None for writes without a manager, such as the binding of a pod.
         """
@@ -158,7 +158,7 @@ class FieldTracker:
         try:
             return write_entries(managers)
         except TooDeepError:
-            return None  # as kube-apiserver, after each error here
+            return None  # as kube-apiserver does after each error here
 
     def _time(self, writer: Writer) -> str | None:
         # kube-apiserver loses the times of writers of the scale, because it converts their entries there and back.
@@ -174,18 +174,18 @@ class FieldTracker:
     def apply(
         self, served: ServedKind, live: JSONObject | None, config: JSONObject, writer: Writer, *, force: bool
     ) -> JSONObject:
-        """Return an object with a configuration applied to it, and with its managers.
+        """Return an object after an apply, with its managers.
 
         Args:
             served: The kind.
             live: The stored object, with kind and apiVersion; None for a new one.
             config: The applied configuration.
-            writer: Who applies it.
-            force: Whether fields of other managers are taken.
+            writer: The applier.
+            force: Take the fields of other managers.
 
         Raises:
-            APIStatusError: 400 when the configuration is not one of this kind; 409 when other managers own what it
-                changes; 500 when it does not fit the type, as from kube-apiserver.
+            APIStatusError: 400 when the configuration is of another kind; 409 when other managers own fields that it
+                changes; 500 when it does not fit the type, as in kube-apiserver.
         """
         names: JSONObject = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         self._check(served, config)
@@ -229,7 +229,7 @@ class FieldTracker:
     @staticmethod
     def _failure(conflicts: Mapping[ManagerKey, FieldSet], writer: Writer) -> APIStatusError:
         if writer.subresource == _SCALE:
-            # In the Scale the field is always this one.
+            # A Scale always has this field.
             fields: FieldSet = {"f:spec": {"f:replicas": {}}}
             conflicts = {attrs.evolve(key, api_version="autoscaling/v1"): fields for key in conflicts}
         return conflict_error(conflicts)

@@ -32,10 +32,10 @@ _SELF = "."
 
 
 def item_element(items: ListType, item: object) -> str:
-    """Return the path element of an item of a list that is merged.
+    """Return the path element of an item of a merged list.
 
     Raises:
-        ValueError: The item has no key, or cannot be in a set.
+        ValueError: The item does not have a key, or cannot be in a set.
     """
     if not items.keys:
         if isinstance(item, list):
@@ -111,7 +111,7 @@ def _map_fields(of: MapType, value: dict[str, Any]) -> FieldSet:
 def _list_fields(of: ListType, value: list[Any]) -> FieldSet:
     result: FieldSet = {}
     for element, item in zip(_elements(of, value), value, strict=True):
-        if element in result:  # of an item that is there twice, only the item itself is a member
+        if element in result:  # only the item itself is a member if it exists twice
             result[element] = MEMBER
         else:
             result[element] = node(True, _fields(of.item, item)[1]) or MEMBER
@@ -146,7 +146,7 @@ _NOTHING = FieldType()
 @final
 @attrs.define(eq=False)
 class Comparison:
-    """How two objects differ."""
+    """The differences between two objects."""
 
     added: FieldSet = attrs.field(factory=dict)
     """Fields that only the second value has."""
@@ -156,7 +156,7 @@ class Comparison:
     """Fields that only the first value has."""
 
     def without(self, fields: FieldSet) -> Comparison:
-        """Return the differences outside of these fields, which are at the top of the object."""
+        """Return the differences outside these top-level fields."""
         return Comparison(
             *(
                 {element: child for element, child in part.items() if element not in fields}
@@ -165,7 +165,7 @@ class Comparison:
         )
 
     def join(self, inner: Comparison, element: str) -> None:
-        """Add the differences in a field; those in the object itself, for which it is empty, become this."""
+        """Add the differences in a field; for the object itself the field is empty, and they replace these."""
         for part, whole in ((inner.added, self.added), (inner.modified, self.modified), (inner.removed, self.removed)):
             if part and element:
                 _add(whole, element, part)
@@ -273,7 +273,7 @@ def _by_element(of: ListType, value: object) -> dict[str, list[Any]]:
 
 
 def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
-    """Return that a value which only one side has is a member, and the set of all that is below it."""
+    """Return that a value of only one side is a member, and the set below it."""
     of = of.of(value)
     result: FieldSet = {}
     if of.map is not None:
@@ -292,7 +292,7 @@ def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
 def merge(of: FieldType, old: Any, new: Any) -> Any:
     """Merge another value into a value: leaves are replaced, nothing is removed.
 
-    The items of a merged list have the order of the old one, unless the new one has them in another.
+    The items of a merged list have the order of the old list, unless the new list has another order.
     """
     if new is MISSING:
         return old
@@ -332,7 +332,7 @@ def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
                 next_shared = next(shared, None)
                 continue
             if left[i] in after and next_shared is not None and next_shared != left[i]:
-                i += 1  # an item of both, but its place in the new list is later
+                i += 1  # a common item whose place in the new list is later
                 continue
         if i < len(left):
             if left[i] not in after:

@@ -1,6 +1,6 @@
 """Validates an object before it is stored: its metadata, and the rules of its kind.
 
-Of built-in kinds only the metadata are validated; custom kinds have their schema, and definitions their own rules.
+Only the metadata of built-in kinds is validated; custom kinds have their schema, and definitions their own rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._status import invalid
 from ._storage import JSONObject
 
 _GENERIC_METADATA = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"})
-"""The groups of built-in kinds whose finalizers need no domain."""
+"""The groups of built-in kinds whose finalizers do not require a domain."""
 
 
 def check_object(
@@ -28,13 +28,13 @@ def check_object(
     status_only: bool = False,
     fields: FieldCheck | None = None,
 ) -> None:
-    """Check an object, as it would be stored.
+    """Check an object in the form in which it is stored.
 
     Args:
         served: Its kind.
         obj: The object.
         old: Its state before an update.
-        status_only: Whether only the status is written.
+        status_only: True if only the status is written.
         fields: Gets the warnings.
 
     Raises:

@@ -6,14 +6,11 @@
                                               ▲   ▲
                   kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both optional)
 
-An external process sends no event when it becomes ready, so this package polls.
+External processes do not send an event when they become ready, so this package polls.
 
-The order of the start follows from the programs' behaviour.
-etcd exits immediately when one of its ports is in use; kube-apiserver without etcd does not fail, but every request
-hangs.
-So etcd must respond to ``/health`` before kube-apiserver is started.
+kube-apiserver starts after etcd responds to ``/health``: without etcd it does not fail, but every request hangs.
 
-A port that was free may be in use when the program binds it; the program is then started again on other ports.
+If a free port is taken before the program binds it, the program starts again on other ports.
 Every control plane has its own certificate authority, so another process on a port is never mistaken for the program.
 """
 
@@ -92,8 +89,8 @@ class ControlPlane:
             default ones.
         controller_manager: Start kube-controller-manager, which creates the pods of Deployments, deletes the dependents
             of deleted objects, and so on.
-        nodes: The names of nodes, which kwok creates and makes ready; kwok also sets pods that are bound to them to
-            running, without running any container.
+        nodes: The names of nodes, which are created and which kwok makes ready.  kwok also sets pods on these nodes to
+            running, without running any containers.
 
     Ownership:
         The object owns exactly the processes that it started, by their process ids, and no tasks.

@@ -97,7 +97,7 @@ class Program:
         await self._stop_watchdog()
         with self.log.open("ab") as log:
             self._log_start = log.tell()
-            # Without the caller's environment: ETCD_* and proxy variables would change the programs' behaviour.
+            # Without the caller's environment: ETCD_* and proxy variables would change the behavior of the programs.
             self._process = await trio.lowlevel.open_process(
                 self.command,
                 stdin=subprocess.DEVNULL,
