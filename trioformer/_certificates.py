@@ -1,7 +1,7 @@
-"""Loads certificates and keys into TLS contexts, of clients and of servers.
+"""Load certificates and keys into the TLS contexts of clients and servers.
 
 OpenSSL reads them from files only, waits for the writer of a FIFO, and asks for a passphrase on the terminal.
-So it gets private copies of what was read and checked, and the passphrase is refused.
+So it gets private copies of the checked content, and passphrases are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CertificateRefusedError(Exception):
     """The certificate or the key is not loaded; the text is a predicate that follows its path.
 
     Attributes:
-        is_key: Whether it is the key that is refused.
+        is_key: Whether the key is refused.
     """
 
     def __init__(self, problem: str, *, is_key: bool) -> None:
@@ -38,8 +38,8 @@ def load_certificate(context: ssl.SSLContext, certificate: Secret[bytes], key: S
     """Load a certificate chain and its key, both PEM, without asking for a passphrase.
 
     Raises:
-        CertificateRefusedError: One of them is not valid, the key is encrypted, or is not the certificate's; or
-            OpenSSL cannot be given them.
+        CertificateRefusedError: One of them is not valid, the key is encrypted or does not belong to the certificate,
+            or they cannot be passed to OpenSSL.
     """
     with _as_file(certificate, is_key=False) as path, _key_as_file(key) as key_path:
         try:
@@ -74,7 +74,7 @@ def _key_as_file(key: Secret[bytes] | None) -> AbstractContextManager[str | None
 def _as_file(data: Secret[bytes], *, is_key: bool) -> Generator[str, None, None]:
     """Write a certificate or key to a file that only this process or user can read.
 
-    In memory where the system has that: a container may have no directory in which it can write.
+    If the system supports it, the file is in memory: a container may have no writable directory.
     """
     try:
         descriptor, path = _open_memory() or tempfile.mkstemp(prefix="trioformer-")

@@ -1,4 +1,4 @@
-"""Reads a small file: a kubeconfig, a token, a certificate, a key, manifests; and writes a private one."""
+"""Read small files, such as kubeconfigs, tokens, certificates and manifests, and write private ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._secret import Secret
 
 
 def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
-    """Return the content of a file; a FIFO's and a device's as well, for whose writer and end the thread waits.
+    """Return the content of a file; for a FIFO or a device, the thread waits for its writer and its end.
 
     Raises:
         OSError: It does not exist or cannot be read, or the path is not valid.

@@ -1,16 +1,15 @@
-"""Run a program until it ends or a signal asks it to: ``sys.exit(trioformer.run(main))``.
+"""Run a program until it ends or receives a signal: ``sys.exit(trioformer.run(main))``.
 
-A Kubernetes pod is ended with SIGTERM, a program in a terminal with Ctrl-C (SIGINT).  A program should then end its
-requests and release its leases, and still be gone when somebody insists; what it reports is read by a shell, a kubelet
-or a person, who need an exit code and a line, not a traceback of nested exception groups.
+SIGTERM ends a Kubernetes pod, and Ctrl-C (SIGINT) a program in a terminal.  The program should then end its requests
+and release its leases, but a second signal must kill it.  Shells, kubelets and people need an exit code and one line,
+not a traceback of nested exception groups.
 
-The state of a run is in the dispositions of the two signals:
+The handlers of the two signals are the state of a run:
 
 - *Running*: both are handled here.  The first signal asks trio to end the function, and the second one kills.
-- *Stopping*, from the moment when trio does so: both have the system's default action, so a signal kills, whatever
-  Python does at that moment.  As process 1 of a container they are handled here still, since Linux drops signals with
-  the default action there.
-- *Over*: both are as they were before the run.
+- *Stopping*, as soon as trio does so: both have the system's default action, so a signal kills at any time.  In process
+  1 of a container they are still handled here, because Linux drops signals with the default action there.
+- *Over*: both are as before the run.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ logger = logging.getLogger(__name__)
 Args = TypeVarTuple("Args")
 
 _Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | None
-"""What ``signal.getsignal`` returns; None for a handler that was not installed from Python."""
+"""The result of ``signal.getsignal``; None for a handler that was not installed from Python."""
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 FAILED: Final = 1
 """The exit code after an error of the library."""
 CLOSED_PIPE: Final = 128 + 13
-"""The exit code of a program whose output nobody reads any more, as a shell reports SIGPIPE."""
+"""The exit code of a program whose output pipe was closed, as a shell reports SIGPIPE."""
 MAX_CODE: Final = 255
 
 
@@ -63,47 +62,46 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
 
     The first SIGINT or SIGTERM cancels the function, which then cleans up as on every cancellation: requests end,
     leases are released, recorded events are written.  A second signal of either kind kills the process immediately,
-    also while its cleanup or a thread is stuck.  Python notices no signal while the main thread is inside of an
-    extension module: those that come before it has noticed the first one count as one, and as process 1 of a container
-    it notices the second one late, too (start it with an init, such as ``docker run --init``).
+    even if its cleanup or a thread is stuck.  Python does not notice signals while the main thread runs an extension
+    module: signals that arrive before it notices the first one count as one.  As process 1 of a container it also
+    notices the second one late (start it with an init, such as ``docker run --init``).
 
-    A program that has to finish something first, such as the keys in a queue, passes an event: the first signal sets
-    it and cancels nothing.  The function ends when it is ready to::
+    To finish something first, such as the keys in a queue, pass an event.  The first signal sets it and cancels
+    nothing; the function ends when it is ready::
 
         stop = trio.Event()
         sys.exit(trioformer.run(main, stop, stop=stop))
 
-    A :class:`~trioformer.errors.TrioformerError` is what went wrong in the world, so its text is printed to standard
-    error, a line for each one that is different, with its notes (``BaseException.add_note``) and without a traceback.
+    A :class:`~trioformer.errors.TrioformerError` is printed to standard error, as one line with its notes
+    (``BaseException.add_note``) and without a traceback; equal lines are printed once.
     The traceback is logged at level DEBUG.
 
-    A signal that the process ignores, as SIGINT in a job that a shell has started in the background, stays ignored.
+    A signal that the process ignores stays ignored, for example SIGINT in a background job of a shell.
 
     Args:
-        async_fn: The program; what it returns is its exit code, and None is 0.
+        async_fn: The program; its result is the exit code, and None is 0.
         args: Its arguments.
         stop: Set by the first signal, which then does not cancel.
 
     Returns:
-        The exit code, which is 0 to 255.  It is
+        The exit code, from 0 to 255:
 
-        - what the function has returned, also after a signal;
-        - 130 after SIGINT or 143 after SIGTERM, when the signal has cancelled the function before its end, as a shell
-          reports programs that these signals have ended;
-        - 1 after an error of the library, also after a signal, and when standard output cannot be written, such as a
-          file on a full disk;
-        - 141 when standard output is a pipe that nobody reads any more (``… | head``), which is not reported.
+        - the result of the function, also after a signal;
+        - 130 after SIGINT or 143 after SIGTERM, as in a shell, if the signal cancelled the function;
+        - 1 after an error of the library, also after a signal, and if standard output cannot be written, such as a file
+          on a full disk;
+        - 141 if standard output is a closed pipe (``… | head``), which is not reported.
 
     Raises:
-        TypeError: ``async_fn`` is not an async function, or has returned something else than None or an ``int``.
-        ValueError: It has returned an exit code that is not between 0 and 255.
-        RuntimeError: It is not the main thread, where alone Python handles signals; use ``trio.run`` in others.
-        BaseException: Any other exception of the function, also when errors of the library are beside it in a group.
+        TypeError: ``async_fn`` is not an async function, or does not return None or an ``int``.
+        ValueError: The exit code is not between 0 and 255.
+        RuntimeError: This is not the main thread, the only one where Python handles signals; use ``trio.run``.
+        BaseException: Any other exception of the function, also one in a group with errors of the library.
 
-    Ownership: owns the two signals while it runs; handlers that were installed before are there again afterwards.
+    Ownership: it handles the two signals while it runs, and restores the earlier handlers.
     """
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("trioformer.run() handles signals, which only the main thread can: use trio.run() in others")
+        raise RuntimeError("trioformer.run() requires the main thread, because it handles signals; use trio.run()")
     _check_is_function(async_fn)
     program = _Program(stop)
     try:
@@ -124,13 +122,13 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
 @final
 @attrs.define(eq=False)
 class _Program:
-    """One run: which signal has come, and how it reaches the function."""
+    """One run: the first signal, and its way to the function."""
 
     _stop: trio.Event | None
     _signal: int | None = attrs.field(default=None, init=False)
     """The first signal."""
     _handled: tuple[signal.Signals, ...] = attrs.field(default=(), init=False)
-    """Those that are not ignored."""
+    """The signals that are not ignored."""
     _token: trio.lowlevel.TrioToken | None = attrs.field(default=None, init=False)
     """Set while the function runs: the way from a signal handler to its scope."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
@@ -152,14 +150,14 @@ class _Program:
 
     @staticmethod
     def exit_code_of(returned: object) -> int:
-        """Check what the function has returned; None is 0."""
+        """Check the result of the function; None is 0."""
         if returned is None:
             return 0
         if not isinstance(returned, int) or isinstance(returned, bool):
             kind = type(returned).__name__
-            raise TypeError(f"a program returns its exit code, an int, or None for 0, and not a {kind}")
+            raise TypeError(f"a program must return its exit code, an int, or None for 0, not a {kind}")
         if not 0 <= returned <= MAX_CODE:
-            raise ValueError(f"an exit code is 0 to {MAX_CODE}, not {returned}, of which a shell sees only 8 bits")
+            raise ValueError(f"an exit code must be between 0 and {MAX_CODE}, not {returned}")
         return returned
 
     @contextmanager
@@ -191,7 +189,7 @@ class _Program:
 
     def _end(self) -> None:
         """Ask the function to end; more than once is harmless."""
-        # Not in the handler: the other signal may have come, and Python would drop it and complain about a race.
+        # Not in the handler: the other signal may have arrived, and Python would drop it and report a race.
         if not _is_init():
             for each in self._handled:
                 signal.signal(each, signal.SIG_DFL)
@@ -222,7 +220,7 @@ def _check_is_function(given: object) -> None:
 def _check_is_awaitable(returned: object, async_fn: object) -> None:
     if not isinstance(returned, Awaitable):
         name = getattr(async_fn, "__qualname__", repr(async_fn))
-        raise TypeError(f"trioformer.run() needs an async function, which {name} is not: write `async def`")
+        raise TypeError(f"trioformer.run() requires an async function, but {name} is not one; write `async def`")
 
 
 def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
@@ -236,7 +234,7 @@ def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, ...]]] | None:
-    """Return the errors that are worth a line; None when any is neither of the library nor of the output."""
+    """Return the errors to print; None if any is neither of the library nor of the output."""
     failures: list[tuple[TrioformerError, tuple[str, ...]]] = []
     for leaf, notes in _leaves(error):
         if isinstance(leaf, TrioformerError):
@@ -267,7 +265,7 @@ def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
 
 
 def _unrepeated(notes: tuple[str, ...]) -> list[str]:
-    """Leave out what another note begins with: a group may say ``informer of pods``, and its error more about them."""
+    """Omit a note if another one begins with it: a group may have ``informer of pods``, and its error a longer note."""
     found = dict.fromkeys(notes)
     return [note for note in found if not any(other.startswith(f"{note}: ") for other in found)]
 
@@ -289,13 +287,13 @@ def _flush_output() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # A second attempt may succeed: what did not fit into the buffer is lost.
+        # A second attempt may succeed, but data that did not fit into the buffer is lost.
         raise TrioformerError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _is_broken(stream: TextIO | None) -> bool:
     """Whether a stream is a pipe or socket whose other end is closed."""
-    if not hasattr(select, "poll"):  # Windows, where nothing else tells
+    if not hasattr(select, "poll"):  # Windows has no other way
         return True
     poll = select.poll()
     try:
@@ -306,9 +304,9 @@ def _is_broken(stream: TextIO | None) -> bool:
 
 
 def _errno_of_output() -> int | None:
-    """Return why standard output cannot be written: what is left in Python's buffer fails again.
+    """Return why standard output cannot be written: the rest of Python's buffer fails again.
 
-    With PYTHONUNBUFFERED nothing is left, so the device or the disk is asked.
+    With PYTHONUNBUFFERED the buffer is empty, so the device or the disk is checked.
     """
     try:
         _flush(sys.stdout)
@@ -323,7 +321,7 @@ def _errno_of_output() -> int | None:
 
 
 def _end_output() -> None:
-    """Write what is left in Python's buffer; if that fails, send it nowhere, or Python reports it at its exit."""
+    """Write the rest of Python's buffer; if that fails, discard it, because Python would report it at its exit."""
     try:
         _flush(sys.stdout)
     except OSError:

@@ -448,7 +448,7 @@ async def test_a_recorder_cannot_run_twice_at_the_same_time_but_again_later(
         async with running(recorder):
             assert recorder.statistics().is_running
             with pytest.raises(
-                trio.BusyResourceError, match=f"the event recorder of '{CONTROLLER}' is running already"
+                trio.BusyResourceError, match=f"the event recorder of '{CONTROLLER}' is already running"
             ):
                 await recorder.run()
             record(recorder)

@@ -994,7 +994,7 @@ async def test_a_candidate_cannot_run_twice_at_the_same_time(
         async with elector.lead() as term:
             assert repr(elector) == "<LeaderElector 'us' for lease default/the-lease, leading>"
             assert repr(term) == "<Leadership of 'us', transitions 0, held>"
-            with pytest.raises(trio.BusyResourceError, match="'us' for lease default/the-lease is running already"):
+            with pytest.raises(trio.BusyResourceError, match="'us' for lease default/the-lease"):
                 await elector.run(do_nothing)
         assert repr(term) == "<Leadership of 'us', transitions 0, over>"
         await elector.run(do_nothing)

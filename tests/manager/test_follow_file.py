@@ -403,7 +403,7 @@ async def test_a_file_cannot_be_followed_twice_at_the_same_time_but_again_later(
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
-        with pytest.raises(RuntimeError, match="followed already"):
+        with pytest.raises(RuntimeError, match="already"):
             await file.run()
     put(path, [2])
     async with trio.open_nursery() as nursery:

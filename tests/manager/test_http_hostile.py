@@ -330,10 +330,7 @@ async def test_a_token_that_others_could_read_on_its_way_is_warned_of_once(
         pass
     (warning,) = [one for one in caplog.records if one.levelno >= logging.WARNING]
     assert warning.name == "trioformer.manager"
-    assert warning.getMessage() == (
-        f"{url} has no TLS: who can read the network can read the tokens of requests for /metrics, and use them; "
-        "give HTTPOptions a certificate and a key"
-    )
+    assert warning.getMessage().startswith(f"{url} has no TLS")
 
 
 @pytest.mark.parametrize(

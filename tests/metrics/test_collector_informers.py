@@ -243,19 +243,19 @@ async def test_names_of_registered_objects_are_unique_until_unregister() -> None
     async with world() as here:
         factory, other = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
         metrics.register_factory(factory, name="mine")
-        with pytest.raises(ValueError, match="a factory named 'mine' is registered already"):
+        with pytest.raises(ValueError, match="factory named 'mine'"):
             metrics.register_factory(other, name="mine")
         metrics.register_factory(other, name="yours")
         metrics.unregister(factory)
         metrics.register_factory(factory, name="mine")
         elector = LeaderElector(here.client, name="lease", namespace="default")
         metrics.register_elector(elector, name="lease")
-        with pytest.raises(ValueError, match="an election named 'lease' is registered already"):
+        with pytest.raises(ValueError, match="election named 'lease'"):
             metrics.register_elector(elector, name="lease")
     metrics.register_controller(Controller("web", Reconcile()))
-    with pytest.raises(ValueError, match="a controller or queue named 'web' is registered already"):
+    with pytest.raises(ValueError, match="named 'web'"):
         metrics.register_controller(Controller("web", Reconcile()))
-    with pytest.raises(ValueError, match="a controller or queue named 'web' is registered already"):
+    with pytest.raises(ValueError, match="named 'web'"):
         metrics.register_queue(WorkQueue[str](name="web"))
     with pytest.raises(ValueError, match="a queue without a name cannot be registered"):
         metrics.register_queue(WorkQueue[str]())

@@ -21,7 +21,7 @@ class EventRecorderOptions:
     """
 
     queue_size: int = 1_000
-    """How many Events may wait to be written; further ones are dropped."""
+    """The maximum number of Events that wait to be written; further ones are dropped."""
     cache_size: int = 4_096
     """Maximum number of series, of groups of similar events, and of rate-limited objects that are remembered."""
     max_similar: int = 10
@@ -38,11 +38,10 @@ class EventRecorderOptions:
     refresh_period: float = 1_800.0
     """Seconds between two writes of the count of an active series."""
     max_tries: int = 12
-    """How often an Event is sent before it is dropped, if the requests fail with transient errors.  The Events of other
-    objects do not wait for it.  While nothing can be written, the tries of only one Event count."""
+    """The number of tries before an Event is dropped, if the requests fail with transient errors.  The Events of other
+    objects do not wait for it.  While nothing can be written, only the tries of one Event count."""
     retry_period: float = 10.0
-    """Seconds between two tries, or a ``Retry-After`` that is longer; the delay before the second one is shortened by a
-    random factor."""
+    """Seconds between two tries, or a longer ``Retry-After``; a random factor shortens the first delay."""
     request_deadline: float = 30.0
     """Seconds allowed for a single request."""
     flush_period: float = 5.0
@@ -83,16 +82,15 @@ class EventRecorderStatistics:
     recorded: int
     """Calls of :meth:`EventRecorder.event`."""
     written: int
-    """Those that an Event on the server counts."""
+    """Calls that an Event on the server counts."""
     waiting: int
-    """Those that are not written yet; most are repetitions, whose count is written when their series ends."""
+    """Calls that are not written yet; most are repetitions, whose count is written when their series ends."""
     dropped: int
-    """Those that were lost: the queue was full, the server rejected them, or it did not respond in time, in which case
-    it may have stored them."""
+    """Lost calls: the queue was full, or the server rejected them or did not respond in time."""
     filtered: int
-    """Those that were discarded by the rate limit of their object."""
+    """Calls that the rate limit of their object discarded."""
     combined: int
-    """Those that became part of a combined event; they are counted in another field as well."""
+    """Calls that became part of a combined event; another field also counts them."""
     queued: int
     """Events that wait to be created or patched."""
     series: int

@@ -1,4 +1,4 @@
-"""Record what happens to objects, as Events that ``kubectl describe`` and ``kubectl events`` show.
+"""Record Events about objects, which ``kubectl describe`` and ``kubectl events`` show.
 
 ::
 
@@ -11,7 +11,7 @@
 The queue holds series, not events, so an event that repeats before its series is written costs no request.
 It has a line for each object (``_write_queue.py``), and ``_write_loop.py`` decides which one is written next.
 
-Source: client-go ``tools/events``, and ``tools/record`` for what the former lacks.
+Source: client-go ``tools/events``, and ``tools/record`` for combining and filtering.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LOG_PERIOD: Final = 60.0
 """Seconds in which a problem of the same kind is logged once."""
 
 MAX_NAMED: Final = 5
-"""How many series the log line about lost events names."""
+"""The maximum number of series in the log line about lost events."""
 
 _QUALIFIED_NAME: Final = re.compile(rf"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 
@@ -68,7 +68,7 @@ def _check_word(name: str, value: str) -> str:
 
 
 def _text(series: Series, error: Exception) -> str:
-    """The text of an error, without the name that the line begins with."""
+    """The text of an error, without the name at the beginning of the line."""
     return str(error).removeprefix(f"event {series}: ") or repr(error)
 
 
@@ -91,14 +91,14 @@ class EventRecorder:
     - Similar events differ only in their note or ``related``.  The tenth and the following ones are combined into one,
       until ten minutes pass without another.  Its note begins with ``(combined from similar events):``.
     - An object gets 25 Events of a type, and then one more every five minutes.  The others are filtered.
-    - 1,000 Events may wait to be written; further ones are dropped.  So are those that the server rejects, and those
-      that could not be written in 12 tries.
-    - The Events of an object are written in order.  One that has to be tried again delays only those of its object.
+    - At most 1,000 Events wait to be written; further ones are dropped, and so are Events that the server rejects or
+      that fail 12 times.
+    - The Events of an object are written in order.  A retry delays only Events of its object.
 
     None of these raises an exception.  Drops are logged, at most once a minute for each reason, and
     :meth:`statistics` counts everything.
 
-    The client must stay open until :meth:`run` has ended, so its block belongs outside.
+    The client must stay open until :meth:`run` has ended, so open it outside.
     The process needs a role with ``create`` and ``patch`` for ``events`` in ``events.k8s.io``.
 
     Args:
@@ -175,9 +175,9 @@ class EventRecorder:
 
         Args:
             regarding: The object.  A reference can name a part of it in its ``field_path``.
-            type: ``Normal``, or ``Warning`` for what a person should look at.
-            reason: Why, as a machine-readable word such as ``BackOff``; at most 128 bytes.
-            action: What was done or failed, as a machine-readable word such as ``Pulling``; at most 128 bytes.
+            type: ``Normal``, or ``Warning`` if a person should look at it.
+            reason: The reason, a machine-readable word such as ``BackOff``; at most 128 bytes.
+            action: The action that was done or failed, such as ``Pulling``; at most 128 bytes.
             note: A human-readable description.  It is truncated to 1,024 bytes.
             related: Another object that is involved.
 
@@ -260,19 +260,19 @@ class EventRecorder:
         """Write the recorded Events until cancelled.
 
         Raises:
-            trio.BusyResourceError: It is running already.
+            trio.BusyResourceError: It is already running.
 
         Cancellation:
-            It writes what is not written yet, including the counts of series: each is tried once, for
-            ``flush_period`` seconds in total, during which it is shielded.  What is left after that is dropped; one log
-            line says how many events were lost, and of which objects.
+            It writes the remaining Events and counts of series: each is tried once, for ``flush_period`` seconds in
+            total, while it is shielded.  The rest is dropped; one log line has the number of lost events and their
+            objects.
 
         Ownership:
-            Its tasks have ended when it returns.  It may be run again, and continues with what was recorded in between.
-            When it ends with an error, what is not written stays queued, which is logged.
+            Its tasks have ended when it returns.  A later run continues with the events recorded meanwhile.
+            If it ends with an error, unwritten events stay queued, which is logged.
         """
         if self._is_running:
-            raise trio.BusyResourceError(f"the event recorder of {self.controller!r} is running already")
+            raise trio.BusyResourceError(f"the event recorder of {self.controller!r} is already running")
         self._is_running, self._has_ended = True, False
         try:
             task_status.started()
@@ -327,7 +327,7 @@ class EventRecorder:
             self._lost = None
 
     def _drop_rest(self, lost: list[Series]) -> None:
-        """Drop what is left, and log everything that was lost."""
+        """Drop the rest, and log all lost events."""
         self._enqueue_all()
         for series in self._queue.clear():
             self._forget(series)
@@ -354,7 +354,7 @@ class EventRecorder:
     # --- statistics and log -------------------------------------------------------------------------------------------
 
     def statistics(self) -> EventRecorderStatistics:
-        """Return a snapshot of its statistics."""
+        """Return counts of recorded, written, waiting, dropped, filtered and combined events, and of the queue."""
         return EventRecorderStatistics(
             recorded=self._recorded,
             written=self._written,

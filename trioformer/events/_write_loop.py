@@ -1,16 +1,15 @@
-"""Write what is in the queue: one request at a time as long as the server responds, and no Event waits for another's.
+"""Write the queue: one request at a time while the server responds, and no Event waits for another one.
 
-The problem: Events fail for two reasons.  One of them fails in a webhook, or times out in it, again and again; then the
-others must go on.  Or the server cannot be reached; then to try each of a thousand Events every ten seconds is useless,
-and all of them would be dropped after twelve tries.
+The problem: Events fail for two reasons.  If one fails or times out in a webhook again and again, the others must go
+on.  If the server cannot be reached, it is useless to try each of a thousand Events every ten seconds, and all of them
+would be dropped after twelve tries.
 
 - After a failure the line of that object is delayed, and the others go on.
-- A request that has had no response for a quarter of a second does not hold up the next one; fifty may be under way.
+- A request without a response for a quarter of a second does not delay the next one; up to fifty may be in flight.
 - An Event that was never tried goes before those that have failed or hung.
-- When the Events of twenty objects have failed and none has succeeded since, the server is the likely reason.  Then one
-  Event is tried at a time, and the delay after its failure is that of all; one that hangs delays the next one as long.
-- As long as nothing succeeds, only the tries of one Event count, the first that has failed.  So an outage costs one
-  Event every two minutes.
+- If the Events of twenty objects failed without a success in between, the server is the likely reason.  Then one Event
+  is tried at a time, and after a failure or a hang all Events wait for its delay.
+- Until a success, only the tries of the first failed Event count, so an outage costs one Event every two minutes.
 - The first success ends both.
 """
 
@@ -29,28 +28,28 @@ from ._write_queue import Line, WriteQueue
 from ._writer import FAILURES, EventWriter, is_transient
 
 MAX_UNDER_WAY: Final = 50
-"""Requests under way; half of those that a client sends at a time, so that others of the program are not held up."""
+"""Requests in flight; half of the client's maximum, so that other requests of the program are not delayed."""
 MAX_FINAL: Final = 8
-"""The same at the end, not counting those that hang: then many may be waiting, and the server needs no burst."""
+"""The same at the end, without hanging requests; it is small to spare the server a burst."""
 PATIENCE: Final = 0.25
-"""Seconds to wait for a response before the next Event is sent as well."""
+"""Seconds to wait for a response before the next Event is sent."""
 FINAL_PATIENCE: Final = 0.002
-"""The same at the end, when there is no time to lose."""
+"""The same at the end."""
 MAX_FAILING: Final = 20
-"""Objects whose Events have failed since the last success, after which the server is taken to be unavailable."""
+"""The number of objects with failed Events since the last success from which the server counts as unavailable."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WriteResults:
-    """What the loop reports."""
+    """The reports of the loop."""
 
     written: Callable[[Series, int], None]
-    """An Event, and how many occurrences more it counts."""
+    """An Event, and the number of further occurrences that it counts."""
     retried: Callable[[Series, Exception], None]
-    """A failure that is tried again."""
+    """A failure that is retried."""
     dropped: Callable[[Series, Exception], None]
-    """A failure that is not."""
+    """A failure that is not retried."""
 
 
 @final
@@ -71,7 +70,7 @@ class WriteLoop:
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether the server is taken to be unavailable."""
+        """Whether the server counts as unavailable."""
         return len(self._failing) >= MAX_FAILING
 
     def notify(self) -> None:
@@ -85,10 +84,10 @@ class WriteLoop:
             prepare: Called before each look into the queue; returns when to call it again, on trio's clock.
 
         Raises:
-            Exception: What a request has raised that is not a failure, such as ``trio.ClosedResourceError``.
+            Exception: An error of a request that is not a failure, such as ``trio.ClosedResourceError``.
 
         Cancellation:
-            Requests that are under way are cancelled, and their Events stay in the queue.
+            Requests in flight are cancelled, and their Events stay in the queue.
         """
         self._unexpected = None
         async with open_serving_nursery() as nursery:
@@ -105,10 +104,10 @@ class WriteLoop:
                     raise self._unexpected
 
     async def flush(self, prepare: Callable[[], None]) -> None:
-        """Try to write each Event once; those that fail are dropped, whatever the error is.
+        """Try to write each Event once; drop it after any error.
 
         Args:
-            prepare: Called when the queue is empty, to add what else is to be written.
+            prepare: Called when the queue is empty, to add further Events.
         """
         self._queue.end_delays()
         async with open_serving_nursery() as nursery:
@@ -147,7 +146,7 @@ class WriteLoop:
         return max(self._paused_until, self._free_at(1, self._retry_period))
 
     def _free_at(self, limit: int, patience: float) -> float:
-        """Return when fewer than ``limit`` requests are under way, if those under way for ``patience`` do not count."""
+        """Return when fewer than ``limit`` requests are in flight, not counting those older than ``patience``."""
         begun = list(self._under_way.values())
         if len(begun) < limit:
             return -math.inf
@@ -207,7 +206,7 @@ class WriteLoop:
             if not self.is_unavailable:
                 self._failing.add(line.key)
             now = trio.current_time()
-            # One that hung has held up the others already, and many of them must not put off the next try for ever.
+            # A request that hung has already delayed the others; many of them must not postpone the next try for ever.
             if self.is_unavailable and now < self._under_way[line] + self._retry_period:
                 pause = self._retry_period if delay is None else delay
                 self._paused_until = max(self._paused_until, now + pause)

@@ -1,8 +1,7 @@
-"""The Events that wait to be written, in one line for each object.
+"""The queue of Events to write, with one line for each object.
 
-Lines are independent: the Events of an object keep their order, and one that has to be tried again delays only those
-behind it in its line.  Between lines, those whose first Event was never tried go first, and then those that have waited
-longest.
+Lines are independent: the Events of an object keep their order, and a retry delays only the Events behind it in its
+line.  Lines whose first Event was never tried go first, and then those that have waited longest.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ._series import Series
 
 
 class LineState(enum.Enum):
-    """What a line waits for."""
+    """The state of a line."""
 
     READY = "its turn"
     DELAYED = "the time of the next try"
@@ -39,7 +38,7 @@ class Line:
     """Lines with a lower number go first."""
     state: LineState = LineState.READY
     was_tried: bool = False
-    """Whether the first Event was tried, and has failed or hung."""
+    """Whether the first Event was tried, and failed or hung."""
     waiting: deque[Series] = attrs.field(factory=deque)
     """The first one stays until it is written or dropped."""
 
@@ -70,7 +69,7 @@ class WriteQueue:
         self._length += 1
 
     def take(self, now: float) -> Line | None:
-        """Return the line whose turn it is, to write its first Event; None if all lines wait for something else."""
+        """Return the next line, to write its first Event; None if no line is ready."""
         self._end_delays(now)
         if not self._ready:
             return None
@@ -96,7 +95,7 @@ class WriteQueue:
             del self._lines[line.key]
 
     def delay(self, line: Line, until: float) -> None:
-        """Let a line wait for the next try of its first Event; lines that are waiting now go before it."""
+        """Let a line wait for the next try of its first Event, behind the lines that wait now."""
         line.state, line.turn, line.was_tried = LineState.DELAYED, next(self._turns), True
         heapq.heappush(self._delayed, (until, line.turn, line))
 

@@ -1,16 +1,16 @@
 """Acquire the Lease: try, wait, and try again.
 
-The problem: nobody tells a candidate that a leader has failed.  It has to see for a lease duration that the Lease does
-not change, so it polls::
+The problem: a leader that fails sends no message.  A candidate must observe that the Lease does not change for a lease
+duration, so it polls::
 
     try ─▶ acquired ─▶ the term
      ▲ └─▶ held by another, or a conflict, or an error ─▶ wait ──┐
      └───────────────────────────────────────────────────────────┘
 
-What ends a wait, whichever comes first:
+A wait ends at the first of these:
 
-- the next poll, after 0.4 to 0.8 retry periods; after an error 1 to 2.2 of them, or sooner if the connection failed;
-  at once when another candidate has just created the Lease
+- the next poll: after 0.4 to 0.8 retry periods, after an error 1 to 2.2 or sooner if the connection failed, and
+  immediately if another candidate has just created the Lease
 - the expiry of the holder's lease
 - a hint of the watch (``_lease_watch.py``) that the Lease was released
 
@@ -62,11 +62,11 @@ class Acquisition:
     _identity: str
     _options: LeaderElectionOptions
     _permanent_since: float | None = attrs.field(default=None, init=False)
-    """When the first of the last errors was seen that waiting does not resolve."""
+    """When the current series of permanent errors began."""
     _is_created: bool = attrs.field(default=False, init=False)
     """Whether another client created the Lease before this candidate could."""
     _logged: tuple[str, float] = attrs.field(default=("", 0.0), init=False)
-    """The holder and the duration that were logged last."""
+    """The holder and the duration in the last log line."""
 
     async def run(self) -> Term:
         """Retry until this candidate holds the Lease.
@@ -97,7 +97,7 @@ class Acquisition:
             claim.failed(error, "another client wrote it first", logging.INFO)
             self._permanent_since = None
             if isinstance(error, AlreadyExistsError) and not self._is_created:
-                # Nothing is known of the new Lease, not even a version to watch it from.
+                # The version of the new Lease is not known, so it cannot be watched yet.
                 self._is_created, poll_delay = True, options.rng.uniform(0, WATCH_JITTER)
             return Wait(delay=poll_delay, after_conflict=True)
         except REQUEST_ERRORS as error:
@@ -109,12 +109,12 @@ class Acquisition:
         return Wait(delay=poll_delay) if term is None else term
 
     def _is_of_another(self, wait: Wait) -> bool:
-        """Return whether to wait for a release, because another candidate holds the Lease, or has just acquired it."""
+        """Return whether to wait for a release: another candidate holds the Lease, or has just acquired it."""
         is_own = self._claim.holder == self._identity
         return self._claim.is_held_by_another() or (wait.after_conflict and not is_own)
 
     def _check_permanent(self, error: Exception) -> None:
-        """Raise the error if all responses for the grace period were ones that waiting does not resolve."""
+        """Raise the error if all responses of the grace period were permanent errors."""
         if not is_permanent(error):
             self._permanent_since = None
             return

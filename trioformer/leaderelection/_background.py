@@ -1,7 +1,7 @@
-"""Run a task beside a block of the caller, as the hold of a Lease and its watch need it.
+"""Run a task during a block of the caller; the hold of a Lease and its watch need this.
 
-The problem: a nursery around the block wraps what the block raises in an exception group, and the caller's cancellation
-reaches the task as it reaches the block.  But the lease must be renewed until the block has ended, and the caller's
+The problem: a nursery around the block wraps the block's exceptions in a group, and the caller's cancellation reaches
+the task and the block alike.  But the lease must be renewed until the block has ended, and the caller's
 exceptions must arrive unchanged.
 """
 
@@ -19,9 +19,9 @@ from .._util import open_serving_nursery
 async def background(async_fn: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
     """Run ``async_fn`` until the block has ended, then cancel it, and wait until it has ended.
 
-    - The block runs in the caller's task.  What it raises is raised unchanged.
+    - The block runs in the caller's task.  Its exceptions are raised unchanged.
     - ``async_fn`` is shielded from the caller's cancellation, which the block receives.
-    - ``async_fn`` must handle its own errors: one that it raises cancels the block, and leaves in an exception group.
+    - ``async_fn`` must handle its errors: an exception that it raises cancels the block, and is raised in a group.
     """
     scope = trio.CancelScope(shield=True)
     async with open_serving_nursery() as nursery:

@@ -1,6 +1,6 @@
 """Leader election on a Lease, as structured concurrency.
 
-The problem: only one of several processes may run the leader code, and the lease only says which one.  client-go does
+The problem: only one of several processes may run the leader code, but the lease only names it.  client-go does
 not wait for the leader code (``OnStartedLeading``), so the lease can be released, or expire, while it still runs.
 Here the leader code runs in a cancel scope, and the lease is renewed for as long as it runs.  There are three parts::
 
@@ -9,11 +9,11 @@ Here the leader code runs in a cancel scope, and the lease is renewed for as lon
                      └─ leader code ── returns, raises, or is cancelled ─ cleans up ──────┘
 
 - ``_acquire.py`` waits for the lease; ``_lease_watch.py`` tells it of a release.
-- ``_hold.py`` has the renewer and the watchdog.  They are shielded from the caller's cancellation, and the leader code
-  is not: so the lease is renewed until the leader code has ended.
+- ``_hold.py`` has the renewer and the watchdog.  They are shielded from the caller's cancellation, but the leader code
+  is not, so the lease is renewed until the leader code has ended.
 - ``_release.py`` empties the lease then, so that the next leader does not wait for its expiry.
 
-The leader code runs in the caller's task, and no nursery wraps what it raises (``_background.py``).
+The leader code runs in the caller's task, and no nursery wraps its exceptions (``_background.py``).
 
 The protocol on the Lease is client-go's (``tools/leaderelection/leaderelection.go``).
 """
@@ -59,7 +59,7 @@ logger = logging.getLogger("trioformer.leaderelection")
 
 
 class CandidateState(enum.Enum):
-    """What a candidate does."""
+    """The phase of a candidate."""
 
     IDLE = "not running"
     ACQUIRING = "a candidate"
@@ -82,10 +82,10 @@ class LeaderElector:
 
     Programs that do not need its methods can use :func:`run_as_leader`.
 
-    Whatever the candidates' clocks say, no two processes run the leader code at the same time, provided that
+    Two processes never run the leader code at the same time, even if their clocks differ, provided that
 
     - leader code that is cancelled ends within ``lease_duration - renew_deadline`` and does not block the event loop;
-      what runs in a thread is not cancelled at all;
+      code in a thread is not cancelled;
     - no machine is suspended and no process stopped while it leads.  Otherwise its leader code may run until its next
       checkpoint before it is cancelled, after a suspend up to ``retry_period`` later.
       :attr:`Leadership.is_held` is False immediately;
@@ -96,11 +96,11 @@ class LeaderElector:
 
     For stronger guarantees use :attr:`Leadership.transitions` as a fencing token, and ``on_overrun``.
 
-    The client must stay open until the lease is released, so its block belongs outside.
+    The client must stay open until the lease is released, so open it outside the election.
 
     Args:
         client: The client.  Use a separate one for the election: renewals share its rate limit and its connections, so
-            they come too late when the leader code uses up the rate limit or has a hundred requests that hang.
+            they are late if the leader code uses up the rate limit, or if a hundred of its requests hang.
         name: The Lease's name.
         namespace: The Lease's namespace.
         identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
@@ -108,7 +108,7 @@ class LeaderElector:
         options: Durations and callbacks.
 
     Ownership:
-        It owns no tasks; :meth:`run` and :meth:`lead` have theirs for as long as they run.
+        It owns no tasks; :meth:`run` and :meth:`lead` start theirs, and end them.
     """
 
     _client: Client
@@ -129,8 +129,8 @@ class LeaderElector:
         if not self._name:
             raise ValueError("the name of the lease must not be empty")
         if not self.identity:
-            raise ValueError("the identity must not be empty; an empty one in the lease means that nobody holds it")
-        # A renewal that waits is worthless: whoever renews decides when to send again.
+            raise ValueError("the identity must not be empty; in a lease, an empty one means that there is no holder")
+        # A renewal that waits is worthless: the renewer decides when to send again.
         api = without_retries(self._client.api(Lease, namespace=self._namespace))
         lock = LeaseLock(api, self._name, self.options.labels)
         self._claim = LeaseClaim(lock, self.identity, self.options)
@@ -145,12 +145,12 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Identity of the last observed holder of the lease; empty for nobody, or before the lease was read."""
+        """Identity of the last observed holder of the lease; empty without one, or before the lease was read."""
         return self._claim.holder
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads: its leader code is not cancelled, and no other one can have taken over."""
+        """Whether this candidate leads: its leader code is not cancelled, and no other candidate can lead."""
         return self._term is not None and self._term.is_held
 
     def is_healthy(self, *, grace: float = 20.0) -> bool:
@@ -161,7 +161,7 @@ class LeaderElector:
         return self._term is None or self._term.age() <= self.options.lease_duration + grace
 
     def statistics(self) -> LeaderElectionStatistics:
-        """Return a snapshot of its statistics."""
+        """Return a snapshot of the statistics: the holder, and counts of terms, losses, renewals and failures."""
         return LeaderElectionStatistics(
             leader=self.leader,
             is_leader=self.is_leader,
@@ -177,29 +177,29 @@ class LeaderElector:
     # --- leading ------------------------------------------------------------------------------------------------------
 
     async def run(self, async_fn: Callable[[Leadership], Awaitable[T]], *, again_after_loss: bool = False) -> T:
-        """Wait for the lease, then run ``async_fn`` and hold the lease for as long as it runs.
+        """Wait for the lease, then run ``async_fn`` and hold the lease while it runs.
 
         Args:
             async_fn: The leader code; it receives the :class:`Leadership`.
             again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of
-                raising.  An ``Exception`` with which ``async_fn`` ends after the loss, such as a failed clean-up, is
+                raising.  An ``Exception`` that ``async_fn`` raises after the loss, such as a failed clean-up, is
                 logged, and does not end the run either.
 
         Returns:
-            What ``async_fn`` returned, even if it was cancelled before.
+            The result of ``async_fn``, even if it was cancelled before.
 
         Raises:
             LeadershipLostError: The lease could not be kept, and the leader code was cancelled.
             StatusError: While waiting, every response for ``grace_period`` was a permanent error.
-            Exception: What ``async_fn`` raised, unchanged and not wrapped in a group.  The lease was released.  After a
-                loss it has a note of the loss.
-                Or what ``on_new_leader`` or ``on_overrun`` raised; if ``async_fn`` raised as well, its exception is
-                raised, and the callback's is in the log and in a note.
-            trio.BusyResourceError: It is running already.
+            Exception: From ``async_fn``, unchanged and without a group; the lease was released.  After a loss, it has a
+                note of the loss.
+                From ``on_new_leader`` or ``on_overrun``; if ``async_fn`` raises as well, its exception is raised, and
+                the callback's is in the log and in a note.
+            trio.BusyResourceError: The candidate is already running.
 
         Cancellation:
-            Cancels the leader code, keeps the lease until that has ended, then releases it.  The release takes at most
-            ``renew_deadline`` and cannot be cancelled.
+            Cancels the leader code, keeps the lease until it has ended, and then releases the lease.  The release takes
+            at most ``renew_deadline`` and cannot be cancelled.
         """
         while True:
             try:
@@ -219,14 +219,14 @@ class LeaderElector:
 
     @opened_by("leadership", "async with elector.lead() as leadership:")
     async def lead(self) -> AsyncGenerator[Leadership, None]:
-        """Wait for the lease, and hold it for as long as the block runs; the block is the leader code of :meth:`run`.
+        """Wait for the lease, and hold it during the block; the block is the leader code of :meth:`run`.
 
-        What the block raises is raised unchanged.
-        When the leadership is lost, the block is cancelled, and :class:`LeadershipLostError` is raised instead.
-        If the block raises as it ends after a loss, that is raised, with a note of the loss.
+        Exceptions of the block are raised unchanged.
+        If the leadership is lost, the block is cancelled, and :class:`LeadershipLostError` is raised.
+        If the block raises after a loss, its exception is raised with a note of the loss.
         """
         if self._state is not CandidateState.IDLE:
-            raise trio.BusyResourceError(f"the candidate {self.identity!r} for lease {self._claim} is running already")
+            raise trio.BusyResourceError(f"the candidate {self.identity!r} for lease {self._claim} is already running")
         try:
             self._state = CandidateState.ACQUIRING
             term = await self._acquire()
@@ -246,7 +246,7 @@ class LeaderElector:
 
     @asynccontextmanager
     async def _hold(self, term: Term) -> AsyncGenerator[None, None]:
-        """Keep the lease while the block runs, then release it and raise the outcome."""
+        """Keep the lease during the block, then release it and raise the outcome."""
         self._term, self._raised_by_loss = term, None
         self._counts.terms += 1
         leader_scope = trio.CancelScope()
@@ -282,7 +282,7 @@ class LeaderElector:
             del raised
 
     def _explain(self, term: Term, raised: BaseException) -> None:
-        """Note why the leader code was cancelled, since the exception that it raised itself takes precedence."""
+        """Note why the leader code was cancelled: its own exception takes precedence."""
         if isinstance(raised, trio.Cancelled) or raised is term.unexpected_error:
             return
         if term.unexpected_error is not None:
@@ -308,10 +308,10 @@ async def run_as_leader(
     again_after_loss: bool = False,
     options: LeaderElectionOptions | None = None,
 ) -> T:
-    """Wait for a lease, then run ``async_fn`` and hold the lease for as long as it runs.
+    """Wait for a lease, then run ``async_fn`` and hold the lease while it runs.
 
-    :class:`LeaderElector` documents the guarantees; :meth:`LeaderElector.run` what is returned and raised, and what a
-    cancellation does.  For example::
+    :class:`LeaderElector` documents the guarantees, and :meth:`LeaderElector.run` the result, the exceptions and
+    cancellation.  For example::
 
         async def work(leadership: Leadership) -> None: ...
 
@@ -324,8 +324,8 @@ async def run_as_leader(
         namespace: The Lease's namespace.
         identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
             part.
-        again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of raising;
-            also if its clean-up fails.
+        again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of raising,
+            even if its clean-up fails.
         options: Durations and callbacks.
     """
     elector = LeaderElector(client, name=name, namespace=namespace, identity=identity, options=options)
@@ -340,7 +340,7 @@ def leadership(
     identity: str | None = None,
     options: LeaderElectionOptions | None = None,
 ) -> AbstractAsyncContextManager[Leadership]:
-    """Wait for a lease, and hold it for as long as the block runs; see :meth:`LeaderElector.lead`.
+    """Wait for a lease, and hold it during the block; see :meth:`LeaderElector.lead`.
 
     For example::
 

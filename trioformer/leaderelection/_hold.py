@@ -1,13 +1,13 @@
 """Hold the Lease while the leader code runs: the renewer and the watchdog.
 
-The problem: the leader code may run only as long as no other candidate can acquire the Lease, and whether that is so
-depends on requests that fail, hang or come too late.  The leader code itself takes time to end after it was cancelled.
-So two tasks decide, and each is simple:
+The problem: the leader code may run only while no other candidate can acquire the Lease.  That depends on requests,
+which fail, hang or come too late, and the leader code takes time to end after it was cancelled.
+Two simple tasks decide:
 
 - The renewer sends requests.  It renews the Lease every retry period, before and after a loss, until the leader code
   has ended or another candidate holds the Lease.
-- The watchdog sends none, so an API server that does not respond cannot delay it.  It cancels the leader code when the
-  last renewal is a renew deadline old, and reports leader code that still runs when the Lease expires.
+- The watchdog sends no requests, so an API server that does not respond cannot delay it.  It cancels the leader code
+  when the last renewal is a renew deadline old, and reports leader code that still runs when the Lease expires.
 
 ::
 
@@ -16,8 +16,8 @@ So two tasks decide, and each is simple:
           │                                                                                    │
           └───────────────▶ ENDED ◀──────────── the leader code has ended ◀────────────────────┘
 
-A renewal counts from when it was sent.  Candidates count from when they observed it, which is later.  So if the leader
-code ends within the lease duration, no two leaders overlap, whatever the machines' clocks say.
+A renewal counts from the time when it was sent.  Candidates count from the time when they observed it, which is later.
+So if the leader code ends within the lease duration, two leaders never overlap, even if the machines' clocks differ.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Hold:
     _cancel_leader_code: Callable[[], None]
 
     async def run(self) -> None:
-        """Renew and watch until cancelled, which follows the end of the leader code; raises nothing.
+        """Renew and watch until cancelled, after the end of the leader code; raise nothing.
 
         An error that is not retried loses the leadership, and is stored in the term.
         """

@@ -63,10 +63,10 @@ class LeaderElectionOptions:
     """Labels to set on the Lease; its other labels are kept."""
     on_new_leader: Callable[[str], None] | None = None
     """Called with the new holder's identity whenever the observed holder changes, also to this candidate; with ``""``
-    when nobody holds the lease.  Must return quickly; an exception from it ends the election."""
+    if the lease has no holder.  Must return quickly; an exception from it ends the election."""
     on_overrun: Callable[[], None] | None = None
-    """Called when the leader code still runs at the time when another candidate may take over, which is also logged.
-    A program that must never have two leaders can end itself here with ``os._exit``.  Must return quickly."""
+    """Called if the leader code still runs when another candidate may take over; this is also logged.
+    A program that must never have two leaders can exit here with ``os._exit``.  Must return quickly."""
     wall_clock: Callable[[], float] = time.time
     """Seconds since 1970, for the times in the Lease; no decision depends on it."""
     boot_clock: Callable[[], float] = boot_clock
@@ -132,7 +132,7 @@ class Clocks:
 
 
 class TermState(enum.Enum):
-    """What has become of a leadership; it only moves downwards."""
+    """The state of a leadership; it only moves downwards."""
 
     HELD = "the leader code runs, and the lease is renewed in time"
     LOST = "the leader code is cancelled and still runs; the lease is renewed until another candidate holds it"
@@ -145,7 +145,7 @@ class Loss:
     """Why a leadership was lost."""
 
     reason: str
-    """In words."""
+    """The reason, in words."""
     cause: Exception | None
     """The error that it followed from, if any."""
 
@@ -163,10 +163,10 @@ class Term:
     """When the last successful renewal was sent."""
     state: TermState = attrs.field(default=TermState.HELD, init=False)
     loss: Loss | None = attrs.field(default=None, init=False)
-    """Why it was lost; None unless it was lost before the leader code had ended."""
+    """The loss; None unless the leadership was lost before the leader code ended."""
     lost: trio.Event = attrs.field(factory=trio.Event, init=False)
     unexpected_error: Exception | None = attrs.field(default=None, init=False)
-    """What a renewal or a callback raised that is not retried."""
+    """An exception of a renewal or a callback that is not retried."""
     has_successor: bool = attrs.field(default=False, init=False)
     """Whether another candidate holds the lease, or has held it."""
 
@@ -253,7 +253,7 @@ class LeaderElectionStatistics:
     """Statistics of a :class:`LeaderElector`."""
 
     leader: str
-    """Identity of the last observed holder of the lease; empty for nobody."""
+    """Identity of the last observed holder of the lease; empty without one."""
     is_leader: bool
     """Whether this candidate leads."""
     terms: int

@@ -32,7 +32,7 @@ from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import MAX_INT32, LeaseLock, LeaseRecord
 
 CLOCK_STEP: Final = timedelta(seconds=1)
-"""A wall clock that is behind the last renewal by less stands still; otherwise it was set back."""
+"""A wall clock that is behind the last renewal by at most this has stopped; otherwise it was set back."""
 
 R = TypeVar("R")
 
@@ -42,7 +42,7 @@ logger = logging.getLogger("trioformer.leaderelection")
 @final
 @attrs.define(eq=False, repr=False)
 class LeaseClaim:
-    """One candidate's view of a Lease: the record it last observed and the record it last wrote."""
+    """One candidate's view of a Lease: the record that it last observed, and the one that it last wrote."""
 
     _lock: LeaseLock
     _identity: str
@@ -73,7 +73,7 @@ class LeaseClaim:
 
     @property
     def holder(self) -> str:
-        """Identity of the last observed holder; empty for nobody."""
+        """Identity of the last observed holder; empty without one."""
         return "" if self._observed is None else self._observed.holder_identity
 
     @property
@@ -81,7 +81,7 @@ class LeaseClaim:
         """Seconds after each change of the Lease in which this candidate does not acquire it.
 
         It is the maximum of the Lease's duration and this candidate's.  The holder relies on the duration that it was
-        started with, so a shorter or missing one in the Lease was edited in, and using it would allow two leaders.
+        started with.  A shorter or missing one in the Lease is an edit, and using it would allow two leaders.
         """
         observed = 0 if self._observed is None else self._observed.lease_duration_seconds
         return max(float(observed), self._options.lease_duration)
@@ -93,7 +93,7 @@ class LeaseClaim:
 
     @property
     def awaited(self) -> str:
-        """What a renewal waits for before it is sent: a credential plugin that runs; empty if nothing."""
+        """The credential plugin that a renewal waits for; empty without one."""
         return f"the credential plugin {quoted(self._lock.plugin)}" if self._is_waiting_for_plugin else ""
 
     def clear_failures(self) -> None:
@@ -113,10 +113,10 @@ class LeaseClaim:
     # --- attempts -----------------------------------------------------------------------------------------------------
 
     async def try_acquire(self) -> Term | None:
-        """Acquire the Lease if nobody holds it or if it has expired; returns None if not."""
+        """Acquire the Lease if it has no holder or has expired; otherwise return None."""
         current, last = await self._send(self._lock.get), self._observed
         if current is None and self.is_held_by_another():
-            # Deleted by another client: its holder does not know yet, and creates it again with the next renewal.
+            # Another client deleted it.  Its holder does not know this yet, and creates it again with the next renewal.
             self._log_missing()
             return None
         self._is_missing = False
@@ -124,7 +124,7 @@ class LeaseClaim:
         if self.is_held_by_another():
             return None
         if current is not None and current.holder_identity == self._identity:
-            # Written by a request without a response, or by a former process; its renewTime may be anything.
+            # A request without a response or a former process wrote it; its renewTime may have any value.
             own = attrs.evolve(current, renew_time=self._own.renew_time)
         else:
             known = last if current is None else current
@@ -146,7 +146,7 @@ class LeaseClaim:
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
 
     def is_held_by_another(self) -> bool:
-        """Whether another holder's lease has not expired, judged only by the local time since the last change."""
+        """Whether another holder's lease has not expired, by the local time since its last change."""
         return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
 
     def _log_missing(self) -> None:
@@ -162,7 +162,7 @@ class LeaseClaim:
         self._is_missing = True
 
     def _observe(self, record: LeaseRecord | None, *, notifies: bool = True) -> None:
-        """Record the state of the Lease; its duration restarts when anything in the record has changed."""
+        """Record the state of the Lease; a change in the record restarts its duration."""
         if record != self._observed:
             self._observed, self._observed_at = record, trio.current_time()
         if notifies and self.holder != self._reported:
@@ -171,7 +171,7 @@ class LeaseClaim:
                 self._options.on_new_leader(self._reported)
 
     async def try_renew(self, term: Term) -> bool:
-        """Renew the Lease; returns False if another candidate holds it, or has held it."""
+        """Renew the Lease; return False if another candidate holds it, or has held it."""
         is_changed = False
         if self._lock.is_known:
             try:
@@ -203,7 +203,7 @@ class LeaseClaim:
         return True
 
     async def try_release(self) -> bool:
-        """Make the Lease available immediately (client-go ``release``); returns False if this candidate lacks it."""
+        """Make the Lease available immediately (client-go ``release``); return False if it is not held."""
         current = await self._send(self._lock.get)
         self._observe(current, notifies=False)
         if current is None or current.holder_identity != self._identity:
@@ -219,7 +219,7 @@ class LeaseClaim:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def _obtain_credential(self) -> None:
-        """Wait for the credential plugin, which may take longer than a request may: the user may have to log in.
+        """Wait for the credential plugin.  It may take longer than a request, because the user may have to log in.
 
         The watchdog of a holder does not wait for it.
         """
@@ -237,7 +237,7 @@ class LeaseClaim:
         raise ConnectionFailedError(f"lease {self._lock}: no response within {patience:g} s")
 
     async def _write(self) -> Stamp:
-        """Create or update the Lease with our record; returns when the request was sent."""
+        """Create or update the Lease with our record; return the time when the request was sent."""
         await self._obtain_credential()  # before the times are taken
         # Candidates detect a renewal by a change of the record, so renewTime must differ even if the clock does not.
         # They do not compare which time is later, so it follows a clock that was set back.
@@ -264,7 +264,7 @@ class LeaseClaim:
         return datetime.fromtimestamp(self._options.wall_clock(), UTC)
 
     def failed(self, error: Exception, what: str, level: int = logging.WARNING) -> None:
-        """Count a failure, and log it at ``level``, or at DEBUG if it repeats the last one of the same kind."""
+        """Count a failure, and log it at ``level``, or at DEBUG if it repeats the last one."""
         self.failures += 1
         self.last_error = self.failure = error
         line = f"{what}: {str(error).removeprefix(f'lease {self._lock}: ')}"

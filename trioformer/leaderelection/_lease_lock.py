@@ -1,4 +1,4 @@
-"""A Lease as a lock: its holder, since when, and for how long.
+"""A Lease as a lock: its holder, its times and its duration.
 
 Source: client-go ``tools/leaderelection/resourcelock/leaselock.go`` and ``interface.go``.
 """
@@ -30,9 +30,9 @@ class LeaseRecord:
     """The holder's fields of a Lease.  Candidates compare its times for equality only, never with a clock."""
 
     holder_identity: str = ""
-    """Identity of the holder; empty for nobody."""
+    """Identity of the holder; empty without one."""
     lease_duration_seconds: int = 0
-    """Seconds after each change in which other candidates do not acquire it; 0 when the Lease names none."""
+    """Seconds after each change in which other candidates do not acquire it; 0 if the Lease has no duration."""
     acquire_time: datetime | None = None
     """When the holder acquired it, by the holder's clock."""
     renew_time: datetime | None = None
@@ -68,7 +68,7 @@ class LeaseRecord:
 
 
 def _int32(value: int | None) -> int:
-    """Return a number that kube-apiserver accepts; one of 400 digits cannot even become a float."""
+    """Return a number that kube-apiserver accepts, also for one of 400 digits, which does not fit into a float."""
     return min(max(value or 0, 0), MAX_INT32)
 
 
@@ -101,13 +101,13 @@ class LeaseLock:
         return plugin_of(self._api)
 
     async def obtain_credential(self) -> None:
-        """Let the credential plugin run if it has to; not a checkpoint otherwise."""
+        """Run the credential plugin if needed; otherwise this is not a checkpoint."""
         await obtain_credential(self._api)
 
     def watch(
         self, resource_version: str, *, on_retry: Callable[[Exception], None]
     ) -> AbstractAsyncContextManager[ResumingWatch[Lease]]:
-        """Watch this Lease only, so a role may be limited to its name; what cannot be decoded is skipped."""
+        """Watch only this Lease, so a role may be limited to its name; skip objects that cannot be decoded."""
         return resuming_watch(
             self._api,
             resource_version=resource_version,

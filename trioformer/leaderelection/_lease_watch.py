@@ -10,7 +10,7 @@ within milliseconds, but it may lag, break, or not be permitted.  So it is only 
   shows a new holder by then.
 
 A watch begins at the version that a poll has read, so ``list`` is not needed, and no release in between is missed.
-It sends no request that counts against the client's rate limit, but one small list after a connection was lost.
+Its requests do not count against the client's rate limit, except for a small list after a lost connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LeaseWatch:
     _logged: str = attrs.field(default="", init=False)
 
     def begin(self) -> None:
-        """Forget what the last wait has seen."""
+        """Forget the state of the last wait."""
         self._version, self._released = "", trio.Event()
 
     def record_poll(self) -> None:
@@ -70,7 +70,7 @@ class LeaseWatch:
             self._released = trio.Event()
 
     async def wait_released(self) -> None:
-        """Wait until an event shows a Lease without holder, and a random delay later no event shows another one."""
+        """Wait until an event shows a Lease without a holder, and none shows another holder during a random delay."""
         while True:
             released = self._released
             await released.wait()
@@ -79,7 +79,7 @@ class LeaseWatch:
                 return
 
     async def run(self) -> None:
-        """Watch the Lease until cancelled; raises nothing, since the candidate polls as well."""
+        """Watch the Lease until cancelled; raise nothing, because the candidate also polls."""
         unusable = ""
         while True:
             while self._version in ("", unusable):
@@ -112,7 +112,7 @@ class LeaseWatch:
             self.use_hint()
 
     def _on_retry(self, error: Exception) -> None:
-        # A warning about each outage is the polls' part.
+        # The polls warn about each outage.
         logger.debug("lease %s: the watch is interrupted: %s", self._lock, error)
 
     def _log(self, problem: object) -> None:

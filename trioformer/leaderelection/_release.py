@@ -1,7 +1,8 @@
 """Release the Lease when the leader code has ended.
 
-The problem: until the Lease is empty, the next leader waits for its expiry.  So the release is worth some tries, also
-when the caller was cancelled; but a program that ends must not hang on an API server that does not respond.
+The problem: until the Lease is empty, the next leader waits for its expiry.  So the release is
+tried several times, even if the caller was cancelled.  But a program that ends must not wait for an API server that
+does not respond.
 
 Source: client-go ``tools/leaderelection/leaderelection.go``, ``release``.
 """
@@ -28,7 +29,7 @@ RELEASE_CONFLICTS: Final = 5
 
 
 async def release(claim: LeaseClaim, identity: str, options: LeaderElectionOptions) -> None:
-    """Make the Lease available immediately; failures are logged, and the Lease then expires.
+    """Make the Lease available immediately; log failures, after which the Lease expires.
 
     Cancellation:
         Shielded, for ``renew_deadline`` at most.

@@ -1,4 +1,4 @@
-"""Several controllers in one process: which of them run, startup and shutdown order, health over HTTP.
+"""Run several controllers in one process: select, start and stop them, and serve their health over HTTP.
 
 ::
 
@@ -14,7 +14,7 @@
 - ``_run.py``: one run of the manager: its order, and its health checks
 - ``_managed.py``: one controller of a run and its phase
 - ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
-- ``_token_checks.py``: which tokens may read the metrics
+- ``_token_checks.py``: asks the program which tokens may read the metrics
 - ``_health.py``: the responses of health checks
 """
 

@@ -1,11 +1,11 @@
-"""Which controllers run: ``"*,-foo"``, by the rules of kube-controller-manager's ``--controllers``."""
+"""Select controllers with a list such as ``"*,-foo"``, by the rules of kube-controller-manager's ``--controllers``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 FORBIDDEN_CHARACTERS = (",", "/", "*")
-"""Not allowed in names: two of them have a meaning in the list, the third one in the path of a health check."""
+"""Characters that names must not contain: they have a meaning in the list or in the path of a health check."""
 RESERVED_NAMES = ("ping", "informer-sync", "leaderElection", "shutdown")
 """Names of the manager's own health checks."""
 
@@ -58,7 +58,7 @@ def check_known(requested: Iterable[str], names: Collection[str], where: str) ->
 
 
 def check_controller_name(name: str, what: str = "controller name") -> None:
-    """Check a name that is also that of a health check.
+    """Check a name that also names a health check.
 
     Raises:
         ValueError: It is not valid, or reserved.

@@ -2,7 +2,7 @@
 
 The problem: the file itself seldom changes.  Editors write a new file and rename it.  In a pod, a ConfigMap's file is a
 link through ``..data``, a link to a directory, which is replaced by a link to a new one.  So the directory is watched,
-and every event in it, of whatever kind, causes a reload.
+and every event in it causes a reload.
 
 No change is missed: watching starts before the first reload, and each reload reads the whole file, so a superfluous
 event, or one while the file is only half written, costs one reload.
@@ -59,7 +59,7 @@ class FollowedFile(Generic[T]):
 
     If the file cannot be read or parsed after a change, the last valid value stays, and each new reason is logged in
     one line: the error's type and the first line of its text, or for YAML the problem and its position.
-    So the first line of what ``parse`` raises must not quote a secret.
+    So the first line of an error of ``parse`` must not quote a secret.
 
     The directory must stay in place.  A file that is a link into another directory is followed when the link is
     replaced, or ``..data`` is, as in a mounted ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes);
@@ -92,13 +92,13 @@ class FollowedFile(Generic[T]):
         return self._value
 
     async def changed(self, seen: T) -> T:
-        """Wait until the value is not ``seen``, and return it; immediately if it is another one already.
+        """Wait until the value is not ``seen``, and return it; do not wait if it already differs.
 
         So a caller that was busy receives the latest value; values in between are skipped.
         Values are compared by identity, and writing the same text again does not replace the value.
 
         Args:
-            seen: The value that the caller has.
+            seen: The caller's value.
 
         Cancellation: nothing is lost.
         """
@@ -112,19 +112,18 @@ class FollowedFile(Generic[T]):
 
         Raises:
             ModuleNotFoundError: watchfiles is not installed.
-            RuntimeError: It is running already.
-            OSError: The file cannot be read the first time.
-            ConfigError: It is not UTF-8, or ``parse`` raised an error, the
-                first time; in one line, as after a change.  An error of the library that ``parse`` raised is raised
-                as it is, with a note that names the file.
+            RuntimeError: The file is already being followed.
+            OSError: The first read failed.
+            ConfigError: At the first read, the file is not UTF-8, or ``parse`` raised an error; its text is one line.
+                An error of the library is raised unchanged, with a note that names the file.
             ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
 
-        Cancellation: takes up to 50 ms, until a thread notices it.
+        Cancellation: a thread notices it within 50 ms.
 
         Ownership: it uses one of trio's worker threads while it runs.
         """
         if self._is_running:
-            raise RuntimeError(f"{self.path} is followed already")
+            raise RuntimeError(f"{self.path} is already being followed")
         awatch = _import_awatch()
         self._is_running = True
         try:
@@ -174,7 +173,7 @@ class FollowedFile(Generic[T]):
             self._problem = problem
 
     async def _read(self) -> Secret[str]:
-        """Return the text, with line ends as Python has them; a configuration may contain secrets."""
+        """Return the text with Python's line ends; a configuration may contain secrets."""
         try:
             content = await trio.to_thread.run_sync(read_file, self.path)
             return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
@@ -220,7 +219,7 @@ class _StopEvent:
 
 
 def _reason_of(error: Exception) -> str:
-    """Describe an error in one line that quotes nothing of the file, which may contain secrets.
+    """Describe an error in one line without quoting the file, which may contain secrets.
 
     PyYAML's errors quote the line of the file after the first line of their text, which is in their ``problem_mark``,
     and tags, aliases and characters in their ``problem``.

@@ -1,4 +1,4 @@
-"""Named health checks and their HTTP responses, as kube-apiserver has them.
+"""Named health checks and their HTTP responses, as in kube-apiserver.
 
 Source: ``InstallHandler`` and the functions it calls in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``.
 """
@@ -20,12 +20,12 @@ HealthCheck: TypeAlias = Callable[[], str]
 
 
 def ping() -> str:
-    """Pass always: a process that can run the check is alive."""
+    """Always pass: a process that can run the check is alive."""
     return ""
 
 
 def run_check(check: HealthCheck) -> str:
-    """Return the reason of a caller's check; an error of it is a reason, too."""
+    """Return the reason of a caller's check; if the check raises, the reason is its error."""
     try:
         reason: object = check()
     except Exception as error:  # noqa: BLE001  # the documented boundary to a caller's function

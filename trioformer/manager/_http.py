@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..metrics import Metrics
 
 LIMITS: Final = _serving.ServerLimits()
-"""What clients can make the server keep: probes and scrapes are few, small, and read at once."""
+"""The defaults suffice: probes and scrapes are few and small."""
 NOT_ALLOWED: Final = Response(405, b"405 method not allowed\n", headers=((b"allow", b"GET, HEAD"),))
 UNAUTHORIZED: Final = Response(401, b"401 unauthorized\n", headers=((b"www-authenticate", b"Bearer"),))
 FAILED: Final = Response(500, b"500 internal server error\n")
@@ -39,7 +39,7 @@ BUSY: Final = Response(
 @final
 @attrs.define(eq=False)
 class ErrorLog:
-    """Logs the exceptions of what runs again and again: only the first one of those in a row."""
+    """Logs the exceptions of a repeated call: only the first one in a row."""
 
     _failing: set[str] = attrs.field(factory=set, init=False)
 
@@ -63,7 +63,7 @@ class Endpoints:
     """Functions that return the current checks, by path."""
     metrics: Metrics | None
     options: HTTPOptions
-    """Who may read the metrics."""
+    """Decides which requests may read the metrics."""
     _errors: ErrorLog = attrs.field(factory=ErrorLog, init=False)
     _token_checks: TokenChecks | None = attrs.field(init=False)
 
@@ -105,7 +105,7 @@ class Endpoints:
     # --- metrics ------------------------------------------------------------------------------------------------------
 
     async def _refusal(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response | None:
-        """Return the response to a request that may not read the metrics; None when it may."""
+        """Return the refusal of a request for the metrics; None if it may read them."""
         required, checks = self.options.metrics_token, self._token_checks
         if required is None and checks is None:
             return None
@@ -170,12 +170,12 @@ async def listen(bind: str) -> socket.socket:
 
 
 def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:
-    """Log a warning if tokens of other machines come without TLS, so that others may read them."""
+    """Log a warning if tokens arrive from other machines without TLS."""
     has_tokens = options.metrics_token is not None or options.check_metrics_token is not None
     if has_tokens and options.certificate is None and not _listeners.is_loopback(listener.getsockname()[0]):
         logger.warning(
-            "%s has no TLS: who can read the network can read the tokens of requests for /metrics, and use them; "
-            "give HTTPOptions a certificate and a key",
+            "%s has no TLS, so anyone who can read the network can read and use the tokens of requests for /metrics; "
+            "pass certificate= and key= to HTTPOptions",
             _listeners.url_of(listener),
         )
 

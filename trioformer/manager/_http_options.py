@@ -1,4 +1,4 @@
-"""How a manager serves HTTP: :class:`HTTPOptions`."""
+"""The HTTP options of a manager: :class:`HTTPOptions`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .._secret import Secret, conceal
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 """Returns whether a bearer token may read the metrics; called with the token of a request.
 
-What it returns is kept for 10 seconds.  It has 5 seconds, and at most 8 calls run at once; other requests get a 503.
+Its result is kept for 10 seconds.  It must return within 5 seconds, and at most 8 calls run at once; other requests get
+a 503.
 """
 
 
@@ -30,14 +31,14 @@ def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
 @final
 @attrs.frozen
 class HTTPOptions:
-    """Where and how :func:`run_controllers` serves health, readiness and metrics.
+    """Options of the HTTP server for health, readiness and metrics, for :func:`run_controllers`.
 
-    By default it is plain HTTP without authentication, as the probes of a kubelet expect it.
+    By default it serves plain HTTP without authentication, as the probes of a kubelet expect.
 
     Raises:
         TypeError: An option has another type.
-        ValueError: ``bind`` is not ``host:port``; only one of ``certificate`` and ``key`` is given; both a token and a
-            check are; the token is not valid.
+        ValueError: ``bind`` is not ``host:port``; only one of ``certificate`` and ``key`` is given; a token and a check
+            are both given; or the token is not valid.
     """
 
     bind: str
@@ -51,7 +52,7 @@ class HTTPOptions:
     check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
     """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview.
 
-    Every client of the port can have it called, so it should use a client of its own, with a ``rate_limiter``.
+    Any request to the port can call it, so use a separate client with a ``rate_limiter``.
     """
 
     def __attrs_post_init__(self) -> None:
@@ -70,6 +71,6 @@ class HTTPOptions:
         if (self.certificate is None) != (self.key is None):
             raise ValueError("HTTPOptions: TLS needs both certificate= and key=")
         if self.metrics_token is not None and self.check_metrics_token is not None:
-            raise ValueError("HTTPOptions: give metrics_token= or check_metrics_token=, not both")
+            raise ValueError("HTTPOptions: pass metrics_token= or check_metrics_token=, not both")
         if self.metrics_token is not None and not is_token(self.metrics_token):
             raise ValueError("HTTPOptions: metrics_token= must be printable ASCII characters without white space")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """What the manager runs; :class:`~trioformer.controller.Controller` implements it."""
+    """The protocol of objects that the manager runs; :class:`~trioformer.controller.Controller` implements it."""
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class Runnable(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Shut down gracefully, and return when :meth:`run` has returned; cancelled at the deadline."""
+        """Shut down gracefully, and return after :meth:`run`; cancelled at the deadline."""
         ...
 
 
@@ -44,7 +44,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^-A-Za-z0-9_.]+")
 
 
 def _recorder_of(context: ManagerContext) -> EventRecorder:
-    """Make a recorder in the controller's name, without the characters that an event's controller may not have."""
+    """Make a recorder with the controller's name, without the characters that are not valid in an Event."""
     name = _NOT_IN_NAMES.sub("-", context.name)[:63].strip("-_.")
     return EventRecorder(context.client, controller=name or "controller")
 
@@ -69,13 +69,13 @@ class ManagerContext:
     recorder: EventRecorder = attrs.field(default=attrs.Factory(_recorder_of, takes_self=True))
     """Records events in the name of the controller.
 
-    The manager runs it: it begins before the controllers, and when all of them have ended it still writes what they
-    have recorded, for at most five seconds."""
+    The manager runs it: it starts before the controllers.  When they have ended, it writes the remaining events for at
+    most five seconds."""
 
     def controller_observer(self, workers: int = 1) -> ControllerObserver[Hashable] | None:
         """Return a controller observer for a :class:`Runnable` of your own; None without metrics.
 
-        The manager measures each :class:`~trioformer.controller.Controller` without being asked.
+        The manager measures each :class:`~trioformer.controller.Controller` by itself.
 
         Args:
             workers: The number of workers.
@@ -90,7 +90,7 @@ class ManagerContext:
 ControllerInitializer: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
 """Creates a controller without running it.
 
-It returns None if the controller is not to run in this process; the manager logs that it is skipped.
+It returns None to skip the controller in this process, which the manager logs.
 An exception ends the manager.
 """
 

@@ -1,4 +1,4 @@
-"""One controller of a manager: runs it and records its phase, which logs and health checks read."""
+"""Run one controller of a manager, and record its phase for logs and health checks."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ManagedController:
     initializer: ControllerInitializer
     context: ManagerContext
     is_always: bool = False
-    """Whether it runs on each replica, and not only on the leader."""
+    """Whether it runs on each replica, not only on the leader."""
     phase: ControllerPhase = "not started"
     runnable: Runnable | None = None
     settled: trio.Event = attrs.field(factory=trio.Event)
-    """Set when the controller has started its work, or will not."""
+    """Set when the controller has started its work, or will not start it."""
 
     @property
     def is_active(self) -> bool:
@@ -63,10 +63,10 @@ class ManagedController:
         """Call the initializer.
 
         Raises:
-            TypeError: It is not an async function, or has returned something else than a controller.
+            TypeError: It is not an async function, or does not return a controller.
         """
         initializing = self.initializer(self.context)
-        if not hasattr(initializing, "__await__"):  # the error of await names no function
+        if not hasattr(initializing, "__await__"):  # the error of await does not name the function
             raise TypeError(f"the initializer of controller {self.name} must be an async function")
         runnable = await initializing
         if runnable is not None and not hasattr(runnable, "run"):

@@ -8,11 +8,11 @@
                                 └─ leadership ─┬─ acquire ────────────────────────────── release ─┘
                                                └─ controllers ── start one by one ── drained, or cancelled ─┘
 
-Each block is nested in the one above, so none ends before the blocks that depend on it: the nesting alone defines the
+Each block is nested in the one above, so it ends after the blocks that depend on it.  The nesting alone defines the
 order.  It is controller-runtime's (``pkg/manager/internal.go``); ``_run_controllers.py`` adds HTTP around all of it.
 
-``stop`` cancels only what waits: for the first lists, for the lease, for an initializer or the interval between two.
-Controllers are drained instead, so the block that ``stop`` cancels never contains a running controller.
+``stop`` only cancels waits: for the first lists, the lease, an initializer, or the interval between two controllers.
+Controllers are drained, so the block that ``stop`` cancels never contains a running controller.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 @final
 @attrs.define(eq=False)
 class Group:
-    """Controllers that start together: those of each replica, or those of the leader."""
+    """Controllers that start together: on each replica, or on the leader."""
 
     controllers: Sequence[ManagedController]
     waiting: trio.CancelScope | None = None
-    """What ``stop`` cancels; None while nothing waits."""
+    """The scope that ``stop`` cancels; None while nothing waits."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class ManagerRun:
-    """State of one call of :func:`run_controllers`, whose arguments it has."""
+    """The state and the arguments of one call of :func:`run_controllers`."""
 
     client: Client
     factory: SharedInformerFactory
@@ -75,7 +75,7 @@ class ManagerRun:
     on_started: Callable[[], None]
     """Called when everything that does not depend on the leadership has started."""
     _registrations: ExitStack = attrs.field(factory=ExitStack, init=False)
-    """Unregisters from the metrics what this run has registered."""
+    """Unregisters the objects that this run registered from the metrics."""
     _leading: Group = attrs.field(init=False)
     _always: Group = attrs.field(init=False)
 
@@ -131,7 +131,7 @@ class ManagerRun:
 
     @contextmanager
     def _until_stopped(self, group: Group) -> Iterator[None]:
-        """Cancel the block when ``stop`` is set; at its first checkpoint if it is set already.
+        """Cancel the block when ``stop`` is set; at its first checkpoint if it is already set.
 
         Of two nested blocks of a group only the inner one is cancelled, and after its end neither.  So the election,
         which contains the controllers, is cancelled only while no controller runs.
@@ -240,7 +240,7 @@ class ManagerRun:
     def healthz(self) -> Mapping[str, HealthCheck]:
         """Return the checks of ``/healthz``, for a liveness probe.
 
-        A controller passes while it is active, which is all that kube-controller-manager checks of most controllers.
+        A controller passes while it is active.  kube-controller-manager checks only this for most controllers.
         """
         checks: dict[str, HealthCheck] = {"ping": ping}
         elector = self.elector
@@ -258,7 +258,7 @@ class ManagerRun:
         return checks | {name: partial(run_check, check) for name, check in self.checks.items()}
 
     def _caches(self) -> str:
-        # Objects in quarantine are a problem too, but not one that another replica would not have.
+        # Objects in quarantine are also a problem, but every replica has it.
         informers = self.factory.informers
         return "; ".join(
             f"{key}: {words}"

@@ -47,8 +47,8 @@ async def run_controllers(
 ) -> None:
     """Run named controllers until stopped.
 
-    It starts, in this order: HTTP, the factory, the event recorders, the election, the controllers one by one; it stops
-    them in reverse.
+    It starts HTTP, the factory, the event recorders, the election, and the controllers one by one, in this order, and
+    stops them in reverse order.
 
     ::
 
@@ -62,7 +62,7 @@ async def run_controllers(
     Each controller is logged as started, skipped, disabled, or failed.
     A controller that has not started its work, for example because its caches are not synced, does not delay the next
     one.  An error of an initializer, a controller or one of the factory's informers ends the manager.
-    When a controller returns without being stopped, the others continue.
+    If a controller returns without being stopped, the others continue.
 
     Source: controller-runtime ``pkg/manager/internal.go`` for the order; kube-controller-manager
     (``app/controllermanager.go``) for the initializers, the list, the interval and the health checks.
@@ -72,44 +72,44 @@ async def run_controllers(
         initializers: Functions that create the controllers, by controller name, in the order in which they start.
         enabled: Which controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
         disabled_by_default: Names of controllers that ``*`` does not enable.
-        always: Names of controllers that run on each replica, whether or not it leads, such as one that serves requests
-            from the caches.
+        always: Names of controllers that run on each replica, even if it does not lead, such as one that serves
+            requests from the caches.
         start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
             all controllers list at the same time.
-        http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for
-            all interfaces, and port 0 for a free one.  :class:`HTTPOptions` adds TLS and authentication.  None serves
-            nothing.
-        checks: Further checks of ``/readyz`` by name, such as that a remote system can be reached.  Each is a plain
-            function that returns the reason of a failure, or an empty string; an exception is a failure too.
-        live_checks: Further checks of ``/healthz``.  The kubelet restarts the pod when one fails.
+        http: The ``host:port`` for ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for all
+            interfaces, and port 0 for a free one.  :class:`HTTPOptions` adds TLS and authentication.  None for no
+            server.
+        checks: Further checks of ``/readyz`` by name, for example of a remote system.  Each is a plain function that
+            returns the reason of a failure, or an empty string; an exception is also a failure.
+        live_checks: Further checks of ``/healthz``.  The kubelet restarts the pod if one fails.
         leader_election: Run the controllers only while this process holds the Lease.
         warm_up: Call the initializers before the lease is acquired, so that the caches of a replica that waits are
             filled, and its controllers start at once when it leads.  Initializers must not write then.
         metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
             returns; a factory or controller that is registered before stays registered.
-        factory: The shared informers, which are run here; None makes a factory.  The informers that were requested
-            before are synced also while a replica waits for the lease.
+        factory: The shared informers, which are run here; None makes a factory.  Informers that were requested before
+            are also synced while a replica waits for the lease.
         stop: Set it to shut down gracefully: waiting for a lease or a cache ends immediately, and controllers finish
             the reconciles that are running.
         shutdown_grace: Seconds after which controllers that are still running are cancelled.
-        task_status: Receives the URL of ``http``, or None, when all controllers have started their work; with leader
-            election, when this process is a candidate; or when it was stopped before that.
+        task_status: Receives the URL of ``http``, or None, when all controllers have started their work, or with leader
+            election, when this process is a candidate; or when it is stopped before.
 
     Raises:
         ValueError: A controller name is unknown or not valid; ``http`` is not ``host:port``; a number is negative; the
             election is not valid; ``metrics`` has another factory or election of the same name.
         ConfigError: The certificate or the key of ``http`` cannot be read or is not valid.
         ListenError: The address cannot be listened on.
-        RuntimeError: The factory is running already.
+        RuntimeError: The factory is already running.
         ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
-            immediately, and have ended; of what an initializer, a controller or an informer raised, with a note that
-            names it; of ``ValueError``, when two controllers have the same name.
+            immediately, and have ended; of the exceptions of initializers, controllers and informers, with notes that
+            name them; of ``ValueError``, if two controllers have the same name.
 
     Cancellation:
-        Cancels everything immediately.  Only the lease is kept until the controllers have ended, and then released.
+        Cancels everything immediately, except the lease: it is released when the controllers have ended.
 
     Ownership:
-        It owns all tasks, which have ended when it returns.
+        It owns all tasks, and they have ended when it returns.
     """
     names = enabled_controllers(initializers, enabled, disabled_by_default=disabled_by_default)
     check_known(always, initializers, "always")
@@ -168,7 +168,7 @@ async def run_controllers(
 
 @asynccontextmanager
 async def _open_elector(client: Client, election: LeaderElection | None) -> AsyncGenerator[LeaderElector | None, None]:
-    """Make the elector, and open the client of its own if it was given none."""
+    """Make the elector, and open a separate client if none was given."""
     async with AsyncExitStack() as stack:
         elector: LeaderElector | None = None
         if election is not None:

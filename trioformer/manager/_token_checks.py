@@ -1,11 +1,11 @@
-"""Which bearer tokens may read the metrics, as a function of the program says.
+"""Ask a function of the program which bearer tokens may read the metrics.
 
-The function asks a server, and whoever reaches the port can have it called with tokens of his own.
-So it has a deadline, few calls run at once, and what it said is kept for some seconds.  Then the port has places left
-for the probes, and the server is not asked for each scrape.
+The function asks a server, and anyone who reaches the port can call it with any tokens.
+So it has a deadline, few calls run at once, and results are kept for some seconds.  The port then has places left for
+the probes, and the server is not asked at each scrape.
 
-controller-runtime's filter keeps answers as well, for longer: TokenReviews for a minute, and SubjectAccessReviews for
-five minutes, or 30 seconds when they refuse.
+controller-runtime's filter keeps results longer: TokenReviews for a minute, and SubjectAccessReviews for five minutes,
+or for 30 seconds if they refuse.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from .._serving import Message
 from ._http_options import TokenCheck
 
 MAX_CHECKS: Final = 8
-"""How many checks run at once: few, compared with the connections of the port."""
+"""The number of concurrent checks, a small part of the connections of the port."""
 CHECK_PERIOD: Final = 5.0
-"""Seconds for a check; less than the 10 seconds that Prometheus waits for a scrape, so that it sees the response."""
+"""Seconds for a check, less than the 10 seconds that Prometheus waits, so that it receives the response."""
 KEEP_PERIOD: Final = 10.0
-"""Seconds for which an answer is kept."""
+"""Seconds to keep a result."""
 MAX_KEPT: Final = 256
-"""How many answers of each sort are kept."""
+"""The number of results to keep, of each sort."""
 
 
 @final
 @attrs.define(eq=False)
 class TokenChecks:
-    """Calls the function, within bounds."""
+    """Calls the function within these limits."""
 
     _check: TokenCheck
     _running: int = attrs.field(default=0, init=False)
     _kept: dict[bool, dict[bytes, float]] = attrs.field(factory=lambda: {True: {}, False: {}}, init=False)
-    """When answers expire, the oldest one first.  Those that refuse do not displace others."""
+    """The expiry times of results, the oldest one first.  Refusals do not displace other results."""
     _key: bytes = attrs.field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
 
     async def is_allowed(self, token: Secret[str], receive: Callable[[], Awaitable[Message]]) -> bool | None:
         """Return whether a token may read the metrics, or None if that is not known.
 
-        It is not known when too many checks run, and when the client has disconnected.
+        The result is unknown if too many checks run, or if the client has disconnected.
 
         Args:
             token: The token.
@@ -55,7 +55,7 @@ class TokenChecks:
 
         Raises:
             TooSlowError: The check took too long.
-            Exception: What the check raised.
+            Exception: The exception of the check.
         """
         digest = hashlib.blake2b(token.reveal().encode(), key=self._key, digest_size=32).digest()
         for is_allowed, kept in self._kept.items():
@@ -100,7 +100,7 @@ class TokenChecks:
 
 async def _cancel_on_disconnect(receive: Callable[[], Awaitable[Message]], scope: trio.CancelScope) -> None:
     message = await receive()
-    # A scrape has no body.  One that has a body is not read on: its check just has its deadline.
+    # A scrape has no body.  The body of another request is not read; its check has the deadline.
     if message["type"] == "http.request" and not message.get("more_body", False):
         await receive()
         scope.cancel()
@@ -108,6 +108,6 @@ async def _cancel_on_disconnect(receive: Callable[[], Awaitable[Message]], scope
 
 async def _ask(check: TokenCheck, token: Secret[str]) -> bool:
     checking = check(token.reveal())
-    if not hasattr(checking, "__await__"):  # the error of await names no function
+    if not hasattr(checking, "__await__"):  # the error of await does not name the function
         raise TypeError("check_metrics_token must be an async function")
     return await checking

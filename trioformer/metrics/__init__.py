@@ -1,4 +1,4 @@
-"""Prometheus metrics: those of client-go and controller-runtime under their names, and metrics of informers.
+"""Prometheus metrics of requests, queues, controllers and informers, with client-go's and controller-runtime's names.
 
 ::
 

@@ -100,7 +100,7 @@ LEADER: Final = MetricSpec[LeaderElector](
     lambda it: it.is_leader,
 )
 
-# The first four are the labels of client-go's metrics of informers (tools/cache/identity.go).
+# The first four labels are client-go's for informers (tools/cache/identity.go).
 INFORMER_LABELS: Final = ("name", "group", "version", "resource", "informer")
 INFORMER_STATE: Final = MetricSpec[bool](
     "trioformer_informer_state", "1 for the state that the informer is in, 0 for the others.", float
@@ -141,7 +141,7 @@ INFORMER_METRICS: Final = (
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_failures_in_a_row",
-        "Failures since the last success, of the reflector that has most.",
+        "Failures since the last success, of the reflector with the most.",
         lambda it: max(each.failures_in_a_row for each in it.reflectors),
     ),
     MetricSpec[InformerSnapshot](
@@ -189,7 +189,7 @@ HANDLER_METRICS: Final = (
     ),
     MetricSpec[HandlerStatistics](
         "trioformer_handler_failed_total",
-        "Calls that raised an exception which on_error handled.",
+        "Calls whose exception on_error handled.",
         lambda it: it.failed,
     ),
     MetricSpec[HandlerStatistics](
@@ -238,7 +238,7 @@ class NamedObjects(Generic[T]):
         """
         if name in self.objects:
             raise ValueError(
-                f"{self.what} named {name!r} is registered already; use another name, or unregister that one first"
+                f"{self.what} named {name!r} is already registered; use another name, or unregister it first"
             )
         self.objects[name] = obj
 

@@ -41,8 +41,8 @@ class Metrics:
         controller = Controller("web", reconcile, workers=4)
         metrics.register_controller(controller)
 
-    *Observers* are passed to the objects that they observe, and count for as long as those live; a controller that is
-    registered receives its observers.
+    Pass *observers* to the objects that they observe.  They count as long as these live; a registered controller gets
+    its observer automatically.
     *Registered* objects are read at each scrape, and cost nothing in between.
     They are kept until :meth:`unregister`; counters of observers stay after that.
 
@@ -100,11 +100,11 @@ class Metrics:
     def register_controller(self, controller: Controller[K]) -> None:
         """Measure a controller by its name: its reconciles, its queue and its handlers.
 
-        What is read at each scrape is measured in the current run and in later ones; reconciles and keys are counted
-        from the next run on.  An observer of this object that the controller has already is not added again.
+        Values that are read at each scrape include the current run; reconciles and keys are counted from the next run
+        on.  An observer of this object is not added twice.
 
         Raises:
-            ValueError: A controller or queue of that name is registered already.
+            ValueError: A controller or queue of that name is already registered.
         """
         name, options = controller.name, controller.options
         self._collector.queues.add(name, controller)
@@ -119,7 +119,7 @@ class Metrics:
         """Measure the keys that wait in a queue, and those in progress.
 
         Raises:
-            ValueError: The queue has no name; or a controller or queue of that name is registered already.
+            ValueError: The queue has no name, or a controller or queue of that name is already registered.
         """
         if not queue.name:
             raise ValueError("a queue without a name cannot be registered; create it with name=")
@@ -133,12 +133,12 @@ class Metrics:
             name: The label ``name``, which distinguishes several factories.
 
         Raises:
-            ValueError: A factory of that name is registered already.
+            ValueError: A factory of that name is already registered.
         """
         self._collector.factories.add(name, factory)
 
     def register_handler(self, registration: HandlerRegistration[T]) -> None:
-        """Measure a handler's backlog; :meth:`register_controller` measures those of a controller."""
+        """Measure a handler's backlog; :meth:`register_controller` measures a controller's handlers."""
         self._collector.handlers.append(registration)
 
     def register_elector(self, elector: LeaderElector, *, name: str) -> None:
@@ -149,7 +149,7 @@ class Metrics:
             name: The label ``name``; by convention that of the Lease.
 
         Raises:
-            ValueError: An election of that name is registered already.
+            ValueError: An election of that name is already registered.
         """
         self._collector.electors.add(name, elector)
 
