@@ -159,25 +159,12 @@ def _node(name: str) -> dict[str, Any]:
 
 
 def _pod(app: str, node: str) -> dict[str, Any]:
-    probe = {
-        "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
-        "periodSeconds": 10,
-        "failureThreshold": 3,
-    }
     container = {
         "name": app,
         "image": APPS[app],
-        "imagePullPolicy": "IfNotPresent",
         "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-        "livenessProbe": probe,
-        "readinessProbe": probe,
-        "volumeMounts": [{"name": "config", "mountPath": "/etc/app", "readOnly": True}],
-        "terminationMessagePath": "/dev/termination-log",
-        "terminationMessagePolicy": "File",
     }
-    tolerated = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -188,18 +175,9 @@ def _pod(app: str, node: str) -> dict[str, Any]:
         },
         "spec": {
             "containers": [container],
-            "volumes": [{"name": "config", "configMap": {"name": f"{app}-config", "defaultMode": 420}}],
             "nodeName": node,
             "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 30,
-            "dnsPolicy": "ClusterFirst",
             "serviceAccountName": "default",
-            "securityContext": {},
-            "schedulerName": "default-scheduler",
-            "tolerations": [
-                {"key": "node.kubernetes.io/not-ready", **tolerated},
-                {"key": "node.kubernetes.io/unreachable", **tolerated},
-            ],
         },
         "status": {"phase": "Pending", "qosClass": "Burstable"},
     }

@@ -1,4 +1,4 @@
-"""Handles requests for subresources that have objects of their own, and for ``bindings``."""
+"""Handles requests for subresources that have their own objects, and for ``bindings``."""
 
 from __future__ import annotations
 
@@ -29,19 +29,9 @@ def handle(
     apply: Callable[[], JSONObject] | None,
     options: WriteOptions,
 ) -> Response:
-    """Handle a request for a subresource that has objects of its own.
+    """Handle a request for a subresource that has its own objects.
 
-    Args:
-        registry: The objects.
-        served: The kind that has the subresource.
-        record: The request.
-        body: Decodes the object in the request's body.
-        patch: Decodes the patch in the request's body.
-        apply: Decodes the configuration of a server-side apply; None for another patch.
-        options: The options of writes.
-
-    Raises:
-        APIStatusError: The request fails; 404 for a subresource that this server does not support.
+    ``body``, ``patch`` and ``apply`` decode the body of the request; ``apply`` is None except for server-side apply.
     """
     namespace, name = record.namespace or "", record.name or ""
     dry_run = options["dry_run"]

@@ -16,14 +16,7 @@ from ._storage import JSONObject
 
 
 def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, status_only: bool) -> list[JSONObject]:
-    """Validate a custom object; returns the causes.
-
-    Args:
-        obj: The object, with its defaults, kind and apiVersion.
-        schema: Its schema.
-        old: Its state before an update.
-        status_only: True if only the status is written.
-    """
+    """Validate a custom object that has its defaults, kind and apiVersion; returns the causes."""
     before: Any = MISSING if old is None else old
     if status_only:
         status = schema.properties.get("status")

@@ -48,13 +48,7 @@ class _Context:
 
 
 def schema_causes(schema: Raw, path: str, *, has_status: bool) -> list[JSONObject]:
-    """Validate the schema of a version; returns the causes.
-
-    Args:
-        schema: The ``openAPIV3Schema``.
-        path: Its path.
-        has_status: True if the status is a subresource.
-    """
+    """Validate the ``openAPIV3Schema`` of a version; returns the causes."""
     check_types(schema)
     causes = list(_root_causes(schema, path)) if has_status else []
     if schema.get("nullable"):

@@ -132,16 +132,10 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Create an object.
+        """Create an object, which is modified.
 
-        Args:
-            served: Its kind.
-            namespace: Its namespace; ignored for cluster-scoped kinds.
-            obj: The object, which is modified.
-            part: ``whole`` keeps its status.
-            dry_run: Do not write.
-            fields: Collects the unknown fields, which are removed; None to ignore them.
-            writer: The manager; None for no manager.
+        Its status is kept only for the part ``whole``.  ``fields`` collects unknown fields, which are removed.
+        Without a writer it has no managers.
 
         Raises:
             APIStatusError: 404 when the namespace does not exist, 500 when the object has a resourceVersion; others.
@@ -249,17 +243,9 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Update an object.
+        """Update a part of an object; ``change`` returns the new state for the old one, which it may modify.
 
-        Args:
-            served: Its kind.
-            namespace: Its namespace; ignored for cluster-scoped kinds.
-            name: Its name.
-            change: Returns the new state for the old one, which it may modify.
-            part: The part that may change; the rest stays.
-            dry_run: Do not write.
-            fields: Collects the unknown fields, which are removed; None to ignore them.
-            writer: The manager; None does not change the managers.
+        ``fields`` collects unknown fields, which are removed.  Without a writer the managers do not change.
 
         Returns:
             The new state, or the old one if nothing changed; then there is no new revision or event.

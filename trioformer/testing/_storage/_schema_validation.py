@@ -60,14 +60,7 @@ class _Result:
 
 
 def validate(value: Any, schema: Schema, old: Any = MISSING, *, prefix: str = "") -> list[JSONObject]:
-    """Validate a value; returns the causes.
-
-    Args:
-        value: The value, with its defaults.
-        schema: Its schema.
-        old: The value before an update.
-        prefix: The path of the value; empty for an object.
-    """
+    """Validate a value that has its defaults; returns the causes, with paths below ``prefix``."""
     result = _check(value, schema, "", old)
     if result.problems and old is not MISSING and json_equal(value, old):
         return []

@@ -28,18 +28,7 @@ def check_object(
     status_only: bool = False,
     fields: FieldCheck | None = None,
 ) -> None:
-    """Check an object in the form in which it is stored.
-
-    Args:
-        served: Its kind.
-        obj: The object.
-        old: Its state before an update.
-        status_only: True if only the status is written.
-        fields: Gets the warnings.
-
-    Raises:
-        APIStatusError: 422 when it is not valid.
-    """
+    """Check an object in the form in which it is stored; ``old`` is its state before an update."""
     metadata = obj["metadata"]
     causes = name_causes(served, metadata["name"], metadata.get("generateName") or "") if old is None else []
     causes += metadata_causes(metadata)

@@ -73,14 +73,7 @@ class Certificates:
 
 
 def issue_certificates(directory: Path) -> Certificates:
-    """Create an authority and the certificates that it signs, and write them into `directory`.
-
-    Args:
-        directory: An existing directory; files with the same names are replaced.
-
-    Returns:
-        The written paths.
-    """
+    """Create an authority and the certificates that it signs, and write them into `directory`."""
     authority = trustme.CA(organization_name="trioformer testing")
     server = authority.issue_cert(*SERVER_NAMES)
     client = authority.issue_cert(ADMINISTRATOR, common_name=ADMINISTRATOR, organization_name=ADMINISTRATORS)
