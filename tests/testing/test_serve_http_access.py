@@ -199,6 +199,11 @@ async def test_options_that_contradict_each_other_raise(options: dict[str, Any],
         await serve_http(APIServer(), **options)
 
 
+async def test_a_single_name_is_not_taken_for_a_collection_of_its_characters() -> None:
+    with pytest.raises(TypeError, match="collection of names"):
+        await serve_http(APIServer(), hosts="my-machine")
+
+
 # --- the command ---
 
 

@@ -134,6 +134,10 @@ def test_the_versions_of_a_kind_share_their_objects() -> None:
     assert found["apiVersion"] == "autoscaling/v2"
 
 
+def test_the_repr_shows_state_objects_and_revision() -> None:
+    assert repr(APIServer()) == "<APIServer, not running, 4 objects at revision 5>"
+
+
 # --- the in-memory transport ----------------------------------------------------------------------------------------
 
 

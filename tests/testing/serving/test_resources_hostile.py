@@ -339,7 +339,7 @@ SCHEMA_KEYS = (
 )
 
 
-@pytest.mark.parametrize("value", [*HOSTILE[2::3], "../.."], ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("value", [*HOSTILE[::2], "9" * 5_000, "../.."], ids=lambda value: str(value)[:20])
 async def test_no_definition_of_a_kind_breaks_discovery_or_other_kinds(api_server: APIServer, value: Any) -> None:
     names = {"plural": "widgets", "kind": "Widget"}
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

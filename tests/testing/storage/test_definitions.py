@@ -39,6 +39,7 @@ def of_field(**field: Any) -> dict[str, Any]:
         ({"storage": False}, {}, "status.storedVersions", "must have at least one stored version"),
         ({"deprecated": True, "deprecationWarning": ""}, {}, "deprecationWarning", "must not be an empty string"),
         ({"deprecated": True, "deprecationWarning": "a\x07"}, {}, "deprecationWarning", "found at index 1"),
+        (of_field(type="array", items=[{"type": "string"}]), {}, "field].items", "must be a schema object"),
         ({}, {"preserveUnknownFields": True}, "spec.preserveUnknownFields", "cannot set to true"),
         ({"subresources": {"scale": {"labelSelectorPath": "a"}}}, {}, "labelSelectorPath", ""),
         (
