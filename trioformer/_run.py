@@ -84,7 +84,7 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
         stop: Set by the first signal, which then does not cancel.
 
     Returns:
-        The exit code, from 0 to 255:
+        The exit code, which is 0 to 255.  It is
 
         - the result of the function, also after a signal;
         - 130 after SIGINT or 143 after SIGTERM, as in a shell, if the signal cancelled the function;
