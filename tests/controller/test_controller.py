@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
-from tests.support.controllers import Observer, Reconcile, informer_of, leaves, pods, start
+from tests.support.controllers import Observer, Reconcile, informer_of, leaves, pods, start, watch_and_start
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
 from trioformer import CacheSyncError, ConnectionFailedError, ForbiddenError, Notification
 from trioformer.controller import Controller, Request, labels_changed
@@ -20,20 +21,19 @@ from trioformer.models.core_v1 import Pod
 
 
 async def test_every_object_is_reconciled_at_the_start_and_after_each_event(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps = [10.0, added(pod("c", 2)), 10.0, modified(pod("a", 3)), 10.0, deleted(pod("b", 4))]
     informer, reconcile = pods("a", "b", steps=steps), Reconcile()
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(100)
     assert reconcile.calls == ["a", "b", "c", "a", "b"]
     assert [round(at) for at in reconcile.at] == [0, 0, 10, 20, 30]
 
 
 async def test_workers_start_when_the_slowest_handler_has_synced(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     slow = ScriptedListWatch([ConnectionFailedError("not yet"), listing(pod("b"))])
     first, second, reconcile = pods("a"), informer_of(slow), Reconcile()
@@ -57,7 +57,7 @@ async def test_workers_start_when_the_slowest_handler_has_synced(
 
 
 async def test_start_returns_when_the_initial_objects_have_been_added(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a", "b", "c"), Reconcile()
     controller = Controller("pods", reconcile)
@@ -73,7 +73,7 @@ async def test_start_returns_when_the_initial_objects_have_been_added(
 
 
 async def test_what_a_controller_waits_for_is_logged_once_a_minute(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
     informer = informer_of(ScriptedListWatch([ConnectionFailedError("connection refused"), forbidden, listing()]))
@@ -91,7 +91,7 @@ async def test_what_a_controller_waits_for_is_logged_once_a_minute(
 
 
 async def test_a_controller_does_not_log_a_failure_of_its_cache_that_the_informer_logs(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = informer_of(ScriptedListWatch([ConnectionFailedError("connection refused")]))
     controllers = [Controller(name, Reconcile()) for name in ("a", "b")]
@@ -107,7 +107,7 @@ async def test_a_controller_does_not_log_a_failure_of_its_cache_that_the_informe
 
 
 async def test_waiting_for_names_handlers_that_process_the_initial_objects(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reasons = pods("a", "b"), list[tuple[str, ...]]()
 
@@ -122,7 +122,7 @@ async def test_waiting_for_names_handlers_that_process_the_initial_objects(
 
 
 async def test_enqueue_functions_may_read_every_cache_at_the_first_event(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     first, reconcile = pods("a"), Reconcile()
     second = informer_of(ScriptedListWatch([ConnectionFailedError("not yet"), listing(pod("b"))]))
@@ -135,13 +135,12 @@ async def test_enqueue_functions_may_read_every_cache_at_the_first_event(
 
 
 async def test_one_request_has_one_worker_and_several_requests_have_several(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps = [1.0, modified(pod("a", 2)), 1.0, modified(pod("a", 3)), 1.0, modified(pod("a", 4))]
     informer, reconcile = pods("a", "b", "c", steps=steps), Reconcile([10.0, 10.0, 10.0])
     controller = Controller("pods", reconcile, workers=4)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(5)
     assert controller.statistics().active == reconcile.most_at_once == 3
     assert controller.statistics().workers == 4
@@ -150,14 +149,11 @@ async def test_one_request_has_one_worker_and_several_requests_have_several(
     assert reconcile.at[3] == reconcile.at[0] + 10
 
 
-async def test_changes_come_before_initial_objects(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_changes_come_before_initial_objects(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer = pods("a", "b", "c", "d", steps=[1.0, added(pod("new", 2)), modified(pod("d", 3))])
     reconcile = Reconcile([10.0])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(2)
     queue = controller.statistics().queue
     assert queue is not None
@@ -167,7 +163,7 @@ async def test_changes_come_before_initial_objects(
 
 
 async def test_initial_objects_are_reconciled_beside_requests_that_are_always_added(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     """With strict priorities ``a`` would never be reconciled: there is always a request of a higher priority."""
     informer, calls = pods("a"), []
@@ -189,7 +185,7 @@ async def test_initial_objects_are_reconciled_beside_requests_that_are_always_ad
 
 
 async def test_predicates_and_enqueue_functions_decide_what_is_reconciled(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps = [1.0, modified(pod("a", 2, node="n1")), 1.0, modified(pod("a", 3, node="n2")), 1.0, deleted(pod("b", 4))]
     informer, reconcile = pods("a", "b", steps=steps), Reconcile()
@@ -215,9 +211,7 @@ async def test_predicates_and_enqueue_functions_decide_what_is_reconciled(
     assert quiet_reconcile.calls == ["a", "b", "b"]
 
 
-async def test_watching_during_a_run_adds_the_cached_objects(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_watching_during_a_run_adds_the_cached_objects(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     first, second, reconcile = pods("a"), pods("b", steps=[20.0, modified(pod("b", 2))]), Reconcile()
     controller = Controller("pods", reconcile)
     controller.watch(first)
@@ -234,7 +228,7 @@ async def test_watching_during_a_run_adds_the_cached_objects(
 
 
 async def test_an_informer_that_is_watched_during_the_start_is_waited_for(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     first, second, reconcile = pods("a"), pods("b"), Reconcile()
     controller = Controller("pods", reconcile)
@@ -251,7 +245,7 @@ async def test_an_informer_that_is_watched_during_the_start_is_waited_for(
 
 
 async def test_a_request_can_be_added_while_the_controller_runs(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     controller = Controller("timer", reconcile := Reconcile())
     request = Request(None, "now")
@@ -279,7 +273,7 @@ NO_LISTS = ["a", b"a", Request("default", "a"), Item("a"), {"a": "b"}, Widget.of
 
 @pytest.mark.parametrize("returned", NO_LISTS, ids=repr)
 async def test_an_enqueue_function_must_return_requests_in_a_list(
-    returned: Any, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    returned: Any, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     """Not a string, of which each letter would be a request."""
     reconcile = Reconcile()
@@ -296,7 +290,7 @@ async def test_an_enqueue_function_must_return_requests_in_a_list(
 
 @pytest.mark.parametrize("what", ["predicate", "enqueue", "enqueue while iterating"])
 async def test_errors_of_predicates_and_enqueue_functions_end_the_run_only(
-    what: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    what: str, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer = pods("a", steps=[10.0, added(pod("bad", 2)) + added(pod("bad2", 3)), 10.0, added(pod("c", 4))])
     informer.add_event_handler(other := Recorder())
@@ -334,9 +328,7 @@ async def test_errors_of_predicates_and_enqueue_functions_end_the_run_only(
     assert other.seen == ["+a@1*", "+bad@2", "+bad2@3", "+c@4"]
 
 
-async def test_an_error_of_on_dropped_ends_the_run(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_an_error_of_on_dropped_ends_the_run(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     async def on_dropped(request: Request, error: Exception) -> None:
         raise ZeroDivisionError
 
@@ -355,9 +347,7 @@ class StopEverything(BaseException):
     """A BaseException that is not an Exception."""
 
 
-async def test_a_base_exception_ends_the_controller(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_a_base_exception_ends_the_controller(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     async def stop_everything(_: Request) -> None:
         await trio.sleep(1)
         raise StopEverything
@@ -373,7 +363,7 @@ async def test_a_base_exception_ends_the_controller(
 
 
 async def test_an_informer_that_fails_before_the_start_is_a_cache_sync_error(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
 ) -> None:
     forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
     good, bad = pods("a"), informer_of(ScriptedListWatch([forbidden]))
@@ -401,7 +391,7 @@ async def test_an_informer_that_fails_before_the_start_is_a_cache_sync_error(
     assert error.not_synced[0].phase == "failed"
 
 
-async def test_an_informer_that_has_stopped_is_an_error(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_informer_that_has_stopped_is_an_error(autojump_clock: MockClock) -> None:
     informer = pods("a")
     async with trio.open_nursery() as nursery:
         await nursery.start(informer.run)
@@ -415,7 +405,7 @@ async def test_an_informer_that_has_stopped_is_an_error(autojump_clock: trio.tes
 
 
 async def test_a_controller_may_run_again_but_not_twice_at_the_same_time(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer = pods("a", steps=[5.0, added(pod("b", 2))])
     controller = Controller("pods", reconcile := Reconcile())

@@ -9,7 +9,7 @@ from collections import Counter
 
 import attrs
 import trio
-import trio.testing
+from trio.testing import MockClock
 
 from tests.support.controllers import Reconcile
 from trioformer import Client, ClusterConfig, ConflictError, SharedInformerFactory, StatusError, open_client
@@ -50,7 +50,7 @@ def pod_of(name: str, owner: str | None) -> dict[str, object]:
 
 
 async def test_owned_objects_reconcile_their_owners_of_one_kind(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     factory = SharedInformerFactory(client)
     controller = Controller("replicas", reconcile := Reconcile())
@@ -69,7 +69,7 @@ async def test_owned_objects_reconcile_their_owners_of_one_kind(
 
 
 async def test_a_pods_owners_are_reconciled_when_it_is_added_moved_and_deleted(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for name in ("web", "api"):
         api_server.create(replica_set(name))
@@ -104,7 +104,7 @@ async def test_a_pods_owners_are_reconciled_when_it_is_added_moved_and_deleted(
 
 
 async def test_an_object_that_was_deleted_while_the_watch_was_broken_is_reconciled(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for name in ("kept", "deleted"):
         api_server.create(pod_of(name, None))
@@ -284,7 +284,7 @@ async def make_changes(server: APIServer, rng: random.Random, changes: int, keys
 
 
 async def test_after_many_changes_and_faults_all_objects_are_in_the_desired_state(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """Events, failures, deadlines, conflicts, broken watches, and a controller that is stopped and run again."""
     rng = random.Random(1)
@@ -323,7 +323,7 @@ async def test_after_many_changes_and_faults_all_objects_are_in_the_desired_stat
 
 
 async def test_a_thousand_failing_objects_neither_delay_others_nor_are_retried_too_often(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for number in range(1_000):
         api_server.create(pod_of(f"bad-{number}", None))
@@ -352,7 +352,7 @@ async def test_a_thousand_failing_objects_neither_delay_others_nor_are_retried_t
 
 
 async def test_a_controller_runs_again_in_each_term_of_a_leader(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """The informers run between the terms, so a new term starts with all cached objects and sends no request."""
     api_server.create(pod_of("a", None))

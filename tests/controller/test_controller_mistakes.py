@@ -12,7 +12,7 @@ import trio
 
 from tests.support.controllers import pods
 from trioformer import SharedInformerFactory
-from trioformer.controller import Controller, Request, RequeueAfter
+from trioformer.controller import Controller, Request
 from trioformer.models.core_v1 import Pod
 
 DEFINITION = "write async def reconcile(request: Request)"
@@ -50,11 +50,8 @@ class AsyncCallable:
     ("wrong", "text"),
     [
         (not_async, f"reconcile must be an async function, which not_async is not; {DEFINITION}"),
-        (functools.partial(not_async), f"reconcile must be an async function, which partial is not; {DEFINITION}"),
         (yields, f"reconcile must be an async function, which yields is not; {DEFINITION}"),
-        (print, f"reconcile must be an async function, which print is not; {DEFINITION}"),
         (None, f"reconcile must be an async function, not None; {DEFINITION}"),
-        ("reconcile", f"reconcile must be an async function, not a str; {DEFINITION}"),
         (without_request, f"reconcile cannot be called (too many positional arguments); {DEFINITION}"),
         (Reconciler(), "reconcile must be an async function, not a Reconciler; pass the method reconcile"),
         (Reconciler, "reconcile must be an async function, not the class Reconciler; pass the method reconcile"),
@@ -71,19 +68,6 @@ def test_a_coroutine_in_the_place_of_a_reconcile_is_refused_and_closed() -> None
     wrong: Any = reconcile(Request(None, "a"))
     with pytest.raises(TypeError, match="not the coroutine that it returns; pass it without calling"):
         Controller("pods", wrong)
-
-
-def annotated(request: Request) -> Awaitable[RequeueAfter | None]:
-    """Return what another function does."""
-    return reconcile(request)
-
-
-def decorated(function: Callable[[Request], Awaitable[None]]) -> Callable[[Request], Awaitable[None]]:
-    @functools.wraps(function)
-    def call(*args: Any) -> Any:
-        return function(*args)
-
-    return call
 
 
 def without_wraps(function: Callable[[Request], Awaitable[None]]) -> Any:
@@ -118,7 +102,6 @@ async def takes_a_client(client: str, request: Request) -> None:
     [
         reconcile,
         AsyncMock(),
-        AsyncMock(spec=reconcile),
         without_wraps(reconcile),
         in_a_thread(not_async),
         with_a_client(takes_a_client),
@@ -126,8 +109,6 @@ async def takes_a_client(client: str, request: Request) -> None:
         AsyncCallable(),
         functools.partial(reconcile),
         lambda request: reconcile(request),  # a lambda may return an awaitable
-        annotated,
-        decorated(reconcile),
     ],
 )
 def test_whatever_may_return_an_awaitable_is_a_reconcile(right: Any) -> None:
@@ -152,7 +133,6 @@ def test_a_function_for_dropped_requests_must_be_async() -> None:
     ("wrong", "text"),
     [
         (Pod, "not the class Pod; write controller.watch(factory.informer(Pod))"),
-        ("Pod", "not a str; write controller.watch(factory.informer(Pod))"),
         (pods("a").lister, "not a Lister; write controller.watch(factory.informer(Pod))"),
     ],
 )

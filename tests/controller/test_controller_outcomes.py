@@ -15,8 +15,9 @@ import attrs
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
-from tests.support.controllers import Reconcile, Step, leaves, pods, start
+from tests.support.controllers import Reconcile, Step, leaves, pods, watch_and_start
 from trioformer.controller import Controller, Request, RequeueAfter, RetryAfter, TerminalError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, WorkQueue
 
@@ -143,14 +144,13 @@ RECONCILES = {
 
 @pytest.mark.parametrize("what", RECONCILES)
 async def test_the_controller_continues_however_a_reconcile_ends(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], what: str
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]], what: str
 ) -> None:
     outcome = RECONCILES[what]
     informer, reconcile = pods("a"), Reconcile(outcome.script)
     limiter = ItemExponentialFailureRateLimiter()  # without jitter
     controller = Controller("pods", reconcile, max_retries=2, reconcile_deadline=30, limiter=limiter)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     assert log() == outcome.lines
     assert reconcile.gaps() == outcome.gaps
@@ -198,19 +198,18 @@ FATAL = {
 
 
 async def test_a_reconcile_that_is_not_async_is_named_in_the_log(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     wrong: Any = lambda request: is_not_async(request)  # noqa: E731  # what it returns is known when it is called
     informer, controller = pods("a"), Controller("pods", wrong, max_retries=0)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.testing.wait_all_tasks_blocked()
     assert log() == [f"{FAILED}, giving up (failure 1 in a row): TypeError: reconcile must be an async function"]
 
 
 @pytest.mark.parametrize("what", FATAL)
 async def test_a_controller_that_fails_logs_the_error_and_the_object(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], what: str
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]], what: str
 ) -> None:
     arguments, cause, left = FATAL[what]
     arguments = {"reconcile": Reconcile(), **arguments}
@@ -243,7 +242,7 @@ async def clean_up_badly_in_its_nursery(request: Request) -> None:
 
 @pytest.mark.parametrize("clean_up", [clean_up_badly, clean_up_badly_in_its_nursery])
 async def test_an_error_during_cancellation_is_logged_and_not_raised(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], clean_up: Step
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]], clean_up: Step
 ) -> None:
     informer, controller = pods("a"), Controller("pods", Reconcile([clean_up]))
     controller.watch(informer)
@@ -262,7 +261,7 @@ async def finish_in_a_shield(request: Request) -> None:
 
 @pytest.mark.parametrize("end", [clean_up_badly, finish_in_a_shield])
 async def test_a_worker_that_was_cancelled_takes_no_further_request(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, end: Step
+    nursery: trio.Nursery, autojump_clock: MockClock, end: Step
 ) -> None:
     informer, reconcile = pods(*(f"p{n}" for n in range(30))), Reconcile([end] * 30)
     controller = Controller("pods", reconcile)
@@ -276,7 +275,7 @@ async def test_a_worker_that_was_cancelled_takes_no_further_request(
 
 
 async def test_a_controller_that_is_cancelled_logs_the_cancelled_reconciles(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a", "b", "c"), Controller("pods", Reconcile([math.inf, math.inf]), workers=2)
     controller.watch(informer)
@@ -291,7 +290,7 @@ async def test_a_controller_that_is_cancelled_logs_the_cancelled_reconciles(
 
 
 async def test_a_reconcile_that_cancels_the_scope_of_its_controller_ends_it(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def cancel(request: Request) -> None:
         scope.cancel()
@@ -307,7 +306,7 @@ async def test_a_reconcile_that_cancels_the_scope_of_its_controller_ends_it(
 
 @pytest.mark.parametrize("how", ["stopped", "cancelled"])
 async def test_a_reconcile_that_delays_the_end_is_logged_every_30_seconds(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], how: str
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]], how: str
 ) -> None:
     async def shielded(request: Request) -> None:
         with trio.CancelScope(shield=True):
@@ -332,7 +331,7 @@ async def test_a_reconcile_that_delays_the_end_is_logged_every_30_seconds(
 
 
 async def test_a_stop_that_is_cancelled_logs_the_reconciles_that_it_cancels(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a", "b", "c"), Controller("pods", Reconcile([2.0, math.inf]), workers=2)
     controller.watch(informer)
@@ -350,7 +349,7 @@ async def test_a_stop_that_is_cancelled_logs_the_reconciles_that_it_cancels(
 
 
 async def test_a_controller_that_is_cancelled_while_it_stops_ends_immediately(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a"), Controller("pods", Reconcile([math.inf]))
     controller.watch(informer)
@@ -372,7 +371,7 @@ async def test_a_controller_that_is_cancelled_while_it_stops_ends_immediately(
 
 
 async def test_draining_a_queue_under_load_processes_pending_keys_and_logs_dropped_ones(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def work(key: str) -> None:
         await trio.sleep(10)
@@ -394,7 +393,7 @@ async def test_draining_a_queue_under_load_processes_pending_keys_and_logs_dropp
 
 
 async def test_draining_an_empty_queue_ends_its_workers_and_logs_nothing(
-    autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = WorkQueue[float](name="pods")
     async with trio.open_nursery() as nursery:
@@ -407,7 +406,7 @@ async def test_draining_an_empty_queue_ends_its_workers_and_logs_nothing(
 
 
 async def test_a_drain_waits_for_keys_that_no_worker_has_taken(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     async def work(key: str) -> None:
         await trio.sleep(1)
@@ -425,7 +424,7 @@ async def test_a_drain_waits_for_keys_that_no_worker_has_taken(
 
 
 async def test_a_drain_and_workers_that_are_cancelled_log_what_is_left(
-    autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def work(key: str) -> None:
         await trio.sleep_forever()
@@ -448,7 +447,7 @@ async def test_a_drain_and_workers_that_are_cancelled_log_what_is_left(
 
 
 async def test_a_key_that_fails_after_the_shutdown_is_logged_and_not_retried(
-    autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = RateLimitingQueue[str](name="pods")
     queue.add("a")
@@ -461,7 +460,7 @@ async def test_a_key_that_fails_after_the_shutdown_is_logged_and_not_retried(
 
 
 async def test_a_worker_that_is_cancelled_puts_its_key_back_and_logs_nothing(
-    autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = RateLimitingQueue[str](name="pods")
     queue.add("a", priority=5)
@@ -474,9 +473,7 @@ async def test_a_worker_that_is_cancelled_puts_its_key_back_and_logs_nothing(
     assert log() == []
 
 
-async def test_a_queue_without_a_name_logs_nothing(
-    autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
-) -> None:
+async def test_a_queue_without_a_name_logs_nothing(autojump_clock: MockClock, log: Callable[[], list[str]]) -> None:
     queue = RateLimitingQueue[str]()
     queue.add("a")
     queue.add("b")
@@ -492,7 +489,7 @@ async def test_a_queue_without_a_name_logs_nothing(
 
 
 async def test_after_a_suspension_delayed_keys_become_due_once_and_in_order(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     queue, taken = RateLimitingQueue[str](ItemExponentialFailureRateLimiter(1, 1_000)), list[tuple[str, float]]()
 
@@ -512,12 +509,11 @@ async def test_after_a_suspension_delayed_keys_become_due_once_and_in_order(
 
 
 async def test_after_a_suspension_a_reconcile_times_out_and_is_retried(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+    nursery: trio.Nursery, autojump_clock: MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([20.0, 20.0])
     controller = Controller("pods", reconcile, reconcile_deadline=30, limiter=ItemExponentialFailureRateLimiter())
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(10)
     autojump_clock.jump(60)
     await trio.sleep(50)

@@ -19,6 +19,7 @@ import pytest
 import trio
 import trio.testing
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from tests.support.cache_machine_listeners import CheckingListener
 from tests.support.faulty_transport import FaultyTransport
@@ -109,7 +110,7 @@ class World:
     setting: Setting
     server: APIServer
     client: Client
-    clock: trio.testing.MockClock
+    clock: MockClock
     rng: random.Random
     informer: SharedInformer[Pod] = attrs.field(init=False)
     controllers: list[OwnerController] = attrs.field(factory=list)
@@ -201,7 +202,7 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(setting: Setting, clock: trio.testing.MockClock) -> AsyncIterator[World]:
+async def open_world(setting: Setting, clock: MockClock) -> AsyncIterator[World]:
     """Start a world with two controllers and two other listeners on one informer."""
     server = APIServer(seed=setting.seed)
     transport = FaultyTransport(server.http_transport())
@@ -344,7 +345,7 @@ def without_log() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-async def play(setting: Setting, script: Sequence[Step], clock: trio.testing.MockClock) -> None:
+async def play(setting: Setting, script: Sequence[Step], clock: MockClock) -> None:
     before, _sources.BUFFER_SIZE = _sources.BUFFER_SIZE, setting.buffer_size
     try:
         async with open_world(setting, clock) as world:
@@ -360,5 +361,5 @@ async def play(setting: Setting, script: Sequence[Step], clock: trio.testing.Moc
 @hypothesis.example(Setting(), [Slow(0, 0.001), Storm(1, 300), Storm(2, 300)])
 @hypothesis.example(Setting(resync_period=5.0), [Slow(0, 0.004), Storm(1, 300), Pause(10.0), Outage((), True)])
 def test_every_owner_that_ever_held_a_pod_is_reconciled_after_it_left(setting: Setting, script: Sequence[Step]) -> None:
-    clock = trio.testing.MockClock(autojump_threshold=0)
+    clock = MockClock(autojump_threshold=0)
     trio.run(play, setting, script, clock, clock=clock)

@@ -11,6 +11,7 @@ import attrs
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from tests.support.controllers import Observer, Reconcile, informer_of, pods
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, listing, modified, pod
@@ -48,7 +49,7 @@ def names_of_tasks() -> list[str]:
 
 
 async def test_cancelling_a_controller_cancels_its_reconciles_immediately(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, reconcile = pods("a", "b", "c"), Reconcile([math.inf, math.inf])
     controller = Controller("pods", reconcile, workers=2, reconcile_deadline=10)
@@ -64,7 +65,7 @@ async def test_cancelling_a_controller_cancels_its_reconciles_immediately(
 
 
 async def test_a_cancelled_controller_waits_for_a_shielded_cleanup(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     async def clean_up(request: Request) -> None:
         try:
@@ -86,7 +87,7 @@ async def test_a_cancelled_controller_waits_for_a_shielded_cleanup(
 
 
 async def test_cancelling_controller_and_informers_together_logs_no_warning(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for seconds in (0.0, 0.5, 1.5, 5.0):
         slow = informer_of(ScriptedListWatch([listing(pod("b"))]))
@@ -152,7 +153,7 @@ class Interrupted:
 
 
 async def test_a_controller_cancelled_at_any_step_leaves_nothing_behind(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for step in range(1, 1_000):
         case = Interrupted(step)
@@ -176,7 +177,7 @@ async def test_a_controller_cancelled_at_any_step_leaves_nothing_behind(
 
 
 async def test_stop_lets_running_reconciles_finish_and_starts_no_others(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.controller")
     steps = [5.0, added(pod("late", 9)), modified(pod("a", 10))]
@@ -202,7 +203,7 @@ async def test_stop_lets_running_reconciles_finish_and_starts_no_others(
 
 
 async def test_requests_that_wait_at_a_stop_are_not_reported_as_handled(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     observer = Observer()
     informer, reconcile = pods("a", "b", "c", "d"), Reconcile([10.0])
@@ -218,7 +219,7 @@ async def test_requests_that_wait_at_a_stop_are_not_reported_as_handled(
 
 
 async def test_a_request_given_to_a_worker_as_a_stop_begins_is_not_handled(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     observer, informer, reconcile = Observer(), pods(), Reconcile()
     controller = Controller("pods", reconcile, observer=observer)
@@ -232,7 +233,7 @@ async def test_a_request_given_to_a_worker_as_a_stop_begins_is_not_handled(
 
 
 async def test_events_and_results_during_a_stop_have_no_effect(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     async def again(request: Request) -> RequeueAfter:
         await trio.sleep(10)
@@ -261,7 +262,7 @@ async def test_events_and_results_during_a_stop_have_no_effect(
 
 
 async def test_a_failure_during_a_stop_is_logged_and_not_retried(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(request: Request) -> None:
         await trio.sleep(10)
@@ -282,7 +283,7 @@ async def test_a_failure_during_a_stop_is_logged_and_not_retried(
 
 
 async def test_reconciles_that_exceed_the_deadline_of_a_stop_are_cancelled(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a", "b"), Reconcile([10.0, math.inf])
     controller = Controller("pods", reconcile, workers=2)
@@ -302,7 +303,7 @@ async def test_reconciles_that_exceed_the_deadline_of_a_stop_are_cancelled(
 
 @pytest.mark.parametrize("cancelled", [["a"], []])
 async def test_a_stop_with_a_deadline_of_0_cancels_reconciles_immediately(
-    cancelled: list[str], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    cancelled: list[str], nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([math.inf for _ in cancelled])
     controller = Controller("pods", reconcile)
@@ -318,7 +319,7 @@ async def test_a_stop_with_a_deadline_of_0_cancels_reconciles_immediately(
 
 
 async def test_nursery_start_returns_when_the_run_is_stopped_before_it_has_started(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile()
     never = informer_of(ScriptedListWatch([listing()]))
@@ -336,7 +337,7 @@ async def test_nursery_start_returns_when_the_run_is_stopped_before_it_has_start
 
 
 async def test_a_run_that_is_stopped_while_handlers_sync_returns(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     def stop(event: object) -> bool:
         events.append(event)
@@ -355,7 +356,7 @@ async def test_a_run_that_is_stopped_while_handlers_sync_returns(
 
 
 async def test_a_controller_stopped_at_any_step_finishes_its_reconciles(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     for step in range(1, 1_000):
         case, now = Interrupted(step), trio.Event()
@@ -378,9 +379,7 @@ async def test_a_controller_stopped_at_any_step_finishes_its_reconciles(
     assert 30 < step < 999
 
 
-async def test_stopping_inside_a_reconcile_is_an_error(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_stopping_inside_a_reconcile_is_an_error(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     errors: list[str] = []
 
     async def stop() -> None:
@@ -404,7 +403,7 @@ async def test_stopping_inside_a_reconcile_is_an_error(
 
 
 async def test_stop_may_be_called_by_several_tasks_and_repeatedly(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([10.0])
     controller = Controller("pods", reconcile)
@@ -424,7 +423,7 @@ async def test_stop_may_be_called_by_several_tasks_and_repeatedly(
 
 
 async def test_other_handlers_continue_when_a_controller_has_ended(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer = pods("a", steps=[20.0, added(pod("b", 2))])
     informer.add_event_handler(other := Recorder())
@@ -438,7 +437,7 @@ async def test_other_handlers_continue_when_a_controller_has_ended(
 
 
 async def test_an_informer_that_ends_does_not_end_a_controller_that_has_started(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([RequeueAfter(60)])
     controller = Controller("pods", reconcile)

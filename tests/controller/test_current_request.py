@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
 from tests.support.controllers import Reconcile, pods, start
 from trioformer.controller import Controller, Request, RequestFilter, current_request
@@ -37,7 +37,7 @@ def text() -> Iterator[io.StringIO]:
     logging.getLogger().removeHandler(handler)
 
 
-async def test_a_reconcile_and_its_tasks_have_the_request(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_reconcile_and_its_tasks_have_the_request(autojump_clock: MockClock) -> None:
     seen: list[CurrentRequest | None] = []
 
     async def record() -> None:
@@ -70,7 +70,7 @@ async def test_a_reconcile_and_its_tasks_have_the_request(autojump_clock: trio.t
 
 
 async def test_every_line_of_a_reconcile_names_it(
-    autojump_clock: trio.testing.MockClock, text: io.StringIO, caplog: pytest.LogCaptureFixture
+    autojump_clock: MockClock, text: io.StringIO, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def reconcile(request: Request) -> None:
         logging.getLogger("of.the.user").warning("working")
@@ -108,7 +108,7 @@ class Place:
     request: Request
 
 
-async def test_requests_may_be_of_another_type(autojump_clock: trio.testing.MockClock) -> None:
+async def test_requests_may_be_of_another_type(autojump_clock: MockClock) -> None:
     seen: list[Place] = []
 
     async def reconcile(place: Place) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
-from tests.support.controllers import Reconcile, pods, start
+from tests.support.controllers import Reconcile, pods, watch_and_start
 from tests.support.scripted_list_watch import modified, pod
 from trioformer.controller import Controller, Request
 from trioformer.errors import ConnectionFailedError, ForbiddenError, QuarantinedError, StatusError
@@ -45,37 +45,30 @@ WITH_RETRY_AFTER: dict[str, Callable[[], Exception]] = {
 
 @pytest.mark.parametrize("how", WITH_RETRY_AFTER)
 async def test_a_request_is_not_retried_before_the_servers_retry_after(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, how: str
+    nursery: trio.Nursery, autojump_clock: MockClock, how: str
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([WITH_RETRY_AFTER[how](), OSError()])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(60)
     first, second = reconcile.gaps()
     assert 10 <= first <= 11
     assert second <= 0.01  # the limiter's second delay
 
 
-async def test_a_retry_after_counts_for_five_minutes_at_most(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_a_retry_after_counts_for_five_minutes_at_most(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer, reconcile = pods("a"), Reconcile([throttled(86_400)])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     (gap,) = reconcile.gaps()
     assert 300 <= gap <= 330
 
 
-async def test_an_event_adds_a_request_before_the_retry_after(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_an_event_adds_a_request_before_the_retry_after(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer, reconcile = pods("a", steps=[4.0, modified(pod("a", 2))]), Reconcile([throttled()])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(60)
     assert reconcile.gaps() == [4]
 
@@ -117,13 +110,12 @@ def _no_log(caplog: pytest.LogCaptureFixture) -> None:
     ("make_error", "objects"), [(refused, 2_000), (lambda: StatusError.from_status({"code": 500}), 300)]
 )
 async def test_after_a_minutes_outage_2000_objects_are_reconciled_in_30_seconds(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, make_error: Callable[[], Exception], objects: int
+    nursery: trio.Nursery, autojump_clock: MockClock, make_error: Callable[[], Exception], objects: int
 ) -> None:
     outage = Outage(make_error)
     informer = pods(*(f"p{n}" for n in range(objects)))
     controller = Controller("pods", outage.reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep_until(OUTAGE + 30)
     assert len(outage.done) == objects
     in_one_second = [sum(second <= at < second + 1 for at in outage.done.values()) for second in range(30)]
@@ -133,12 +125,11 @@ async def test_after_a_minutes_outage_2000_objects_are_reconciled_in_30_seconds(
 @pytest.mark.usefixtures("_no_log")
 @pytest.mark.parametrize("length", [60.0, 45.0, 3_600.0])
 async def test_a_request_waits_30_seconds_at_most_after_any_outage_of_the_connection(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, length: float
+    nursery: trio.Nursery, autojump_clock: MockClock, length: float
 ) -> None:
     outage, rng = Outage(refused, length), random.Random(3)
     informer, controller = pods(), Controller("pods", outage.reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     for n, at in enumerate(sorted(rng.uniform(0, length) for _ in range(50))):
         await trio.sleep_until(at)
         controller.add(Request("default", f"p{n}"))
@@ -148,12 +139,11 @@ async def test_a_request_waits_30_seconds_at_most_after_any_outage_of_the_connec
 
 
 async def test_the_first_retry_does_not_depend_on_the_failures_of_other_objects(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     outage = Outage(lambda: StatusError.from_status({"code": 500}))
     informer, controller = pods(*(f"p{n}" for n in range(100))), Controller("pods", outage.reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep_until(OUTAGE - 0.001)
     controller.add(Request("default", "another"))
     await trio.sleep(0.01)
@@ -161,7 +151,7 @@ async def test_the_first_retry_does_not_depend_on_the_failures_of_other_objects(
 
 
 async def test_a_lost_connection_does_not_count_as_a_failure_of_the_object(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     page = StatusError.from_status(
         {"code": 503, "details": {"causes": [{"reason": "UnexpectedServerResponse", "message": "no healthy upstream"}]}}
@@ -169,8 +159,7 @@ async def test_a_lost_connection_does_not_count_as_a_failure_of_the_object(
     lost = [refused(), wrapped(refused()), ExceptionGroup("", [refused(), refused()]), page]
     informer, reconcile = pods("a"), Reconcile([*lost * 10, OSError(), OSError()])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     gaps = reconcile.gaps()
     assert max(gaps) <= 30
@@ -186,19 +175,18 @@ async def test_a_lost_connection_does_not_count_as_a_failure_of_the_object(
     ],
 )
 async def test_every_other_error_is_a_failure_of_the_object(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, error: Exception
+    nursery: trio.Nursery, autojump_clock: MockClock, error: Exception
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([error] * 20)
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(5_000)
     assert max(reconcile.gaps()) > 700
 
 
 @pytest.mark.parametrize("error", [refused(), quarantined()], ids=["lost connection", "quarantine"])
 async def test_failures_that_say_nothing_about_the_object_drop_no_request(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, error: Exception
+    nursery: trio.Nursery, autojump_clock: MockClock, error: Exception
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([error] * 30 + [OSError()] * 4)
     dropped: list[float] = []
@@ -207,8 +195,7 @@ async def test_failures_that_say_nothing_about_the_object_drop_no_request(
         dropped.append(len(reconcile.calls))
 
     controller = Controller("pods", reconcile, max_retries=3, on_dropped=on_dropped)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     assert max(reconcile.gaps()[:30]) <= 25.0
     assert dropped == [34], "three retries after the first failure of the object itself"
@@ -220,23 +207,19 @@ def unwrapped() -> Exception:
     return with_cause(group.exceptions[0], group)
 
 
-async def test_an_error_whose_cause_contains_it_is_retried(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_an_error_whose_cause_contains_it_is_retried(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer, reconcile = pods("a"), Reconcile([unwrapped()])
     controller = Controller("pods", reconcile)
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1)
     assert len(reconcile.calls) == 2
 
 
 async def test_a_limiter_of_the_user_decides_after_a_lost_connection_too(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([refused()] * 16)
     controller = Controller("pods", reconcile, limiter=default_controller_rate_limiter())
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     assert reconcile.gaps() == [0.005 * 2**n for n in range(16)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
 from trioformer import Added, Deleted, Notification, ObjectMeta, SharedInformerFactory, Updated
 from trioformer.client import Client, ObjectRef
@@ -103,7 +103,7 @@ def config_maps_of(deployment: Deployment) -> list[str]:
 
 
 async def test_an_index_finds_what_refers_to_an_object(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for name, used in (("web", "settings"), ("api", "settings"), ("db", "other")):
         volume = {"name": "v", "configMap": {"name": used}}

@@ -9,10 +9,10 @@ from typing import TypeVar
 import attrs
 import pytest
 import trio
-import trio.testing
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from trio.testing import MockClock
 
 from trioformer import Added, Client, Deleted, SharedInformer, SharedInformerFactory, Updated
 from trioformer.controller import (
@@ -43,7 +43,7 @@ def pod(uid: str, *, owner: str = "web", is_being_deleted: bool = False) -> Pod:
     return from_dict(Pod, {"metadata": {**metadata, **deletion}})
 
 
-async def test_a_request_without_expectations_is_satisfied(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_request_without_expectations_is_satisfied(autojump_clock: MockClock) -> None:
     expectations = Expectations()
     assert expectations.is_satisfied(WEB)
     assert expectations.get(WEB) is None
@@ -53,7 +53,7 @@ async def test_a_request_without_expectations_is_satisfied(autojump_clock: trio.
     assert expectations.is_satisfied(WEB)
 
 
-async def test_creations_are_counted_until_all_are_observed(autojump_clock: trio.testing.MockClock) -> None:
+async def test_creations_are_counted_until_all_are_observed(autojump_clock: MockClock) -> None:
     """client-go: TestControllerExpectations"""
     expectations = Expectations()
     for _ in range(3):
@@ -69,7 +69,7 @@ async def test_creations_are_counted_until_all_are_observed(autojump_clock: trio
 
 
 async def test_unexpected_events_do_not_count_for_later_expectations(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
 ) -> None:
     expectations = Expectations()
     with expectations.deleting(WEB, pod("a")):
@@ -81,7 +81,7 @@ async def test_unexpected_events_do_not_count_for_later_expectations(
     assert not expectations.is_satisfied(WEB)
 
 
-async def test_an_exception_in_the_block_removes_the_expectation(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_exception_in_the_block_removes_the_expectation(autojump_clock: MockClock) -> None:
     expectations = Expectations()
 
     def fail(expected: AbstractContextManager[None]) -> None:
@@ -98,7 +98,7 @@ async def test_an_exception_in_the_block_removes_the_expectation(autojump_clock:
     assert repr(expectations) == "<Expectations of 0 requests>"
 
 
-async def test_an_event_that_arrives_before_the_response_counts(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_event_that_arrives_before_the_response_counts(autojump_clock: MockClock) -> None:
     expectations = Expectations()
     with expectations.creating(WEB):
         expectations.creation_observed(WEB)
@@ -108,7 +108,7 @@ async def test_an_event_that_arrives_before_the_response_counts(autojump_clock: 
 
 
 async def test_expectations_that_expire_after_five_minutes_are_logged_and_removed(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     expectations = Expectations()
     with expectations.creating(WEB):
@@ -131,7 +131,7 @@ async def test_expectations_that_expire_after_five_minutes_are_logged_and_remove
 
 
 async def test_the_observing_predicate_meets_expectations_and_passes_all_events(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
 ) -> None:
     expectations = Expectations()
     observe = expectations.observing(owner_of)
@@ -150,7 +150,7 @@ async def test_the_observing_predicate_meets_expectations_and_passes_all_events(
 
 
 async def test_an_addition_of_an_object_being_deleted_counts_for_both(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
 ) -> None:
     expectations = Expectations()
     with expectations.creating(WEB), expectations.deleting(WEB, pod("a")):
@@ -183,7 +183,7 @@ class ExpectationsMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.clock = trio.testing.MockClock()
+        self.clock = MockClock()
         self.expectations = Expectations(period=10)
         self.model = {WEB: ModelOfRequest(), API: ModelOfRequest()}
         self.now = 0.0
@@ -309,7 +309,7 @@ class Replicator:
 @pytest.mark.parametrize("uses_expectations", [True, False])
 async def test_a_controller_whose_watch_is_broken_creates_no_excess_pods(
     uses_expectations: bool,
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
     api_server: APIServer,
     client: Client,
     nursery: trio.Nursery,
@@ -341,7 +341,7 @@ async def test_a_controller_whose_watch_is_broken_creates_no_excess_pods(
 
 
 async def test_a_lost_event_delays_a_controller_by_five_minutes_at_most(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """A pod that is created and deleted while the watch is broken has no event."""
     meta = {"name": "web", "namespace": "default"}

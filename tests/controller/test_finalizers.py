@@ -50,13 +50,6 @@ async def test_a_finalizer_that_is_there_costs_no_request(api: Api[ConfigMap], a
     assert patches(api_server) == 0
 
 
-async def test_a_finalizer_is_removed_and_others_stay(api: Api[ConfigMap], api_server: APIServer) -> None:
-    obj = create(api_server, OURS, OTHER)
-    changed = await drop_finalizer(api, obj, OURS)
-    assert changed == stored(api_server)
-    assert stored(api_server).metadata.finalizers == (OTHER,)
-
-
 async def test_the_last_finalizer_of_a_deleted_object_lets_it_go(api: Api[ConfigMap], api_server: APIServer) -> None:
     create(api_server, OURS)
     api_server.delete(ConfigMap, "a")
@@ -75,15 +68,6 @@ async def test_finalizers_that_the_cache_does_not_show_yet_stay(api: Api[ConfigM
     api_server.patch(ConfigMap, "a", {"metadata": {"finalizers": ["example.com/third"]}})
     await ensure_finalizer(api, older, OURS)  # that state has it: nothing to do
     assert stored(api_server).metadata.finalizers == ("example.com/third",)
-
-
-async def test_a_finalizer_that_somebody_else_has_set_meanwhile_is_not_set_twice(
-    api: Api[ConfigMap], api_server: APIServer
-) -> None:
-    stale = create(api_server)
-    now = api_server.patch(ConfigMap, "a", {"metadata": {"finalizers": [OURS]}})
-    assert await ensure_finalizer(api, stale, OURS) == now
-    assert stored(api_server).metadata.finalizers == (OURS,)
 
 
 async def test_after_four_conflicts_the_error_is_raised(api: Api[ConfigMap], api_server: APIServer) -> None:

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
-from tests.support.controllers import Reconcile, informer_of, pods, start
+from tests.support.controllers import Reconcile, informer_of, pods, start, watch_and_start
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, listing, pod
 from trioformer.controller import Controller, RequeueAfter
 from trioformer.errors import ConnectionFailedError, ForbiddenError
@@ -33,7 +33,7 @@ class Failing(Recorder):
 
 
 async def test_an_informer_that_fails_while_the_controller_runs_is_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run_informer() -> None:
         with pytest.raises(ExceptionGroup):
@@ -53,7 +53,7 @@ async def test_an_informer_that_fails_while_the_controller_runs_is_logged(
 
 
 async def test_an_informer_that_is_cancelled_while_the_controller_runs_is_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, controller = pods("a"), Controller("pods", Reconcile([RequeueAfter(60)]))
     controller.watch(informer)
@@ -69,11 +69,10 @@ async def test_an_informer_that_is_cancelled_while_the_controller_runs_is_logged
 
 
 async def test_an_informer_that_is_watched_later_and_stops_is_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, later, controller = pods("a"), pods("b"), Controller("pods", Reconcile())
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(5)
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as inner:
@@ -86,15 +85,14 @@ async def test_an_informer_that_is_watched_later_and_stops_is_logged(
 
 
 async def test_an_informer_that_cannot_watch_is_logged_once_and_when_it_watches_again(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.controller")
     # The watch breaks after 10 s, and requests are forbidden for some minutes.
     lists = [listing(pod("a")), *[FORBIDDEN] * 6, listing(pod("a"), version=2)]
     source = ScriptedListWatch(lists, [[10.0, LOST], [FORBIDDEN], [None]])
     informer, controller = informer_of(source), Controller("pods", Reconcile())
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(9)
     assert controller.statistics().waiting_for == ()
     await trio.sleep(10)
@@ -110,7 +108,7 @@ async def test_an_informer_that_cannot_watch_is_logged_once_and_when_it_watches_
 
 
 async def test_all_informers_that_fail_are_in_one_line(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     controller = Controller("pods", Reconcile())
     informers = [informer_of(ScriptedListWatch([listing()], [[1.0, LOST], *[LOST] * 99])) for _ in range(3)]
@@ -123,14 +121,13 @@ async def test_all_informers_that_fail_are_in_one_line(
 
 
 async def test_a_short_failure_is_not_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.controller")
     lists = [listing(pod("a")), *[FORBIDDEN] * 3, listing(pod("a"), version=2)]
     source = ScriptedListWatch(lists, [[28.0, LOST], [FORBIDDEN], [None]])
     informer, controller = informer_of(source), Controller("pods", Reconcile())
-    controller.watch(informer)
-    await start(nursery, controller, informer)
+    await watch_and_start(nursery, controller, informer)
     await trio.sleep(30.5)
     assert controller.statistics().waiting_for != ()
     await trio.sleep(100)
@@ -139,7 +136,7 @@ async def test_a_short_failure_is_not_logged(
 
 
 async def test_of_two_informers_with_the_same_name_only_the_failing_one_is_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.controller")
     lists = [listing(pod("a")), *[FORBIDDEN] * 6, listing(pod("a"), version=2)]
@@ -155,7 +152,7 @@ async def test_of_two_informers_with_the_same_name_only_the_failing_one_is_logge
 
 
 async def test_an_informer_that_stops_with_its_controller_is_not_logged(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def shielded(_: object) -> None:
         with trio.CancelScope(shield=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
 from tests.support.controllers import Reconcile, informer_of, leaves, pods, start
 from tests.support.scripted_list_watch import (
@@ -47,7 +47,7 @@ def node_of(obj: Pod) -> list[Request]:
     return [Request(None, obj.spec.node_name)] if obj.spec.node_name else []
 
 
-def slowly(clock: trio.testing.MockClock, seen: list[str] | None = None) -> Callable[[Notification[Pod]], bool]:
+def slowly(clock: MockClock, seen: list[str] | None = None) -> Callable[[Notification[Pod]], bool]:
     """Return a predicate that passes everything, and takes a millisecond without a checkpoint."""
 
     def predicate(event: Notification[Pod]) -> bool:
@@ -60,7 +60,7 @@ def slowly(clock: trio.testing.MockClock, seen: list[str] | None = None) -> Call
 
 
 async def test_an_owner_between_two_others_is_reconciled_however_slow_functions_are(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, reconcile = informer_of_moves(), Reconcile()
     controller = Controller("nodes", reconcile)
@@ -71,9 +71,7 @@ async def test_an_owner_between_two_others_is_reconciled_however_slow_functions_
     assert lost == set()
 
 
-async def test_predicates_receive_every_state_in_order(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_predicates_receive_every_state_in_order(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer, seen, other = informer_of_moves(), list[str](), list[str]()
     for name, events in (("one", seen), ("other", other)):
         controller = Controller(name, Reconcile())
@@ -93,7 +91,7 @@ async def test_predicates_receive_every_state_in_order(
 
 
 async def test_a_creation_followed_by_a_deletion_is_observed_as_both(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps: list[WatchEvent[Pod]] = []
     for number in range(MOVES // 2):
@@ -116,9 +114,7 @@ async def test_a_creation_followed_by_a_deletion_is_observed_as_both(
     assert expectations.get(owner) is None
 
 
-async def test_slow_functions_do_not_stall_other_tasks(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_slow_functions_do_not_stall_other_tasks(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     informer, seen = informer_of_moves(), list[str]()
     controller = Controller("nodes", Reconcile())
     controller.watch(informer, enqueue=node_of, predicates=[slowly(autojump_clock, seen)])
@@ -134,7 +130,7 @@ async def test_slow_functions_do_not_stall_other_tasks(
 
 
 async def test_the_cache_is_behind_by_no_more_than_the_buffers_of_a_slow_controller(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, most = informer_of_moves(), 0
     controller = Controller("nodes", Reconcile())
@@ -154,7 +150,7 @@ async def test_the_cache_is_behind_by_no_more_than_the_buffers_of_a_slow_control
 
 @pytest.mark.parametrize("how", ["stopped", "cancelled", "failing"])
 async def test_a_controller_that_ends_while_the_cache_waits_for_it_releases_the_cache(
-    how: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    how: str, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, is_waiting, other = informer_of_moves(), trio.Event(), Recorder()
     controller = Controller("nodes", Reconcile())
@@ -194,7 +190,7 @@ async def test_a_controller_that_ends_while_the_cache_waits_for_it_releases_the_
 
 
 async def test_a_controller_that_waits_for_another_cache_keeps_nothing_and_delays_nobody(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     informer, seen, other = informer_of_moves(), list[str](), Recorder()
     late = informer_of(ScriptedListWatch([ConnectionFailedError("not yet"), listing()]))
@@ -216,7 +212,7 @@ async def test_a_controller_that_waits_for_another_cache_keeps_nothing_and_delay
 
 
 async def test_an_informer_watched_during_a_run_loses_nothing_either(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     first, second, reconcile = pods("a"), informer_of_moves(), Reconcile()
     controller = Controller("nodes", reconcile)
@@ -229,7 +225,7 @@ async def test_an_informer_watched_during_a_run_loses_nothing_either(
 
 
 async def test_an_informer_that_stops_during_the_start_ends_the_wait_of_its_paused_handler(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: MockClock,
 ) -> None:
     informer, never = pods("a"), pods("b")
     controller = Controller("pods", Reconcile())
@@ -246,7 +242,7 @@ async def test_an_informer_that_stops_during_the_start_ends_the_wait_of_its_paus
 
 
 async def test_the_differences_of_relists_reach_a_slow_controller_without_merging(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+    nursery: trio.Nursery, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trioformer.controller._sources.BUFFER_SIZE", 2)
     expired = ExpiredError("too old", code=410, reason="Expired")
@@ -285,7 +281,7 @@ def is_resync(word: str) -> bool:
 
 @pytest.mark.parametrize("version", ["", "1"])
 async def test_a_move_between_states_of_one_version_is_no_resync(
-    version: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    version: str, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps: list[Step] = [1.0, modified(pod("a", version, node="n2")), None]
     informer = informer_of(ScriptedListWatch([listing(pod("a", version, node="n1"))], [steps]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import trio
-import trio.testing
+from trio.testing import MockClock
 
 from tests.cache.informer.test_shared_informer_quarantine import bad_pod
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, deleted, listing, modified, pod
@@ -30,7 +30,7 @@ def has_moved(event: Notification[Pod]) -> bool:
 
 @pytest.mark.parametrize("reads", ["predicate", "enqueue"])
 async def test_a_source_that_cannot_decode_an_object_goes_on(
-    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    reads: str, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     steps: list[Step] = [1.0, modified(bad_pod("a", 5)) + added(pod("c", 6, node="n3")), None]
     source = ScriptedListWatch([listing(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=3)], [steps])
@@ -53,7 +53,7 @@ async def test_a_source_that_cannot_decode_an_object_goes_on(
 
 
 async def test_an_enqueue_function_may_read_a_key_in_quarantine(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     def picky(obj: Pod) -> list[str]:
         return [node_of(obj)]
@@ -80,9 +80,7 @@ async def test_an_enqueue_function_may_read_a_key_in_quarantine(
 
 
 @pytest.mark.parametrize("reads", ["predicate", "enqueue"])
-async def test_a_corrected_object_is_reconciled(
-    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_a_corrected_object_is_reconciled(reads: str, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     steps: list[Step] = [10.0, modified(pod("a", 5, node="n2")), None]
     source = ScriptedListWatch([listing(bad_pod("a", 1), version=3)], [steps])
     informer = SharedInformer(source)
@@ -100,7 +98,7 @@ async def test_a_corrected_object_is_reconciled(
 
 
 async def test_what_an_enqueue_function_returned_before_it_failed_is_added(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     def requests(obj: Pod) -> Iterator[Request]:
         yield Request(None, obj.name)
@@ -123,7 +121,7 @@ async def test_what_an_enqueue_function_returned_before_it_failed_is_added(
 
 
 async def test_the_owner_before_a_bad_state_is_reconciled_at_the_deletion(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     def transform(obj: Pod) -> Pod:
         if obj.resource_version == "5":
@@ -149,7 +147,7 @@ async def test_the_owner_before_a_bad_state_is_reconciled_at_the_deletion(
 
 
 async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     source = ScriptedListWatch(
         [listing(pod("a", 1), version=3)],

@@ -97,6 +97,12 @@ async def start(nursery: trio.Nursery, controller: Controller, *informers: Share
     await nursery.start(controller.run)
 
 
+async def watch_and_start(nursery: trio.Nursery, controller: Controller, informer: SharedInformer[Pod]) -> None:
+    """Watch an informer, run it and the controller, and return when the controller has started."""
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+
+
 def errors_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return the messages of the logged errors."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]

@@ -34,18 +34,6 @@ async def test_the_function_is_called_once_for_every_item(workers: int, pieces: 
     assert most == min(workers, pieces)
 
 
-async def test_a_slow_item_does_not_delay_the_others(autojump_clock: trio.testing.MockClock) -> None:
-    done = []
-
-    async def work(seconds: float) -> None:
-        await trio.sleep(seconds)
-        done.append(seconds)
-
-    await parallelize(2, [100, 1, 2, 3], work)
-    assert done == [1, 2, 3, 100]
-    assert trio.current_time() == 100
-
-
 async def test_items_are_read_when_a_worker_is_free(autojump_clock: trio.testing.MockClock) -> None:
     read = 0
 
@@ -103,14 +91,6 @@ async def test_after_a_cancellation_the_iterator_has_the_items_not_read() -> Non
     with trio.CancelScope() as scope:
         await parallelize(1, items, work)
     assert list(items) == [5, 6, 7, 8, 9]
-
-
-async def test_parallelize_without_items_is_a_checkpoint() -> None:
-    async def work(item: int) -> None:
-        pytest.fail("there is no item")
-
-    with trio.testing.assert_checkpoints():
-        await parallelize(1, [], work)
 
 
 async def test_work_that_never_waits_lets_other_tasks_run(

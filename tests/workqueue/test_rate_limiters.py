@@ -51,7 +51,7 @@ def test_delays_do_not_overflow_after_many_failures() -> None:
     assert limiter.when("overflow2") == 1_000 * 3_600
 
 
-@pytest.mark.parametrize("base_delay", [5e-324, 1e-300, 0.005, 0.3, 1.0, 7.0, 999.9, 1_000.0, 1_001.0, 1e300])
+@pytest.mark.parametrize("base_delay", [5e-324, 0.005, 0.3, 7.0, 1_000.0, 1e300])
 @pytest.mark.parametrize("max_delay", [5e-324, 0.005, 1.0, 1_000.0, 1.7e308])
 def test_a_delay_is_the_doubled_one_but_at_most_the_longest(base_delay: float, max_delay: float) -> None:
     limiter = ItemExponentialFailureRateLimiter(base_delay, max_delay)
@@ -79,12 +79,6 @@ def test_the_longest_delay_of_several_limiters_counts() -> None:
     limiter.forget("one")
     assert limiter.num_requeues("one") == 0
     assert limiter.when("one") == 0.004
-
-
-def test_the_maximum_of_no_limiters_is_no_delay() -> None:
-    limiter = MaxOfRateLimiter[str]()
-    limiter.forget("a")
-    assert (limiter.when("a"), limiter.num_requeues("a")) == (0, 0)
 
 
 async def test_the_bucket_allows_a_burst_and_then_a_fixed_rate(mock_clock: Clock) -> None:
@@ -156,11 +150,3 @@ async def test_the_default_limiter_of_client_gos_controllers_has_a_shared_rate(m
         assert limiter.when(f"k{number}") == 0.005
     assert limiter.when("after the burst") == pytest.approx(0.1)
     assert limiter.num_requeues("a") == 21
-
-
-async def test_the_numbers_of_a_bucket_limiter_cannot_be_changed() -> None:
-    limiter = BucketRateLimiter(qps=1, burst=1)
-    with pytest.raises(AttributeError):
-        limiter.qps = 100
-    with pytest.raises(AttributeError):
-        limiter.burst = 100

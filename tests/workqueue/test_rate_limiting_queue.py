@@ -34,15 +34,6 @@ async def test_a_rate_limited_key_is_due_after_the_limiters_delay(mock_clock: Cl
     assert queue.due_time("one") == 0.001
 
 
-async def test_rate_limiting_a_delayed_key_counts_and_keeps_the_earlier_time(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.add_rate_limited("a")
-    queue.add_rate_limited("a")
-    assert queue.due_time("a") == 1
-    assert queue.num_requeues("a") == 2
-
-
 async def fail(queue: RateLimitingQueue[str]) -> str:
     """Take a key, fail, and return the key."""
     with pytest.raises(KeyError) as caught:
@@ -63,23 +54,6 @@ async def test_a_key_that_fails_is_retried_with_growing_delays(
     assert queue.num_requeues("a") == 5
     async with queue.take():
         assert queue.statistics().depth == 0
-    assert queue.num_requeues("a") == 0
-
-
-async def test_a_failed_key_keeps_its_priority(queue: RateLimitingQueue[str], mock_clock: Clock) -> None:
-    queue.add("a", priority=-100)
-    await fail(queue)
-    mock_clock.jump(1)
-    assert queue.statistics().depth_by_priority == {-100: 1}
-
-
-async def test_a_block_that_ends_normally_forgets_the_failures(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.limiter.when("a")
-    queue.add("a")
-    async with queue.take() as key:
-        assert queue.num_requeues(key) == 1
     assert queue.num_requeues("a") == 0
 
 
@@ -133,80 +107,6 @@ async def test_after_add_rate_limited_the_end_of_the_block_has_no_effect(
     assert calls == [0, 1, 3, 7, 15, 31]
     assert queue.num_requeues("a") == 0
     assert not queue.remaining()
-
-
-async def test_a_failure_is_counted_once_when_the_block_rate_limits_and_raises(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.add("a")
-    with pytest.raises(ExceptionGroup):
-        await queue.process(lambda key: rate_limit_and_fail(queue, key))
-    assert queue.num_requeues("a") == 1
-    assert queue.due_time("a") == 1
-
-
-async def rate_limit_and_fail(queue: RateLimitingQueue[str], key: str) -> None:
-    queue.add_rate_limited(key)
-    raise KeyError(key)
-
-
-async def test_add_rate_limited_affects_the_end_of_one_block_only(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.add("a")
-    async with queue.take() as key:
-        queue.add_rate_limited(key)
-    mock_clock.jump(1)
-    async with queue.take():
-        pass
-    assert queue.num_requeues("a") == 0
-
-
-async def test_add_after_in_the_block_is_a_success(queue: RateLimitingQueue[str], mock_clock: Clock) -> None:
-    queue.limiter.when("a")
-    queue.add("a")
-    async with queue.take() as key:
-        queue.add_after(key, 600)
-    assert queue.num_requeues("a") == 0
-    assert queue.due_time("a") == 600
-
-
-async def test_a_failed_key_that_was_added_meanwhile_is_ready_immediately(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.add("a")
-    with pytest.raises(ExceptionGroup):
-        await queue.process(lambda key: add_and_fail(queue, key))
-    assert queue.num_requeues("a") == 1
-    assert queue.remaining().ready == ("a",)
-
-
-async def add_and_fail(queue: RateLimitingQueue[str], key: str) -> None:
-    queue.add(key)
-    raise KeyError(key)
-
-
-async def test_adding_a_failed_key_makes_it_ready_and_keeps_its_failures(
-    queue: RateLimitingQueue[str], mock_clock: Clock
-) -> None:
-    queue.add("a")
-    await fail(queue)
-    queue.add("a")
-    assert queue.remaining().ready == ("a",)
-    await fail(queue)
-    assert queue.due_time("a") == 2
-
-
-async def test_a_key_that_fails_after_the_shutdown_is_unfinished_and_not_counted(queue: RateLimitingQueue[str]) -> None:
-    for key in ("fails", "decides"):
-        queue.add(key)
-    queue.shut_down()
-    assert not queue.add_rate_limited("other")
-    assert await fail(queue) == "fails"
-    async with queue.take() as key:
-        assert not queue.add_rate_limited(key)
-    assert queue.num_requeues("fails") == queue.num_requeues("other") == 0
-    assert (await queue.drain()).unfinished == ("fails", "decides")
 
 
 class FailingLimiter:
