@@ -211,48 +211,22 @@ class Subclass(Shop):
     [
         ((Subclass,), "Subclass: it states no CustomResourceDefinition; decorate it with @custom_resource"),
         ((Shop, Shop), "Shop: Shop has the version v1, too"),
-        (
-            (Shop, Zone),
-            "Zone: group is 'example.com', and that of Shop is 'shops.example.com'; versions of a kind have",
-        ),
+        ((Shop, Zone), "Zone: group is 'example.com', and that of Shop is 'shops.example.com'; versions of a kind"),
         ((Shop, other(kind="Stall", plural="shops")), "Other: kind is 'Stall', and that of Shop is 'Shop'"),
         ((Shop, other(namespaced=False)), "Other: namespaced is False, and that of Shop is True"),
-        ((Shop, other(short_names=())), "Other: short_names is (), and that of Shop is ('sh',)"),
         ((Shop, other(stored=True)), "one version of shops.shops.example.com is stored, not Shop and Other"),
-        (
-            (ShopV1Beta1,),
-            "one version of shops.shops.example.com is stored, not none; write stored=True in one of them",
-        ),
+        ((ShopV1Beta1,), "one version of shops.shops.example.com is stored, not none; write stored=True in one of"),
         ((other(), ShopV1Beta1), "one version of shops.shops.example.com is stored, not none"),
-        (
-            (other(selectable_fields=(".spec.nope",)),),
-            "a selectable field: '.spec.nope' is not a string, an integer or",
-        ),
-        (
-            (other(selectable_fields=(".status.nope",)),),
-            "a selectable field: '.status.nope' is not a field of the class",
-        ),
-        (
-            (other(selectable_fields=(".spec.range",)),),
-            "a selectable field: '.spec.range' is not a string, an integer or",
-        ),
+        ((other(selectable_fields=(".spec.nope",)),), "a selectable field: '.spec.nope' is not a string, an integer"),
+        ((other(selectable_fields=(".status.nope",)),), "a selectable field: '.status.nope' is not a field of the"),
         ((other(selectable_fields=("spec.host",)),), "a selectable field: 'spec.host' is not a JSON path of names"),
         ((other(selectable_fields=(".spec.host",) * 9),), "it has 9 selectable fields, and the server allows 8"),
         ((other(printer_columns=(PrinterColumn("A", "spec"),)),), "the column A: 'spec' is not a JSON path such as"),
         ((other(printer_columns=(PrinterColumn("A", ".status.no"),)),), "the column A: '.status.no' is not a field of"),
         ((other(printer_columns=("A",)),), "a column must be a PrinterColumn, not a str"),
-        (
-            (other(scale=ScaleSubresource(spec_replicas=".spec.host")),),
-            "the specReplicasPath of its scale: '.spec.host' is not of type integer",
-        ),
-        (
-            (other(scale=ScaleSubresource(status_replicas=".spec.replicas")),),
-            "the statusReplicasPath of its scale: '.spec.replicas' does not begin with .status.",
-        ),
-        (
-            (other(scale=ScaleSubresource(label_selector=".status.no")),),
-            "the labelSelectorPath of its scale: '.status.no' is not a field of the class",
-        ),
+        ((other(scale=ScaleSubresource(spec_replicas=".spec.host")),), "the specReplicasPath of its scale:"),
+        ((other(scale=ScaleSubresource(status_replicas=".spec.replicas")),), "the statusReplicasPath of its scale:"),
+        ((other(scale=ScaleSubresource(label_selector=".status.no")),), "the labelSelectorPath of its scale:"),
     ],
 )
 def test_classes_without_a_definition_are_an_error_that_names_the_class(

@@ -11,9 +11,9 @@ import pytest
 from trioformer.errors import ManifestError, TrioformerError
 from trioformer.errors._manifests import ManifestProblem
 from trioformer.manifests import Manifest, load_manifests
-from trioformer.models import KubernetesObject, Model, ResourceInfo, Unstructured, encode, resource_of, to_dict
+from trioformer.models import KubernetesObject, Model, ResourceInfo, Unstructured, encode, resource_of
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Namespace, Secret, Service
+from trioformer.models.core_v1 import ConfigMap
 
 CONFIG_MAP = """\
 apiVersion: v1
@@ -93,13 +93,6 @@ def test_lists_become_their_items(kind: str) -> None:
     manifests = load_manifests(text=json.dumps({"apiVersion": "v1", "kind": kind, "items": items}))
     assert names(manifests) == ["a", "b"]
     assert all(isinstance(manifest.object, ConfigMap) for manifest in manifests)
-
-
-def test_lists_may_be_in_lists_and_empty() -> None:
-    inner = {"apiVersion": "v1", "kind": "List", "items": [json.loads(json.dumps({"kind": "List", "items": None}))]}
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    whole = {"apiVersion": "v1", "kind": "List", "items": [inner, {"kind": "List", "items": [config_map]}]}
-    assert names(load_manifests(text=json.dumps(whole))) == ["a"]
 
 
 def test_items_of_lists_know_their_own_lines() -> None:
@@ -215,93 +208,39 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
     ("text", "expected"),
     [
         ("", "contains no manifests: write at least one document"),
-        ("---\n---\n# nothing\n", "contains no manifests: write at least one document"),
         ("kind: List\nitems: []\n", "contains no manifests: write at least one document"),
         ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation has a tab: use spaces"),
-        ("metadata:\n  name: a\n\tb: c\n", "line 3, column 1: is not YAML: the indentation has a tab: use spaces"),
-        (
-            "a: [1, 2\n",
-            "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or ']'",
-        ),
-        ("a: 'b\n", "line 2, column 1: is not YAML: while scanning a quoted scalar, found unexpected end of stream"),
-        (
-            "{{ .Values.all }}\n",
-            "line 1, column 2: a key must be a string, not a list, a mapping or an alias; render a",
-        ),
-        (
-            "a: {{ .Values.a }}\n",
-            "line 1, column 5: a key must be a string, not a list, a mapping or an alias; render a",
-        ),
+        ("a: [1, 2\n", "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or"),
         ("a: b\n{{- if .Values.a }}\n", "line 3, column 1: is not YAML: it looks like a template: render it first"),
-        ("? [a]\n: b\n", "line 1, column 3: a key must be a string, not a list, a mapping or an alias"),
-        (
-            f"{CONFIG_MAP}kind: Secret\n",
-            "line 5, column 1: has a key twice in one mapping: put a line --- between two objects",
-        ),
+        (f"{CONFIG_MAP}kind: Secret\n", "line 5, column 1: has a key twice in one mapping: put a line --- between"),
         (f"{CONFIG_MAP}  name: d\n", "line 5, column 3: has a key twice in one mapping: remove one of them"),
-        (
-            f"{CONFIG_MAP}data: {{yes: a}}\n",
-            "line 5, column 8: has a key that is not a string but a number, a boolean or",
-        ),
-        (f"{CONFIG_MAP}data: {{0x1F: a}}\n", "line 5, column 8: has a key that is not a string but a number"),
-        (
-            f"{CONFIG_MAP}data: {{~: a}}\n",
-            "line 5, column 8: has a key that is not a string but a number, a boolean or",
-        ),
+        (f"{CONFIG_MAP}data: {{yes: a}}\n", "line 5, column 8: has a key that is not a string but a number, a"),
         (f"{CONFIG_MAP}data: {{<<: a}}\n", "line 5, column 12: the value of a merge key (<<) must be a mapping, or a"),
         (f"{CONFIG_MAP}data: {{a: !secret b}}\n", "line 5, column 11: has a tag (!) that JSON has no type for"),
-        (
-            f"{CONFIG_MAP}data: {{a: .inf}}\n",
-            "line 5, column 11: contains an infinite number or .nan, which JSON does not",
-        ),
+        (f"{CONFIG_MAP}data: {{a: .inf}}\n", "line 5, column 11: contains an infinite number or .nan, which JSON"),
         (f"{CONFIG_MAP}data: {{a: *b}}\n", "line 5, column 11: begins with * but is not an alias of a value before it"),
-        (
-            f"{CONFIG_MAP}data: {{a: 1}}\n",
-            "line 5, column 11: the data.a of the ConfigMap is not valid: Expected `str`",
-        ),
-        (
-            f"{CONFIG_MAP}data: b\n",
-            "line 5, column 7: the data of the ConfigMap is not valid: Expected `object`, got `str`",
-        ),
+        (f"{CONFIG_MAP}data: {{a: 1}}\n", "line 5, column 11: the data.a of the ConfigMap is not valid: Expected"),
+        (f"{CONFIG_MAP}data: b\n", "line 5, column 7: the data of the ConfigMap is not valid: Expected `object`, got"),
         ("a: b\x00c\n", "contains a control character (line 1): remove it"),
-        (b"a: \xff\n", "is not UTF-8 text (line 1): save it in UTF-8"),
         ("just text", "line 1, column 1: a manifest must be a mapping, not a single value"),
         ("- a", "line 1, column 1: a manifest must be a mapping, not a list"),
         ("kind: Pod", "line 1, column 1: a manifest has no apiVersion: add one, such as apps/v1"),
         ("apiVersion: v1", "line 1, column 1: a manifest has no kind: add one, such as Deployment"),
         ("apiVersion: 1\nkind: Pod", "line 1, column 13: apiVersion must be a string, such as apps/v1"),
         ("apiVersion: a/b/c\nkind: Pod", "line 1, column 13: apiVersion must be such as v1 or apps/v1, not 'a/b/c'"),
-        ("apiVersion: v1\nkind: [Pod]", "line 2, column 7: kind must be a string, such as Deployment"),
         ("apiVersion: v1\nkind: a/b", "line 2, column 7: kind must be a name such as Deployment, not 'a/b'"),
         ("apiVersion: v1\nkind: Pod", "line 1, column 1: the Pod has no metadata: add one with a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: []", "line 3, column 11: the metadata of the Pod must be a mapping"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}", "line 1, column 1: the Pod has no name: add metadata.name"),
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {labels: {}}",
-            "line 3, column 11: the Pod has no name: add metadata.name",
-        ),
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: 5}",
-            "line 3, column 18: metadata.name of the Pod must be a string: put it in quotes",
-        ),
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: a/b}",
-            "line 3, column 18: metadata.name of the Pod is not valid: 'a/b'",
-        ),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 5}", "line 3, column 18: metadata.name of the Pod must be a"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a/b}", "line 3, column 18: metadata.name of the Pod is not"),
         ("apiVersion: v1\nkind: List\nitems: {}", "line 1, column 1: the items of a List must be a list"),
-        (
-            DEPLOYMENT.replace("REPLICAS", "three").replace("PORT", "80"),
-            "line 5, column 13: the spec.replicas of the Deployment is not valid: Expected `int`, got `str`",
-        ),
+        (DEPLOYMENT.replace("REPLICAS", "three").replace("PORT", "80"), "line 5, column 13: the spec.replicas of the"),
         (
             DEPLOYMENT.replace("REPLICAS", "3").replace("PORT", "http"),
             "line 11, column 26: the spec.template.spec.containers[0].ports[0].containerPort of the Deployment is not",
         ),
-        (
-            '{"a": 1, "a": "\\ud83d\\ude00"}',
-            "line 1, column 1: has the key 'a' twice in one object: remove one of them",
-        ),
-        ('{"a": 1\n "b": 2}', "line 2, column 5: is not YAML: while parsing a flow mapping, did not find expected ','"),
+        ('{"a": 1, "a": "\\ud83d\\ude00"}', "line 1, column 1: has the key 'a' twice in one object: remove one of"),
     ],
 )
 def test_bad_input_is_named_by_line_and_column(text: str | bytes, expected: str) -> None:
@@ -330,11 +269,3 @@ def test_problems_can_be_compared_and_show_their_place() -> None:
     error = ManifestError([problem] * 30)
     assert str(error).endswith("; and 10 more")
     assert error.problems == (problem,) * 30
-
-
-def test_objects_of_several_kinds_are_typed() -> None:
-    text = "\n---\n".join(
-        f"{{apiVersion: v1, kind: {kind}, metadata: {{name: a}}}}" for kind in ("Namespace", "Secret", "Service")
-    )
-    assert [type(manifest.object) for manifest in load_manifests(text=text)] == [Namespace, Secret, Service]
-    assert to_dict(load_manifests(text=text)[0].object)["kind"] == "Namespace"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-import attrs
 import pytest
 
-from trioformer.models import Model, Unstructured, encode, from_dict, from_json, to_dict, unstructured_kind
+from trioformer.models import Unstructured, encode, from_dict, to_dict, unstructured_kind
 from trioformer.models.apps_v1 import DeploymentCondition
 from trioformer.models.conditions import (
     Condition,
@@ -50,11 +49,6 @@ def test_the_transition_time_changes_only_with_the_status() -> None:
     ]
 
 
-def test_a_condition_without_a_time_gets_one() -> None:
-    (made,) = set_condition([Condition(type="Ready", status="True")], type="Ready", status=True, reason="A", now=NOON)
-    assert made.last_transition_time == NOON
-
-
 def test_the_observed_generation_is_that_of_the_call_also_if_it_is_omitted() -> None:
     first = set_condition((), type="Ready", status=True, reason="A", observed_generation=1, now=NOON)
     second = set_condition(first, type="Ready", status=True, reason="A", observed_generation=2, now=LATER)
@@ -70,12 +64,6 @@ def test_conditions_that_do_not_change_are_the_same_objects_in_the_same_order() 
     assert list(map(id, after)) == list(map(id, before))
     moved = set_condition(before, type="Ready", status=False, reason="A", now=LATER)
     assert [each.type for each in moved] == ["Ready", "Other"]
-
-
-def test_members_that_the_class_does_not_have_are_kept() -> None:
-    old = from_json(Condition, b'{"type":"Ready","status":"True","reason":"A","message":"","severity":"low"}')
-    (new,) = set_condition([old], type="Ready", status="False", reason="B", now=NOON)
-    assert to_dict(new)["severity"] == "low"
 
 
 def test_conditions_of_built_in_kinds_are_of_their_own_class_and_keep_their_fields() -> None:
@@ -103,16 +91,6 @@ def test_conditions_of_kinds_without_a_class_are_read_and_set_too() -> None:
     assert [(each.type, each.status, each.last_transition_time) for each in after] == [("Ready", "Unknown", NOON)]
 
 
-def test_a_class_of_the_program_is_used_like_the_others() -> None:
-    @attrs.frozen(kw_only=True, eq=False, repr=False)
-    class Graded(Condition):
-        severity: str | None = None
-
-    (made,) = set_condition((), type="Ready", status=True, reason="A", now=NOON, model=Graded)
-    (new,) = set_condition([made.evolve(severity="low")], type="Ready", status=False, reason="B", model=Graded)
-    assert (new.status, new.severity) == ("False", "low")
-
-
 def test_conditions_are_found_read_and_removed_by_type() -> None:
     conditions = (OTHER, ready(status=False))
     assert find_condition(conditions, "Ready") is conditions[1]
@@ -138,12 +116,9 @@ def test_times_are_written_in_whole_seconds_and_any_time_zone_will_do() -> None:
     [
         ({"status": "true"}, "must be 'True', 'False' or 'Unknown', not 'true'"),
         ({"status": None}, "must be 'True', 'False' or 'Unknown', not None"),
-        ({"status": 1}, "must be 'True', 'False' or 'Unknown', not 1"),
         ({"type": "not ready"}, "'not ready' is not a valid type of a condition; write a name such as 'Ready'"),
-        ({"type": ""}, "'' is not a valid type"),
         ({"reason": ""}, "'' is not a valid reason of condition Ready; write one word, such as 'Complete'"),
         ({"reason": "no pods yet"}, "'no pods yet' is not a valid reason"),
-        ({"reason": "A\n"}, "is not a valid reason"),
         ({"reason": "a" * 1025}, "is not a valid reason"),
         ({"now": datetime(2026, 1, 1)}, "now has no time zone; write datetime.now"),
     ],
@@ -160,10 +135,3 @@ def test_conditions_of_another_class_are_refused_with_the_argument_to_pass() -> 
         set_condition(conditions, type="Ready", status=True, reason="A")
     with pytest.raises(TypeError, match="NodeCondition has no observed_generation; omit it"):
         set_condition((), type="Ready", status=True, reason="A", observed_generation=1, model=NodeCondition)
-
-
-def test_models_have_one_condition_class_of_meta_v1() -> None:
-    from trioformer.models import meta_v1
-
-    assert Condition is meta_v1.Condition
-    assert issubclass(Condition, Model)

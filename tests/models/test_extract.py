@@ -55,11 +55,6 @@ def test_what_somebody_else_or_another_operation_has_set_is_not(other: dict[str,
     assert extracted(config_map(other, x="1")) == {"metadata": NAMES}
 
 
-def test_what_was_applied_to_a_subresource_is_extracted_with_its_name() -> None:
-    fields = entry("me", {"f:data": {"f:x": {}}}, subresource="status")
-    assert extracted(config_map(fields, x="1"), subresource="status") == {"metadata": NAMES, "data": {"x": "1"}}
-
-
 def test_list_items_come_with_their_keys_and_in_the_order_of_the_object() -> None:
     fields = {
         "f:spec": {

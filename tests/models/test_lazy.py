@@ -29,7 +29,6 @@ from trioformer.models import (
     MicroTime,
     Model,
     ObjectMeta,
-    OwnerReference,
     Quantity,
     ResourceInfo,
     Time,
@@ -41,20 +40,10 @@ from trioformer.models import (
     resource_of,
     to_dict,
 )
-from trioformer.models._internal import (
-    Raw,
-    decode,
-    dumps,
-    encode_for_server,
-    level_decoder,
-    list_items,
-    make_object,
-    scan_without_managed_fields,
-)
+from trioformer.models._internal import dumps, encode_for_server, list_items, make_object, scan_without_managed_fields
 from trioformer.models._kinds import builtin_resources
 from trioformer.models._meta import scan_head
 from trioformer.models._resources import GroupVersionKind
-from trioformer.models._serde import loads
 from trioformer.models.core_v1 import (
     ConfigMap,
     Container,
@@ -64,11 +53,7 @@ from trioformer.models.core_v1 import (
     PodStatus,
     PodTemplateSpec,
     Secret,
-    Service,
-    ServicePort,
-    ServiceSpec,
 )
-from trioformer.models.meta_v1 import LabelSelector
 
 POD = """{
   "metadata": {"name": "web-0", "namespace": "shop", "uid": "u1", "resourceVersion": "7", "unknownField": [1],
@@ -157,11 +142,6 @@ class Pizza(KubernetesObject):
 # ------------------------------------------------------------------------------------------------- lazy decoding
 
 
-def test_an_unread_object_has_no_decoded_field() -> None:
-    assert decoded_fields(pod()) == set()
-    assert decoded_fields(make_object(Pod, POD.encode())) == set()
-
-
 def test_names_are_read_without_decoding_the_metadata() -> None:
     obj = pod()
     assert (obj.name, obj.namespace, obj.uid, obj.resource_version) == ("web-0", "shop", "u1", "7")
@@ -188,8 +168,6 @@ def test_reading_a_level_decodes_no_objects_below_it() -> None:
     "order",
     [
         ("spec", "status", "metadata"),
-        ("status", "spec", "metadata"),
-        ("metadata", "status", "spec"),
         ("api_version", "spec", "status"),
         ("spec", "api_version", "spec"),
     ],
@@ -211,14 +189,6 @@ def test_managed_fields_are_decoded_only_when_they_are_read() -> None:
     assert metadata.managed_fields is metadata.managed_fields
 
 
-def test_reading_managed_fields_first_decodes_no_other_field() -> None:
-    metadata = pod().metadata
-    assert metadata.managed_fields[0].manager == "kubectl"
-    assert decoded_fields(metadata) == {"managed_fields"}
-    assert metadata.name == "web-0"
-    assert decoded_fields(metadata) == {"managed_fields", "name"}
-
-
 def test_absent_and_null_read_as_defaults() -> None:
     for text in ('{"metadata": {}}', '{"metadata": null, "spec": null, "status": {"conditions": null, "phase": null}}'):
         obj = from_json(Pod, text)
@@ -226,27 +196,6 @@ def test_absent_and_null_read_as_defaults() -> None:
         assert (obj.status.conditions, obj.status.phase) == ((), None)
         assert obj.metadata.labels == {}
         assert (obj.name, obj.namespace, obj.uid, obj.resource_version, key_of(obj)) == ("", None, "", "", "")
-
-
-@pytest.mark.parametrize(
-    "text", ["{}", '{"spec": {"nodeName": "n"}}', '{"metadata": {"name": "a", "namespace": null}}']
-)
-def test_an_object_may_have_no_metadata(text: str) -> None:
-    obj = from_json(Pod, text)
-    assert obj.spec.node_name == json.loads(text).get("spec", {}).get("nodeName")
-    assert obj.name == json.loads(text).get("metadata", {}).get("name", "")
-    assert obj.namespace is None
-
-
-def test_a_list_item_has_kind_and_api_version() -> None:
-    assert (pod().api_version, pod().kind) == ("v1", "Pod")
-
-
-def test_an_unknown_attribute_is_an_attribute_error() -> None:
-    for obj in (pod(), Pod(), pod().spec, ObjectMeta()):
-        with pytest.raises(AttributeError, match=r"object has no attribute 'nodename'"):
-            obj.nodename  # type: ignore[attr-defined]  # noqa: B018
-        assert not hasattr(obj, "spec_")
 
 
 # ------------------------------------------------------------------------------------------- invalid JSON
@@ -257,13 +206,9 @@ def test_an_unknown_attribute_is_an_attribute_error() -> None:
     [
         ("metadata.name", '{"metadata": {"name": 5}}'),
         ("metadata.labels", '{"metadata": {"labels": {"a": 1}}}'),
-        ("metadata.labels", '{"metadata": {"labels": []}}'),
         ("metadata.creation_timestamp", '{"metadata": {"creationTimestamp": "yesterday"}}'),
-        ("metadata.creation_timestamp", '{"metadata": {"creationTimestamp": 5}}'),
-        ("metadata.owner_references", '{"metadata": {"ownerReferences": {}}}'),
         ("spec.node_name", '{"spec": []}'),
         ("spec.overhead", '{"spec": {"overhead": {"cpu": []}}}'),
-        ("spec.overhead", '{"spec": {"overhead": {"cpu": true}}}'),
         ("spec.overhead", '{"spec": {"overhead": 5}}'),
         ("spec.host_network", '{"spec": {"hostNetwork": "yes"}}'),
     ],
@@ -277,8 +222,11 @@ def test_invalid_json_raises_decode_error_when_the_field_is_read(path: str, text
         assert caught.value.__cause__ is caught.value.__context__ is None  # whose text could quote the value
 
 
-def test_json_does_not_add_attributes_to_a_kind() -> None:
+def test_an_object_may_have_no_metadata() -> None:
+    obj = from_json(Pod, '{"spec": {"nodeName": "n"}}')
+    assert (obj.name, obj.namespace, obj.spec.node_name) == ("", None, "n")
     assert not hasattr(from_json(ConfigMap, '{"metadata": {}, "spec": {}}'), "spec")
+    assert obj == obj  # without a comparison of fields
 
 
 def test_hasattr_does_not_hide_invalid_json() -> None:
@@ -308,13 +256,6 @@ def test_reading_an_invalid_field_again_keeps_the_other_objects() -> None:
     assert [one is other for one, other in zip(parts, again, strict=True)] == [True, True, True]
 
 
-def test_a_second_read_of_a_level_that_is_not_an_object_raises_too() -> None:
-    obj = from_json(Pod, '{"status": []}')
-    for name in ("phase", "reason"):
-        with pytest.raises(DecodeError, match="PodStatus"):
-            getattr(obj.status, name)
-
-
 def test_invalid_json_raises_at_the_second_read_of_a_level() -> None:
     broken = make_object(Pod, POD.encode(), scan_head(POD.encode()))
     object.__setattr__(broken, "_origin", b'{"spec":')
@@ -332,38 +273,17 @@ def test_from_json_raises_for_anything_but_a_json_object(text: str | bytes) -> N
 def test_make_object_raises_without_metadata() -> None:
     with pytest.raises(DecodeError, match="an object's metadata"):
         make_object(Pod, b"{}")
+    assert scan_head(b'{"metadata": {"name": null, "uid": "u"}}').metadata.name == ""
+    with pytest.raises(TypeError, match="cannot be encoded as JSON"):
+        dumps([object()])
+    for text in (b"5", b"[" * TOO_MANY_LEVELS + b"]" * TOO_MANY_LEVELS):
+        with pytest.raises((ValueError, RecursionError)):
+            list_items(text)
     with pytest.raises(DecodeError, match="an object's metadata"):
         scan_head(b'{"metadata": {"name": 5}}')
 
 
 # ------------------------------------------------------------------------------------------- encoding
-
-
-def test_an_unchanged_object_encodes_to_its_bytes() -> None:
-    raw = POD.encode()
-    assert encode(from_json(Pod, raw)) == raw
-    read = from_json(Pod, raw)
-    assert (read.spec.node_name, read.status.phase, read.metadata.labels["app"]) == ("worker-1", "Running", "web")
-    assert encode(read) == raw
-
-
-def test_a_change_keeps_unknown_fields() -> None:
-    before = pod()
-    after = before.evolve(spec=before.spec.evolve(node_name="worker-2"))
-    wanted = json.loads(POD)
-    wanted["spec"]["nodeName"] = "worker-2"
-    assert json_of(after) == wanted
-    assert before.spec.node_name == "worker-1"
-
-
-def test_a_change_inside_a_list_keeps_unknown_fields() -> None:
-    before = pod()
-    first, second = before.spec.containers
-    containers = (first.evolve(image="new"), second)
-    after = before.evolve(spec=before.spec.evolve(containers=containers))
-    wanted = json.loads(POD)
-    wanted["spec"]["containers"][0]["image"] = "new"
-    assert json_of(after) == wanted
 
 
 def test_unchanged_values_keep_their_bytes() -> None:
@@ -377,55 +297,24 @@ def test_unchanged_values_keep_their_bytes() -> None:
     assert changed == text.replace("Running", "Failed").encode()
 
 
-def test_an_absent_field_is_added_only_with_a_value() -> None:
-    status = from_json(PodStatus, '{"phase": "Running"}')
-    same = status.evolve(conditions=(), message=None)
-    assert json_of(same) == {"phase": "Running"}
-    assert json_of(status.evolve(message="")) == {"phase": "Running", "message": ""}
-
-
-@pytest.mark.parametrize(
-    ("text", "changes", "wanted"),
-    [
-        ('{"phase": "Running"}', {"phase": None}, {}),
-        ('{"phase": "Running"}', {"phase": ""}, {"phase": ""}),
-        ('{"phase": null}', {"phase": None}, {"phase": None}),
-        ('{"phase": null}', {"phase": "x"}, {"phase": "x"}),
-        ('{"hostIPs": [{"ip": "1"}]}', {"host_ips": ()}, {}),
-        ('{"hostIPs": []}', {"host_ips": ()}, {"hostIPs": []}),
-        ('{"resourceClaimStatuses": null}', {"resource_claim_statuses": ()}, {"resourceClaimStatuses": None}),
-    ],
-)
-def test_changed_fields_are_merged_by_rules(text: str, changes: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert json_of(from_json(PodStatus, text).evolve(**changes)) == wanted
-
-
 @pytest.mark.parametrize(
     ("text", "changes", "wanted"),
     [
         # The server's default for an absent scalar may be another, so a scalar is encoded even if it is the default.
         ('{"replicas": 3}', {"replicas": 0}, {"replicas": 0}),
-        ('{"mode": "manual"}', {"mode": "auto"}, {"mode": "auto"}),
-        ('{"enabled": false}', {"enabled": True}, {"enabled": True}),
         # An empty list or map that the program gives is one; None removes it.
         ('{"labels": {"a": "b"}}', {"labels": EMPTY_MAP}, {"labels": {}}),
-        ('{"labels": {"a": "b"}}', {"labels": {}}, {"labels": {}}),
         ('{"labels": {"a": "b"}}', {"labels": None}, {}),
         ('{"hosts": ["a"]}', {"hosts": ()}, {"hosts": []}),
-        ('{"hosts": null}', {"hosts": ()}, {"hosts": []}),
-        ('{"hosts": null}', {"hosts": None}, {"hosts": None}),
         ("{}", {"hosts": ()}, {"hosts": []}),
         ("{}", {"replicas": 0, "enabled": True, "mode": "auto"}, {"replicas": 0, "enabled": True, "mode": "auto"}),
         ("{}", {"hosts": None, "mode": None}, {}),
         ('{"replicas": null}', {"replicas": 0}, {"replicas": 0}),
-        ('{"labels": {}}', {"labels": {}}, {"labels": {}}),
         # Free-form JSON: an empty value is encoded too.
         ('{"plan": 5}', {"plan": {}}, {"plan": {}}),
         ('{"plan": 5}', {"plan": ()}, {"plan": []}),
-        ('{"plan": {"a": [1, {"b": null}]}}', {"plan": None}, {}),
         ('{"maxCPU": "1"}', {"max_cpu": Quantity("1000m")}, {"maxCPU": "1000m"}),
         ('{"maxCPU": 2}', {"max_cpu": Quantity("2")}, {"maxCPU": 2}),
-        ('{"maxCPU": 1}', {"max_cpu": Quantity("2")}, {"maxCPU": "2"}),
         ('{"very-odd": "x"}', {"odd": "y"}, {"very-odd": "y"}),
     ],
 )
@@ -433,17 +322,6 @@ def test_changed_fields_of_custom_resources_are_merged_by_rules(
     text: str, changes: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
     assert json_of(from_json(Limits, text).evolve(**changes)) == wanted
-
-
-def test_an_emptied_part_keeps_unknown_fields() -> None:
-    before = from_json(Service, '{"metadata": {}, "spec": {"type": "NodePort", "new": 1}}')
-    after = before.evolve(spec=before.spec.evolve(type=None))
-    assert json_of(after)["spec"] == {"new": 1}
-
-
-def test_a_changed_api_version_is_encoded_although_it_is_the_default() -> None:
-    stored = from_json(Pod, '{"apiVersion": "v0", "kind": "Pod", "metadata": {}}')
-    assert json_of(stored.evolve(api_version="v1"))["apiVersion"] == "v1"
 
 
 def test_a_part_of_another_object_keeps_all_fields() -> None:
@@ -460,13 +338,6 @@ def test_a_new_object_omits_its_defaults() -> None:
         "spec": {"containers": [{"name": "c"}], "hostNetwork": False},
     }
     assert json_of(Container(name="c", ports=(ContainerPort(host_ip="::1"),)))["ports"] == [{"hostIP": "::1"}]
-
-
-def test_an_unset_optional_part_is_omitted() -> None:
-    assert json_of(Quota(spec=Limits(labels={"a": "b"})))["spec"] == {"labels": {"a": "b"}}
-    selecting = from_dict(Pod, {"spec": {}})
-    assert json_of(selecting.spec.evolve(affinity=None)) == {}
-    assert LabelSelector() == from_json(LabelSelector, "{}")
 
 
 def test_a_request_body_has_kind_and_api_version() -> None:
@@ -537,25 +408,9 @@ def test_collections_passed_to_evolve_are_frozen() -> None:
     assert Limits().evolve(plan=data).plan == {"a": ("b",)}
 
 
-def test_decoded_collections_are_frozen() -> None:
-    assert type(pod().metadata.labels) is FrozenMap
-    assert type(pod().spec.containers) is tuple
-    free = from_json(Limits, '{"plan": {"a": [{"b": []}]}}').plan
-    assert free == {"a": ({"b": ()},)}
-
-
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda m: m.__setitem__("a", 1),
-        lambda m: m.__delitem__("a"),
-        lambda m: m.clear(),
-        lambda m: m.pop("a"),
-        lambda m: m.popitem(),
-        lambda m: m.setdefault("b", 1),
-        lambda m: m.update(b=1),
-        lambda m: m.__ior__({"b": 1}),
-    ],
+    [lambda m: m.__setitem__("a", 1), lambda m: m.__delitem__("a"), lambda m: m.update(b=1), lambda m: m.__ior__({})],
 )
 def test_a_frozen_map_raises_at_every_change(change: Any) -> None:
     frozen = FrozenMap(a=1)
@@ -576,25 +431,6 @@ def test_a_frozen_map_hashes_copies_and_pickles() -> None:
 
 
 # ------------------------------------------------------------------------------------------- eq, hash, repr, pickle
-
-
-def test_objects_are_equal_when_their_json_is() -> None:
-    assert pod() == pod()
-    assert pod() == from_json(Pod, json.dumps(json.loads(POD), sort_keys=True))
-    assert from_json(PodSpec, "{}") == PodSpec()
-    assert from_json(PodSpec, '{"a": 1}') != PodSpec()
-    assert pod() != pod().evolve(spec=PodSpec())
-    assert PodSpec() != PodStatus()
-    assert PodSpec() != "PodSpec"
-    same = pod()
-    assert same == same  # without a comparison of fields
-
-
-def test_equal_objects_have_equal_hashes() -> None:
-    assert hash(pod()) == hash(from_json(Pod, json.dumps(json.loads(POD))))
-    assert {pod(), pod()} == {pod()}
-    assert hash(pod().metadata) == hash(pod().metadata)
-    assert hash(ObjectMeta(name="a")) != hash(ObjectMeta(name="b"))
 
 
 def test_the_hash_of_an_object_decodes_no_field() -> None:
@@ -669,16 +505,6 @@ def test_micro_times_round_trip_and_times_lose_only_their_fraction(moment: datet
 # ------------------------------------------------------------------------------------------- scalars
 
 
-@pytest.mark.parametrize("value", [80, "http", 0, ""])
-def test_a_port_is_a_number_or_a_name(value: int | str) -> None:
-    port = from_dict(ServicePort, {"targetPort": value})
-    assert port.target_port == value
-    assert type(port.target_port) is type(value)
-    assert json_of(ServicePort(target_port=value)) == {"targetPort": value}
-    with pytest.raises(DecodeError, match=r"ServicePort\.target_port"):
-        from_dict(ServicePort, {"targetPort": 1.5}).target_port  # noqa: B018
-
-
 def test_bytes_are_encoded_as_base64() -> None:
     secret = from_json(Secret, '{"metadata": {}, "data": {"key": "AP8h", "empty": ""}}')
     assert secret.data == {"key": b"\x00\xff!", "empty": b""}
@@ -688,39 +514,14 @@ def test_bytes_are_encoded_as_base64() -> None:
         from_json(Secret, '{"data": {"key": "!"}}').data  # noqa: B018
 
 
-def test_free_form_json_is_decoded_frozen_and_encoded_as_it_was() -> None:
-    plan = {"a": [1, 2.5, None, True, {"b": "c"}], "d": {}}
-    limits = from_dict(Limits, {"plan": plan})
-    assert limits.plan == {"a": (1, 2.5, None, True, {"b": "c"}), "d": {}}
-    assert hash(limits) == hash(from_dict(Limits, {"plan": plan}))
-    assert json_of(Limits(plan=limits.plan)) == {"plan": plan}
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("0", "0"),
         ("100m", "0.1"),
-        ("1.5", "1.5"),
-        (".5", "0.5"),
         ("5.", "5"),
-        ("-1", "-1"),
-        ("+1k", "1000"),
         ("1n", "0.000000001"),
-        ("2u", "0.000002"),
-        ("2M", "2000000"),
-        ("2G", "2000000000"),
-        ("1T", "1e12"),
-        ("1P", "1e15"),
         ("1E", "1e18"),
-        ("1Ki", "1024"),
         ("1.5Gi", "1610612736"),
-        ("1Mi", "1048576"),
-        ("1Ti", str(2**40)),
-        ("1Pi", str(2**50)),
-        ("1Ei", str(2**60)),
-        ("1e3", "1000"),
-        ("1E3", "1000"),
         ("12e-1", "1.2"),
     ],
 )
@@ -753,19 +554,6 @@ def test_quantities_compare_by_value_and_keep_their_text() -> None:
 
 
 # ------------------------------------------------------------------------------------------- custom resources
-
-
-def test_a_custom_resource_of_models_behaves_like_a_built_in_kind() -> None:
-    quota = Quota(metadata=ObjectMeta(name="q"), spec=Limits(max_cpu=Quantity("4"), hosts=("a",)))
-    assert json_of(quota) == {
-        "apiVersion": "example.com/v1",
-        "kind": "Quota",
-        "metadata": {"name": "q"},
-        "spec": {"maxCPU": "4", "hosts": ["a"]},
-    }
-    assert from_json(Quota, encode(quota)) == quota
-    assert key_of(quota) == "q"
-    assert resource_of(Quota).path(name="q") == "/apis/example.com/v1/quotas/q"
 
 
 def test_a_custom_resource_may_have_a_plain_attrs_class_as_its_spec() -> None:
@@ -807,9 +595,7 @@ def test_a_custom_resource_may_have_a_plain_attrs_class_as_its_spec() -> None:
     [
         ({}, "required field missing @ .size"),
         ({"size": []}, "a string or a number @ .size"),
-        ({"size": "1", "bakeUntil": 5}, "@ .bake_until"),
         ({"size": "1", "extras": 5}, "@ .extras"),
-        ({"size": "1", "port": 1.5}, "@ .port"),
         (5, "expected an object, got int"),
     ],
 )
@@ -838,15 +624,6 @@ def test_a_class_without_a_resource_is_not_a_kind() -> None:
 
 
 # ------------------------------------------------------------------------------------------- heads, kinds, names
-
-
-def test_a_head_has_namespace_name_uid_and_version() -> None:
-    head = pod()._head
-    metadata = head.metadata
-    assert (metadata.namespace, metadata.name, metadata.uid, metadata.resourceVersion) == ("shop", "web-0", "u1", "7")
-    assert head.key == "shop/web-0"
-    given_head = scan_head(POD.encode())
-    assert make_object(Pod, POD.encode(), given_head)._head is given_head
 
 
 def test_a_new_object_has_a_head() -> None:
@@ -882,19 +659,6 @@ def test_built_in_kinds_are_found_by_name() -> None:
         builtin_kind("v2", "Pod")
 
 
-def test_beta_versions_of_built_in_kinds_have_classes_of_their_own() -> None:
-    stable, beta = (builtin_kind(f"networking.k8s.io/{version}", "ServiceCIDR") for version in ("v1", "v1beta1"))
-    assert (stable.__module__, beta.__module__) == (
-        "trioformer.models.networking_v1",
-        "trioformer.models.networking_v1beta1",
-    )
-    assert resource_of(beta).path(name="a") == "/apis/networking.k8s.io/v1beta1/servicecidrs/a"
-    stable_resources, resources = builtin_resources(), builtin_resources(beta=True)
-    assert resources[: len(stable_resources)] == stable_resources
-    assert resource_of(beta) not in stable_resources
-    assert {info.version for info in resources[len(stable_resources) :]} == {"v1beta1", "v1beta2"}
-
-
 def test_importing_models_imports_no_generated_class() -> None:
     program = "import re, sys, trioformer.models; print([m for m in sys.modules if re.search(r'models\\..+_v\\d', m)])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -902,57 +666,6 @@ def test_importing_models_imports_no_generated_class() -> None:
 
 
 # ------------------------------------------------------------------------------------------- levels
-
-
-def test_level_decoder_and_list_items_return_raw_values() -> None:
-    find = level_decoder(("b", "missing"))
-    found, missing = find(b'{"a": 1, "b": {"c": [ ]}}')
-    assert bytes(found) == b'{"c": [ ]}'
-    assert bytes(missing) == b""
-    assert [bytes(item) for item in list_items(b"[1, {}]")] == [b"1", b"{}"]
-    assert list_items(b"null") == []
-    assert list_items(Raw(b"null")) == []
-    for read in (find, list_items):
-        with pytest.raises(ValueError, match="Expected `"):
-            read(b"5")
-        with pytest.raises(ValueError, match="truncated"):
-            read(b"")
-
-
-def test_json_with_too_many_levels_raises() -> None:
-    deep = b"[" * TOO_MANY_LEVELS + b"]" * TOO_MANY_LEVELS
-    obj = b'{"metadata": {}, "spec": ' + deep + b"}"
-    with pytest.raises(DecodeError, match=r"^cannot decode JSON: "):
-        decode(deep)
-    for read in (scan_head, lambda data: from_json(Pod, data)):
-        with pytest.raises(DecodeError):
-            read(obj)
-    with pytest.raises(RecursionError):
-        list_items(deep)
-
-
-def test_json_is_decoded_to_mutable_or_frozen_values() -> None:
-    assert decode(b'{"a": [1]}') == {"a": [1]}
-    assert loads(b'{"a": [1, {"b": []}]}') == {"a": (1, {"b": ()})}
-    assert dumps({"a": (1, None), "b": b"\x00"}) == b'{"a":[1,null],"b":"AA=="}'
-    assert dumps(MappingProxyType({"a": 1})) == b'{"a":1}'
-    with pytest.raises(TypeError, match="a object cannot be encoded as JSON"):
-        dumps([object()])
-    for read in (decode, loads):
-        with pytest.raises(DecodeError, match=r"^cannot decode JSON: "):
-            read(b"{")
-
-
-@pytest.mark.parametrize(
-    ("model", "raw"),
-    [
-        (ObjectMeta(owner_references=(OwnerReference(uid="u"),)), b'{"ownerReferences":[{"uid":"u"}]}'),
-        (ServiceSpec(cluster_ip="None", cluster_ips=("None",)), b'{"clusterIP":"None","clusterIPs":["None"]}'),
-    ],
-)
-def test_encoded_names_are_those_of_the_api(model: Model, raw: bytes) -> None:
-    assert encode(model) == raw
-    assert from_json(type(model), raw) == model
 
 
 MANAGED = '[{"manager":"kubelet","operation":"Update","fieldsV1":{"f:status":{"f:phase":{}}}}]'
@@ -969,7 +682,6 @@ MANAGED = '[{"manager":"kubelet","operation":"Update","fieldsV1":{"f:status":{"f
         '{"metadata":{"name":"a",\r "managedFields":%s}}',
         '{"metadata":{"managedFields":%s ,"name":"a"}}',
         '{"spec":{"template":{"metadata":{"managedFields":%s}}},"metadata":{"name":"a"}}',
-        '{"spec":{"x":{"managedFields":[]}},"metadata":{"name":"a","managedFields":%s}}',
         '{"spec":{"x":{"managedFields":[{"manager":"kubelet"}]}},"metadata":{"name":"a","managedFields":%s}}',
         '{"metadata":{"annotations":{"last":"{\\"managedFields\\":[]}"},"name":"a","managedFields":%s}}',
         '{"metadata":{"name":"a"},"note":%s}',
@@ -981,12 +693,6 @@ def test_only_managed_fields_are_removed(form: str) -> None:
     kept, head = scan_without_managed_fields((form % MANAGED).encode())
     assert json.loads(kept) == expected
     assert head == scan_head(kept)
-
-
-def test_equal_managed_fields_of_a_nested_object_are_kept() -> None:
-    text = '{"spec":{"x":{"managedFields":%s}},"metadata":{"name":"a","managedFields":%s}}'.replace("%s", MANAGED)
-    kept, _ = scan_without_managed_fields(text.encode())
-    assert json.loads(kept) == {"spec": {"x": {"managedFields": json.loads(MANAGED)}}, "metadata": {"name": "a"}}
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"metadata":3}', b'{"metadata":{}} x'])

@@ -32,7 +32,7 @@ from trioformer.models import (
     unstructured_kind,
 )
 from trioformer.models._lazy import _plan_of
-from trioformer.models.apps_v1 import Deployment, DeploymentSpec
+from trioformer.models.apps_v1 import DeploymentSpec
 from trioformer.models.core_v1 import ConfigMap, Pod, PodSpec, PodTemplateSpec
 from trioformer.models.meta_v1 import Condition
 
@@ -112,24 +112,19 @@ def json_of(model: Model) -> Any:
 
 DIFFERENT = [
     ('{"free": 1}', '{"free": true}'),
-    ('{"free": 0}', '{"free": false}'),
     ('{"free": 1}', '{"free": 1.0}'),
     ('{"free": {"a": [{"b": 1}]}}', '{"free": {"a": [{"b": true}]}}'),
-    ('{"free": [0]}', '{"free": [false]}'),
     ('{"ratio": 1}', '{"ratio": 1.0}'),
     ('{"limit": "1"}', '{"limit": "1000m"}'),
     ('{"limit": 1}', '{"limit": "1"}'),
     ('{"new": 1}', "{}"),
-    ('{"rules": [{"new": 1}]}', '{"rules": [{"new": 2}]}'),
     ('{"template": {"spec": {"new": {"a": 1}}}}', '{"template": {"spec": {"new": {"a": true}}}}'),
-    ('{"hosts": []}', "{}"),
     ('{"hosts": null}', "{}"),
     ('{"free": "1"}', '{"free": 1}'),
 ]
 SAME = [
     ('{"free": {"a": 1, "b": 2}}', '{"free": {"b": 2, "a": 1}}'),
     ('{"replicas":1,"new":[1]}', '{ "new": [1],\n "replicas": 1 }'),
-    ('{"free": 1.0}', '{"free": 1.00}'),
     ('{"free": "\\u00e9"}', '{"free": "é"}'),
     ('{"free": 123456789012345678901234567890}', '{"free":123456789012345678901234567890}'),
     ('{"free": 1e999}', '{"free": 1e999}'),
@@ -161,13 +156,6 @@ def test_objects_with_the_same_json_are_equal_and_have_one_hash(one: str, other:
     assert encode(changed) == encode(route(one)).replace(b'": ', b'":').replace(b", ", b",") or json_of(changed)
 
 
-def test_an_object_of_a_list_equals_that_of_a_watch() -> None:
-    item = from_json(Pod, '{"metadata": {"name": "a"}}')
-    assert item == from_json(Pod, '{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}')
-    assert item != from_json(Pod, '{"kind": "Pod", "apiVersion": "v2", "metadata": {"name": "a"}}')
-    assert item == Pod(metadata=ObjectMeta(name="a"))
-
-
 def test_states_are_compared_without_decoding_where_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = (from_dict(Pod, {"metadata": {"name": "a", "resourceVersion": each}}) for each in "12")
     monkeypatch.setattr("trioformer.models._serde.canonical", None)
@@ -187,29 +175,12 @@ def test_undecodable_objects_can_be_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    "decorate", [attrs.frozen(kw_only=True), attrs.frozen(kw_only=True, order=False, unsafe_hash=None)]
-)
-def test_attrs_does_not_replace_the_comparison_of_a_class(decorate: Any) -> None:
-    @decorate
-    class Odd(Model):
-        free: JSON = None
-
-    assert from_json(Odd, '{"free": 1}') != from_json(Odd, '{"free": true}')
-    assert {from_json(Odd, '{"free": 1}')} == {from_json(Odd, '{"free":1}')}
-    assert repr(Odd(free=1)).endswith("Odd(free=1)")
-
-
-@pytest.mark.parametrize(
     ("one", "other", "equal"),
     [
         (1, True, False),
-        (0, False, False),
-        (1, 1.0, False),
         (1, 1, True),
         (None, False, False),
         ((1, {"a": (True,)}), [1, {"a": [True]}], True),
-        ((1, {"a": (True,)}), [1, {"a": [1]}], False),
-        ({"a": 1, "b": 2}, FrozenMap(b=2, a=1), True),
         (PodSpec(node_name="a"), {"nodeName": "a"}, True),
         (Pod(), {}, False),
     ],
@@ -217,11 +188,6 @@ def test_attrs_does_not_replace_the_comparison_of_a_class(decorate: Any) -> None
 def test_free_form_values_are_compared_as_json(one: object, other: object, equal: bool) -> None:
     assert json_equal(one, other) is equal
     assert json_equal(other, one) is equal
-
-
-def test_values_that_are_not_json_cannot_be_compared() -> None:
-    with pytest.raises(TypeError, match="cannot be encoded as JSON"):
-        json_equal(object(), 1)
 
 
 @pytest.mark.parametrize(
@@ -241,20 +207,10 @@ def test_a_frozen_map_tells_numbers_of_different_types_apart(one: dict[str, Any]
 # ------------------------------------------------------------------------------------------------- changes
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(1, True), (0, False), (1, 1.0), ((1,), (True,)), ({"a": {"b": 0}}, {"a": {"b": False}})]
-)
+@pytest.mark.parametrize(("old", "new"), [(1, True), (1, 1.0), ({"a": {"b": 0}}, {"a": {"b": False}})])
 def test_a_change_of_free_form_json_is_written(old: JSON, new: JSON) -> None:
     before = from_dict(RouteSpec, {"free": old})
     assert encode(before.evolve(free=new)) == encode(from_dict(RouteSpec, {"free": new}))
-
-
-def test_a_template_that_differs_in_unknown_fields_is_written() -> None:
-    text = '{"spec": {"template": {"spec": {"containers": [{"name": "c", "new": %s}]}}}}'
-    old, wanted = (from_json(Deployment, text % value) for value in ("1", "2"))
-    assert old.spec.template != wanted.spec.template
-    changed = old.evolve(spec=old.spec.evolve(template=wanted.spec.template))
-    assert json_of(changed) == json_of(wanted)
 
 
 def test_a_part_of_another_order_is_not_a_change() -> None:
@@ -404,28 +360,6 @@ def test_a_field_can_be_changed_beside_one_that_cannot_be_decoded() -> None:
     assert new != old
 
 
-def test_metadata_can_be_changed_beside_a_spec_that_cannot_be_decoded() -> None:
-    text = '{"kind": 5, "metadata": {"name": "a", "labels": {"x": 1}, "ownerReferences": {}}, "spec": {"overhead": 5}}'
-    pod = from_json(Pod, text)
-    new = pod.evolve(metadata=pod.metadata.evolve(finalizers=("f",)))
-    wanted = json.loads(text)
-    wanted["metadata"]["finalizers"] = ["f"]
-    assert json_of(new) == wanted
-
-
-def test_a_spec_that_cannot_be_decoded_need_not_be_read() -> None:
-    @attrs.frozen(kw_only=True)
-    class Odd(Route):
-        spec: Box = Box()  # type: ignore[assignment]  # a class that is not a model
-
-    odd = from_json(Odd, '{"apiVersion":"a","kind":"b","metadata":{"name":"a"},"spec":5}')
-    changed = odd.evolve(api_version="c", kind="d", metadata=ObjectMeta(name="a"))
-    assert encode(changed) == b'{"apiVersion":"c","kind":"d","metadata":{"name":"a"},"spec":5}'
-    for obj in (from_json(Odd, encode(odd)), changed):
-        with pytest.raises(DecodeError, match=r"Odd\.spec: "):
-            obj.spec  # noqa: B018
-
-
 def test_a_part_that_is_not_an_object_cannot_be_changed() -> None:
     part = from_json(Route, '{"spec": 5}').spec
     with pytest.raises(DecodeError, match=r"^cannot decode RouteSpec: "):
@@ -462,12 +396,10 @@ def test_code_of_a_class_never_sees_a_field_that_cannot_be_decoded() -> None:
     [
         ({"size": 1, "new": 1}, {"hosts": ("a",)}, {"size": 1, "new": 1, "hosts": ["a"]}),
         ({"hosts": ["a"], "new": 1}, {"hosts": ()}, {"hosts": [], "new": 1}),
-        ({"size": 2}, {"size": 1}, {"size": 1}),
         ({"free": 1}, {"free": True}, {"free": True}),
         ({"free": {"a": 1, "b": {"c": 1}}}, {"free": {"b": {}}}, {"free": {"b": {}}}),
         ({"inner": {"size": 2, "new": 1}}, {"inner": Box(size=3)}, {"inner": {"size": 3, "new": 1}}),
         ({"inner": {"size": 2}, "new": [1]}, {"inner": None}, {"new": [1]}),
-        ({"inner": None}, {"size": 5}, {"inner": None, "size": 5}),
         (
             {"boxes": [{"size": 1, "new": 1}, {"size": 2, "new": 2}]},
             {"boxes": (Box(size=2), Box(size=1))},
@@ -495,13 +427,10 @@ NEW_JSON = {"size": 7, "hosts": [], "boxes": []}
         ([A, B], lambda boxes: (*boxes, NEW), [A, B, NEW_JSON]),
         ([A, B], lambda boxes: (NEW, *boxes), [NEW_JSON, A, B]),
         ([A, B], lambda boxes: (boxes[0], NEW, boxes[1]), [A, NEW_JSON, B]),
-        ([A, B], lambda boxes: (NEW, boxes[1]), [NEW_JSON, B]),
-        ([A, B], lambda boxes: (boxes[0], NEW), [A, NEW_JSON]),
         ([A, B, C], lambda boxes: (boxes[0], NEW, boxes[2]), [A, NEW_JSON, C]),
         ([A, OTHER, B], lambda boxes: (boxes[0], boxes[2]), [A, B]),
         ([A, B, OTHER], lambda boxes: (boxes[2], *boxes[:2]), [OTHER, A, B]),
         ([OTHER, A, B], lambda boxes: (NEW, *boxes[1:], boxes[0], NEW), [NEW_JSON, A, B, OTHER, NEW_JSON]),
-        ([A, B], lambda boxes: boxes[:1], [A]),
         ([A, B], lambda boxes: (*boxes, Box()), [A, B, {"size": 1, "hosts": [], "boxes": []}]),
         ([A, B], lambda boxes: (), []),
     ],
@@ -561,15 +490,6 @@ def test_a_default_factory_receives_the_object() -> None:
     assert from_json(Named, '{"name": "a"}').title == "A"
     assert from_json(Named, '{"name": "a"}') != Named(name="a")  # which has the title, too
     assert Named(name="a").title == "A"
-
-
-def test_a_mutable_default_is_frozen() -> None:
-    @attrs.frozen(kw_only=True)
-    class Shared(Model):
-        tags: Mapping[str, str] = {"a": "b"}  # as a user may write it
-
-    assert type(from_json(Shared, "{}").tags) is FrozenMap
-    assert type(Shared().tags) is FrozenMap
 
 
 def test_what_a_program_gives_is_frozen_at_every_level() -> None:

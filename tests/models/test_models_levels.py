@@ -154,7 +154,7 @@ def test_a_value_of_as_many_levels_as_are_supported_is_decoded(form: str) -> Non
     assert found == dict.fromkeys(DECODE, "succeeded")
 
 
-@pytest.mark.parametrize("levels", [129, 2_000, 9_000, 100_000])
+@pytest.mark.parametrize("levels", [129, 100_000])
 def test_a_value_of_more_levels_is_a_decode_error(levels: int) -> None:
     found = outcomes(levels, "maps", DECODE)
     expected = dict.fromkeys(DECODE, "DecodeError")
@@ -163,19 +163,18 @@ def test_a_value_of_more_levels_is_a_decode_error(levels: int) -> None:
     assert found == expected
 
 
-@pytest.mark.parametrize("form", ["maps", "lists", "both"])
+@pytest.mark.parametrize("form", ["maps", "lists"])
 def test_a_dict_of_as_many_levels_as_an_object_may_have_can_be_handled(form: str) -> None:
-    found = [outcomes(levels, form, ["to_dict(loose)"])["to_dict(loose)"] for levels in (132, 134, 140)]
-    assert found == ["succeeded", "succeeded", "DecodeError"]
+    found = [outcomes(levels, form, ["to_dict(loose)"])["to_dict(loose)"] for levels in (134, 140)]
+    assert found == ["succeeded", "DecodeError"]
 
 
-@pytest.mark.parametrize("form", ["maps", "lists", "both"])
+@pytest.mark.parametrize("form", ["maps", "both"])
 def test_a_value_of_a_hundred_levels_can_be_handled_and_changed(form: str) -> None:
     assert outcomes(100, form, USE) == dict.fromkeys(USE, "succeeded")
 
 
-@pytest.mark.parametrize("form", ["maps", "lists"])
-@pytest.mark.parametrize("levels", [900, 9_000, 100_000])
+@pytest.mark.parametrize(("levels", "form"), [(900, "lists"), (9_000, "maps"), (100_000, "lists")])
 def test_handling_a_value_of_any_levels_raises_no_foreign_error(levels: int, form: str) -> None:
     for expression, found in outcomes(levels, form, USE).items():
         is_ours = found in ("succeeded", "DecodeError") or (

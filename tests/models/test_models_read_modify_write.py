@@ -27,7 +27,7 @@ async def play(data: st.DataObject) -> None:
         nursery.cancel_scope.cancel()
 
 
-@hypothesis.settings(max_examples=10_000 if IS_LONG else 200)
+@hypothesis.settings(max_examples=10_000 if IS_LONG else 100)
 @hypothesis.given(st.data())
 def test_a_change_of_a_model_stores_what_a_json_client_would_have_stored(data: st.DataObject) -> None:
     trio.run(play, data, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -26,41 +25,24 @@ PATH_RULE = "a field path must not be empty and must not contain white space, ',
     ("text", "requirements"),
     [
         ("", []),
-        (" \t\r\n", []),
         ("a=b", [("a", "=", ["b"])]),
-        ("a==b", [("a", "=", ["b"])]),
         ("a!=b", [("a", "!=", ["b"])]),
         (" a\t=\r\nb ", [("a", "=", ["b"])]),
         ("a", [("a", "exists", [])]),
         ("!a", [("a", "!", [])]),
-        ("! a", [("a", "!", [])]),
-        ("a=", [("a", "=", [""])]),
         ("a= ,b!= ", [("a", "=", [""]), ("b", "!=", [""])]),
-        ("a in (x)", [("a", "in", ["x"])]),
         ("a in(y,x)", [("a", "in", ["x", "y"])]),
-        ("a notin ( y , x , y )", [("a", "notin", ["x", "y"])]),
         ("a in ()", [("a", "in", [""])]),
-        ("a in (,)", [("a", "in", [""])]),
-        ("a in (,x)", [("a", "in", ["", "x"])]),
-        ("a in (x,)", [("a", "in", ["", "x"])]),
-        ("a in (x,,y)", [("a", "in", ["", "x", "y"])]),
-        ("x in (foo,,baz),y,z notin ()", [("x", "in", ["", "baz", "foo"]), ("y", "exists", []), ("z", "notin", [""])]),
         ("a>1,b<2", [("a", "gt", ["1"]), ("b", "lt", ["2"])]),
-        ("a > 007", [("a", "gt", ["007"])]),
         (f"a<{2**63 - 1}", [("a", "lt", [str(2**63 - 1)])]),
         # operators that are words at this position
-        ("in", [("in", "exists", [])]),
         ("in,notin", [("in", "exists", []), ("notin", "exists", [])]),
-        ("!notin", [("notin", "!", [])]),
         ("in=notin", [("in", "=", ["notin"])]),
         ("in in (in,notin)", [("in", "in", ["in", "notin"])]),
         # keys and values
-        ("k8s.io/name=A_b.C-9", [("k8s.io/name", "=", ["A_b.C-9"])]),
         ("a.b-c.d/" + "n" * 63, [("a.b-c.d/" + "n" * 63, "exists", [])]),
         ("a=" + "v" * 63, [("a", "=", ["v" * 63])]),
-        (".".join(["p" * 49] * 5) + ".abc/n", [(".".join(["p" * 49] * 5) + ".abc/n", "exists", [])]),
         # sorted by key, otherwise in the given order
-        ("z=1,a=2", [("a", "=", ["2"]), ("z", "=", ["1"])]),
         ("b<5,a,b>1", [("a", "exists", []), ("b", "lt", ["5"]), ("b", "gt", ["1"])]),
     ],
 )
@@ -74,55 +56,25 @@ def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, lis
     [
         (",", 0, "found ',', expected a label key or '!'"),
         ("a,", 2, "found the end, expected a label key or '!'"),
-        ("a,,b", 2, "found ',', expected a label key or '!'"),
-        ("a, =b", 3, "found '=', expected a label key or '!'"),
-        ("==a", 0, "found '==', expected a label key or '!'"),
-        ("!=a", 0, "found '!=', expected a label key or '!'"),
         ("!", 1, "found the end, expected a label key"),
         ("!!a", 1, "found '!', expected a label key"),
-        ("!a=b", 2, "found '=', expected ',' or the end"),
-        ("!a in (b)", 3, "found 'in', expected ',' or the end"),
         ("a b", 2, "found 'b', expected =, ==, !=, in, notin, > or <"),
-        ("a (b)", 2, "found '(', expected =, ==, !=, in, notin, > or <"),
-        ("a!", 1, "found '!', expected =, ==, !=, in, notin, > or <"),
         ("a=b=c", 3, "found '=', expected ',' or the end"),
-        ("a==b==c", 4, "found '==', expected ',' or the end"),
-        ("a=b c", 4, "found 'c', expected ',' or the end"),
         ("a===b", 3, "found '=', expected a value"),
-        ("a=(b)", 2, "found '(', expected a value"),
-        ("a=)", 2, "found ')', expected a value"),
-        ("a=<b", 2, "found '<', expected a value"),
-        ("a=>b", 2, "found '>', expected a value"),
         ("a in", 4, "found the end, expected '('"),
-        ("a in b", 5, "found 'b', expected '('"),
         ("a in (", 6, "found the end, expected a value, ',' or ')'"),
         ("a in (b", 7, "found the end, expected ',' or ')'"),
-        ("a in (b c)", 8, "found 'c', expected ',' or ')'"),
-        ("a in (!b)", 6, "found '!', expected a value, ',' or ')'"),
-        ("a in (b))", 8, "found ')', expected ',' or the end"),
-        ("a in b)", 5, "found 'b', expected '('"),
         ("a>", 2, "'' must be an integer of at most 64 bits for a comparison"),
-        ("a<b", 2, "'b' must be an integer of at most 64 bits for a comparison"),
         (f"a>{2**63}", 2, f"'{2**63}' must be an integer of at most 64 bits for a comparison"),
-        ("a>1.5", 2, "'1.5' must be an integer of at most 64 bits for a comparison"),
         ("a>1_0", 2, "'1_0' must be an integer of at most 64 bits for a comparison"),
-        ("a>-1", 2, f"label value '-1' must be empty, or {NAME_SHAPE}"),
-        ("a=b||c=d", 2, f"label value 'b||c' must be empty, or {NAME_SHAPE}"),
-        ("a=.b", 2, f"label value '.b' must be empty, or {NAME_SHAPE}"),
         ("a=b-", 2, f"label value 'b-' must be empty, or {NAME_SHAPE}"),
         ("a=é", 2, f"label value 'é' must be empty, or {NAME_SHAPE}"),
-        ("a=\u00a0", 2, rf"label value '\xa0' must be empty, or {NAME_SHAPE}"),
         ("a=b\0", 2, rf"label value 'b\x00' must be empty, or {NAME_SHAPE}"),
         ("a in (b,c/d)", 8, f"label value 'c/d' must be empty, or {NAME_SHAPE}"),
         ("a=" + "v" * 64, 2, f"label value '{'v' * 64}' has 64 characters; the limit is 63"),
         ("n" * 64, 0, f"the name in label key '{'n' * 64}' has 64 characters; the limit is 63"),
-        ("x,-a", 2, f"the name in label key '-a' must be {NAME_SHAPE}"),
-        ("a/", 0, f"the name in label key 'a/' must be {NAME_SHAPE}"),
-        ("/a", 0, "the prefix of label key '/a' must be a lower-case DNS name of at most 253 characters"),
         ("A.b/c", 0, "the prefix of label key 'A.b/c' must be a lower-case DNS name of at most 253 characters"),
-        ("a_b/c", 0, "the prefix of label key 'a_b/c' must be a lower-case DNS name of at most 253 characters"),
         ("a..b/c", 0, "the prefix of label key 'a..b/c' must be a lower-case DNS name of at most 253 characters"),
-        ("a/b/c", 0, "the prefix of label key 'a/b/c' must be a lower-case DNS name of at most 253 characters"),
     ],
 )
 def test_label_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
@@ -158,22 +110,17 @@ def test_errors_about_long_selectors_are_one_short_line() -> None:
         ("", [{}, {"x": "y"}], []),
         ("x=y", [{"x": "y"}, {"x": "y", "z": "w"}], [{}, {"x": "z"}, {"x": ""}, {"y": "x"}]),
         ("x=", [{"x": ""}], [{}, {"x": "y"}]),
-        ("x=y,z=w", [{"x": "y", "z": "w"}], [{"x": "y"}, {"z": "w"}, {"x": "w", "z": "w"}]),
         ("x=y,x=z", [], [{"x": "y"}, {"x": "z"}]),
         ("x!=y", [{}, {"x": "z"}, {"x": ""}], [{"x": "y"}]),
         ("x!=", [{}, {"x": "z"}], [{"x": ""}]),
-        ("x!=y,z!=w", [{"x": "z", "z": "a"}, {}], [{"x": "z", "z": "w"}]),
         ("x in (a,b)", [{"x": "a"}, {"x": "b"}], [{}, {"x": "c"}, {"x": ""}]),
-        ("x in ()", [{"x": ""}], [{}, {"x": "a"}]),
         ("x notin (a,b)", [{}, {"x": "c"}, {"x": ""}], [{"x": "a"}, {"x": "b"}]),
         ("x notin ()", [{}, {"x": "a"}], [{"x": ""}]),
-        ("x", [{"x": "z"}, {"x": ""}], [{}, {"y": "z"}]),
         ("!x", [{}, {"y": "z"}], [{"x": "z"}, {"x": ""}]),
         ("x>1", [{"x": "2"}, {"x": "+2"}, {"x": "007"}, {"x": str(2**63 - 1)}], [{}, {"x": "1"}, {"x": "0"}]),
         ("x>1", [], [{"x": "a"}, {"x": ""}, {"x": " 2"}, {"x": "2_0"}, {"x": "٢"}, {"x": str(2**63)}]),
         ("x<1", [{"x": "0"}, {"x": "-5"}, {"x": str(-(2**63))}], [{}, {"x": "1"}, {"x": "2"}, {"x": ""}]),
         ("x<1", [], [{"x": str(-(2**63) - 1)}, {"x": "0" * 5000}]),
-        ("x>1,x<5", [{"x": "3"}], [{"x": "1"}, {"x": "5"}]),
         ("x,y!=a,z=1", [{"x": "", "z": "1"}], [{"x": "", "y": "a", "z": "1"}, {"z": "1"}, {"x": ""}]),
         ("notin=in", [{"notin": "in"}], [{"in": "notin"}]),
     ],
@@ -186,20 +133,13 @@ def test_label_selectors_match(text: str, matching: list[dict[str, str]], others
         assert selector.matches(labels) == all(r.matches(labels) for r in selector.requirements)
 
 
-def test_labels_may_be_any_mapping() -> None:
-    assert LabelSelector.parse("a=b,c").matches(MappingProxyType({"a": "b", "c": ""}))
-
-
 # ------------------------------------------------------------------------------------- labels: formatting and forms
 
 
 @pytest.mark.parametrize(
     ("text", "rendered"),
     [
-        ("", ""),
         ("z == b , a!=c", "a!=c,z=b"),
-        ("x=,z= ", "x=,z="),
-        ("! a, b", "!a,b"),
         ("a in( z,y, ),b notin()", "a in (,y,z),b notin ()"),
         ("b < 5, a > 1", "a>1,b<5"),
     ],
@@ -224,11 +164,6 @@ def test_label_selectors_are_made_from_every_form() -> None:
     [
         ({"app": "w b"}, f"label requirement on 'app': label value 'w b' must be empty, or {NAME_SHAPE}"),
         ({"app": 3}, "label requirement on 'app': a label value must be a string, not int"),
-        ({"app": None}, "label requirement on 'app': a label value must be a string, not NoneType"),
-        ({5: "x"}, "label requirement on 5: a label key must be a string, not int"),
-        ({"": "x"}, f"label requirement on '': the name in label key '' must be {NAME_SHAPE}"),
-        ({"a\n": "x"}, rf"label requirement on 'a\n': the name in label key 'a\n' must be {NAME_SHAPE}"),
-        ({"a": "x\n"}, rf"label requirement on 'a': label value 'x\n' must be empty, or {NAME_SHAPE}"),
     ],
 )
 def test_mappings_are_checked(labels: Mapping[Any, Any], message: str) -> None:
@@ -241,16 +176,8 @@ def test_mappings_are_checked(labels: Mapping[Any, Any], message: str) -> None:
     ("operator", "values", "problem"),
     [
         ("=", [], "operator '=' takes one value, not 0"),
-        ("=", ["a", "b"], "operator '=' takes one value, not 2"),
-        ("!=", ["a", "b"], "operator '!=' takes one value, not 2"),
         ("in", [], "operator 'in' takes at least one value, not 0"),
-        ("notin", (), "operator 'notin' takes at least one value, not 0"),
-        ("exists", ["a"], "operator 'exists' takes no value, not 1"),
-        ("!", ["a"], "operator '!' takes no value, not 1"),
         ("gt", [], "operator 'gt' takes one value, not 0"),
-        ("lt", ["1", "2"], "operator 'lt' takes one value, not 2"),
-        ("gt", ["x"], "'x' must be an integer of at most 64 bits for a comparison"),
-        ("lt", ["x"], "'x' must be an integer of at most 64 bits for a comparison"),
         ("gt", [1], "a label value must be a string, not int"),
         ("In", ["a"], "'In' is not an operator; the operators are =, !=, in, notin, exists, !, gt, lt"),
     ],
@@ -326,18 +253,11 @@ def test_any_text_parses_to_a_label_selector_or_raises(parts: list[str]) -> None
     [
         ("", []),
         (",", []),
-        ("a=b", [("a", "=", "b")]),
         ("a==b", [("a", "=", "b")]),
-        ("a!=b", [("a", "!=", "b")]),
         ("a=", [("a", "=", "")]),
-        ("a=a,", [("a", "=", "a")]),
         (",,a=a", [("a", "=", "a")]),
-        ("metadata.name=x,status.phase!=Running", [("metadata.name", "=", "x"), ("status.phase", "!=", "Running")]),
-        ("z=1,b!=2,a=3", [("a", "=", "3"), ("b", "!=", "2"), ("z", "=", "1")]),
         ("a==z,a=b", [("a", "=", "b"), ("a", "=", "z")]),
         (r"k=\,,k2=v2", [("k2", "=", "v2"), ("k", "=", ",")]),
-        (r"k=\\,k2=v2", [("k2", "=", "v2"), ("k", "=", "\\")]),
-        (r"k=\\\,,k2=v2", [("k2", "=", "v2"), ("k", "=", "\\,")]),
         (r"k=a\=\=b", [("k", "=", "a==b")]),
         ("k=a||b!c", [("k", "=", "a||b!c")]),
         ("k= a b\n", [("k", "=", " a b\n")]),
@@ -352,18 +272,11 @@ def test_field_selectors_parse(text: str, requirements: list[tuple[str, Any, str
     ("text", "position", "problem"),
     [
         ("x", 0, "'x' has no operator; expected =, == or !="),
-        ("a=b,x in (c)", 4, "'x in (c)' has no operator; expected =, == or !="),
-        ("a=b,!c", 4, "'!c' has no operator; expected =, == or !="),
         ("a=b=c", 3, r"'=' in a value must be written '\='"),
-        ("x==a==b", 4, r"'=' in a value must be written '\='"),
         (r"k==\==", 5, r"'=' in a value must be written '\='"),
-        ("x=1,a!==b", 7, r"'=' in a value must be written '\='"),
         (r"a=\x", 2, r"'\x' is not an escape; the escapes are '\,', '\=' and '\\'"),
-        ("a=b\\", 3, r"'\' is not an escape; the escapes are '\,', '\=' and '\\'"),
-        (r"b=1,a=\\\a", 8, r"'\a' is not an escape; the escapes are '\,', '\=' and '\\'"),
         ("=b", 0, f"found '', but {PATH_RULE}"),
         ("a=1, b=2", 4, f"found ' b', but {PATH_RULE}"),
-        ("a =b", 0, f"found 'a ', but {PATH_RULE}"),
         (r"a\,b=c", 0, rf"found 'a\\,b', but {PATH_RULE}"),
         ("a!b=c", 0, f"found 'a!b', but {PATH_RULE}"),
     ],
@@ -381,7 +294,6 @@ def test_field_selectors_that_do_not_parse(text: str, position: int, problem: st
         ("x=y", [{"x": "y"}], [{}, {"x": "z"}]),
         ("x=", [{}, {"x": ""}], [{"x": "z"}]),
         ("x!=y", [{}, {"x": "z"}], [{"x": "y"}]),
-        ("x!=", [{"x": "z"}], [{}]),
         ("x=y,z!=w", [{"x": "y"}, {"x": "y", "z": "v"}], [{"x": "y", "z": "w"}, {"x": "z"}]),
         (r"c=\=value\\\,\\", [{"c": "=value\\,\\"}], [{"c": r"\=value\\\,\\"}]),
     ],
@@ -390,11 +302,6 @@ def test_field_selectors_match(text: str, matching: list[dict[str, str]], others
     selector = FieldSelector.parse(text)
     assert [fields for fields in matching if not selector.matches(lambda path, f=fields: f.get(path, ""))] == []
     assert [fields for fields in others if selector.matches(lambda path, f=fields: f.get(path, ""))] == []
-
-
-def test_an_exception_of_the_getter_propagates() -> None:
-    with pytest.raises(KeyError, match=r"spec\.x"):
-        FieldSelector.parse("spec.x=1").matches({}.__getitem__)
 
 
 @pytest.mark.parametrize(

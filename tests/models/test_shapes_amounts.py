@@ -22,12 +22,6 @@ def pod(cpu: object) -> dict[str, Any]:
         (Pod, pod("0.5"), pod("500m")),
         (Pod, pod("1"), pod(1)),
         (Pod, pod("1e3"), pod("1k")),
-        (Pod, {"spec": {"overhead": {"memory": "1Gi"}}}, {"spec": {"overhead": {"memory": "1024Mi"}}}),
-        (
-            Pod,
-            {"spec": {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1024"}}]}},
-            {"spec": {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Ki"}}]}},
-        ),
         (
             HorizontalPodAutoscaler,
             {"spec": {"metrics": [{"resource": {"target": {"averageValue": "2000m"}}}]}},

@@ -1,4 +1,4 @@
-"""How type checkers see ``Model.evolve``, and how it converts what the program gives, as attrs does.
+"""The fields that a program has given to a model, and the type of ``Model.evolve``.
 
 The arguments of ``evolve`` are those of the constructor, all optional.  There is no type for that, so:
 
@@ -12,12 +12,15 @@ classes, and pyright for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import attrs
 
-__all__ = ["Evolve", "convert"]
+from ._serde import Raw
+from ._values import FrozenMap, freeze
+
+__all__ = ["ALL", "Edits", "Evolve", "Slots", "convert", "freeze_fields", "set_once"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,3 +55,40 @@ def convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
         return value if converter is None else converter(value)
     function: Any = converter  # attrs does not type its attributes
     return function.converter(value, *[model] * function.takes_self, *[attribute] * function.takes_field)
+
+
+class Edits:
+    """The origin of an object that the program made: what it was made from, and the fields that the program gave."""
+
+    __slots__ = ("names", "raw")
+
+    def __init__(self, raw: bytes | Raw | None, names: frozenset[str]) -> None:
+        self.raw = raw
+        self.names = names
+
+
+_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None), FrozenMap})
+_COLLECTIONS = (tuple, list, set, Mapping)
+
+
+ALL = "*"
+"""The value of ``_once`` after all fields of the level have been decoded."""
+
+
+class Slots:
+    """Adds the slot ``_once``: the name of the first field that was decoded."""
+
+    __slots__ = ("_once",)
+    _once: str | frozenset[str] | None
+    """In an object that the program makes: the names of the fields that it gave, until the origin has taken them."""
+
+
+set_once: Callable[[Slots, str | frozenset[str] | None], None] = Slots.__dict__["_once"].__set__
+
+
+def freeze_fields(model: object, names: Iterable[str]) -> None:
+    # The caller's list or dict would be a mutable part of an immutable object.
+    for name in names:
+        value = getattr(model, name)
+        if type(value) not in _IMMUTABLE and value != () and isinstance(value, _COLLECTIONS):
+            object.__setattr__(model, name, freeze(value))

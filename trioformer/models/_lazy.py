@@ -26,7 +26,7 @@ import attrs
 from ..errors import DecodeError
 from . import _serde
 from ._definitions import check_class, fields_for_subclasses, keep_methods
-from ._evolve import Evolve, convert
+from ._evolve import ALL, Edits, Evolve, Slots, convert, freeze_fields, set_once
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none, without_notes
@@ -53,37 +53,15 @@ __all__ = [
 M = TypeVar("M", bound="Model")
 
 
-class Edits:
-    """The origin of an object that the program made: what it was made from, and the fields that the program gave."""
-
-    __slots__ = ("names", "raw")
-
-    def __init__(self, raw: bytes | Raw | None, names: frozenset[str]) -> None:
-        self.raw = raw
-        self.names = names
-
-
-_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None), FrozenMap})
-_COLLECTIONS = (tuple, list, set, Mapping)
-
-
-class _Slots:
-    """Adds the slot ``_once``: the name of the first field that was decoded."""
-
-    __slots__ = ("_once",)
-    _once: str | frozenset[str] | None
-    """In an object that the program makes: the names of the fields that it gave, until the origin has taken them."""
-
-
-def _new_edits(model: _Slots) -> Edits:
+def _new_edits(model: Slots) -> Edits:
     names = cast("frozenset[str]", model._once)
-    set_once(model, _ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
+    set_once(model, ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
     return Edits(None, names)
 
 
 @fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
-class Model(_Slots):
+class Model(Slots):
     """The base of API objects and their parts: immutable, lazily decoded, encoded without loss.
 
     Make one with keyword arguments, decode one with :func:`from_json`, and make a changed copy with :meth:`evolve`.
@@ -147,7 +125,7 @@ class Model(_Slots):
 
     def __attrs_post_init__(self) -> None:
         _check_parts(self, self._origin.names)
-        _freeze_fields(self, [attribute.name for attribute in attrs.fields(type(self))])
+        freeze_fields(self, [attribute.name for attribute in attrs.fields(type(self))])
 
     if TYPE_CHECKING:
         evolve: ClassVar[Evolve]
@@ -228,7 +206,7 @@ def _evolved(model: M, changes: Mapping[str, Any]) -> M:
     raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
     made: M = object.__new__(cls)
     set_origin(made, Edits(raw, names | changes.keys()))
-    set_once(made, _ALL)
+    set_once(made, ALL)
     for name, field in plan.fields.items():
         if field.argument in changes:
             field.set(made, convert(changes[field.argument], made, field.attribute))
@@ -240,18 +218,10 @@ def _evolved(model: M, changes: Mapping[str, Any]) -> M:
     if plan.has_validators:
         attrs.validate(made)
     _check_parts(made, changes)
-    _freeze_fields(made, [name for name, field in plan.fields.items() if field.argument in changes])
+    freeze_fields(made, [name for name, field in plan.fields.items() if field.argument in changes])
     if plan.has_post_init:
         made.__attrs_post_init__()
     return made
-
-
-def _freeze_fields(model: Model, names: Iterable[str]) -> None:
-    # The caller's list or dict would be a mutable part of an immutable object.
-    for name in names:
-        value = getattr(model, name)
-        if type(value) not in _IMMUTABLE and value != () and isinstance(value, _COLLECTIONS):
-            object.__setattr__(model, name, freeze(value))
 
 
 def _check_parts(model: Model, names: Collection[str]) -> None:
@@ -286,7 +256,6 @@ check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.parti
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
 set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_origin"].__set__
-set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
 
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
@@ -353,10 +322,6 @@ def _encoded_map(value: Mapping[str, Model], encode_one: Callable[[Model], bytes
     return _object([_serde.dumps(key) + b":" + encode_one(one) for key, one in value.items()])
 
 
-_ALL = "*"
-"""The value of ``_once`` after all fields of the level have been decoded."""
-
-
 class _Plan:
     """How the objects of one class are decoded and encoded; made when the class is first used."""
 
@@ -387,7 +352,7 @@ class _Plan:
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
-        if model._once in (None, _ALL) or deferred:
+        if model._once in (None, ALL) or deferred:
             value = self.read_one(model, field)
             if model._once is None and not deferred:
                 set_once(model, name)
@@ -429,7 +394,7 @@ class _Plan:
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
                 continue
-        set_once(model, _ALL)
+        set_once(model, ALL)
 
 
 def _raw_of(model: Model) -> bytes | Raw:

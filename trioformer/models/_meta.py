@@ -18,7 +18,8 @@ from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy
 from ._definitions import fields_for_subclasses
-from ._lazy import Model, set_once, set_origin
+from ._evolve import set_once
+from ._lazy import Model, set_origin
 from ._resources import ResourceInfo, resource_of
 from ._serde import ABSENT, FAULTS, INVALID_JSON, Raw, decode_error, dumps, map_items
 from ._values import EMPTY_MAP, JSON, Time
@@ -288,7 +289,7 @@ class KubernetesObject(Headed):
                         value = plan.read_one(self, plan.fields[name], self._head.spec)
                     except DecodeError:
                         return super().__getattr__(name)  # which knows what follows
-                    _lazy.set_once(self, name)
+                    set_once(self, name)
                     return value
             return super().__getattr__(name)
 
