@@ -1,7 +1,7 @@
 """Text that a server or a tenant wrote, made harmless for terminals, logs and reports.
 
 A terminal obeys escape sequences, a log is read line by line, and both show a text in another order after a
-bidirectional control.  A lone surrogate cannot be written to either, and a megabyte is read by nobody.
+bidirectional control.  A lone surrogate cannot be written to either, and a megabyte is too long to read.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def quoted(text: str, *, longest: int = MAX_NAME) -> str:
 
 
 def some_of(names: Collection[str], *, most: int = 5) -> str:
-    """Name the first few, and count the others."""
+    """Return the first few names, and the number of the others."""
     named = ", ".join(islice(names, most))
     return named if len(names) <= most else f"{named} and {len(names) - most} more"
 

@@ -42,23 +42,23 @@ async def apply_manifests(
 
     Namespaces come first, then CustomResourceDefinitions, whose kinds are waited for, then what pods need to be
     admitted, and webhooks last; otherwise the order is that of the manifests.
-    If the server rejects an object, the others are applied all the same, and one error at the end names each that was
-    rejected; nothing is then pruned.
-    A request that repeats it has no effect, so it can be called again after any error or cancellation.
+    If the server rejects an object, the others are still applied, and one error at the end names the rejected ones;
+    nothing is then pruned.
+    Applying again has no effect, so call it again after any error or cancellation.
 
     Args:
         client: The cluster.
         manifests: What :func:`load_manifests` returns, or objects.
-        field_manager: Who applies, such as the name of the program; None for the manager of the client.
-        force: Whether to take fields that another manager has set to another value.
-        namespace: For objects without one; None for that of the client's configuration.
-        dry_run: Whether the server only checks what it would do, and stores nothing.  Objects in a namespace, or of a
+        field_manager: The field manager, such as the name of the program; None for the client's own.
+        force: Take over fields that another manager has set to another value.
+        namespace: For objects without one; None for the namespace of the client's configuration.
+        dry_run: Validate and default the objects on the server without storing them.  Objects in a namespace, or of a
             kind, that the set itself creates are then rejected.
         prune: Delete what was applied before and is not among the manifests: an :class:`ApplySet`, or a label selector,
             which every manifest must match.  By a selector, only objects that ``field_manager`` has applied, in the
             namespaces of the manifests, are deleted, of the kinds of the manifests and of some common ones; an
             :class:`ApplySet` knows what it has contained.
-        prune_all: Without manifests, whether to delete all of the ApplySet.
+        prune_all: Delete all objects of the ApplySet, if there are no manifests.
         on_progress: Called with each result.
 
     Returns:
@@ -72,10 +72,10 @@ async def apply_manifests(
         UnauthorizedError: The server rejected the credentials.
         TypeError: ``on_progress`` is async.
         ValueError: A manifest does not match the label selector, or that is empty; there are no manifests, and an
-            ApplySet, without ``prune_all``; or nothing says who applies.
+            ApplySet, without ``prune_all``; or there is no field manager.
 
     Cancellation:
-        What was applied stays so, and nothing is pruned any more.
+        Applied objects stay applied, and nothing more is pruned.
     """
     manifests = tuple(manifests)
     check_progress(on_progress, "def on_progress(result)")

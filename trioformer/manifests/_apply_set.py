@@ -51,14 +51,14 @@ _Change: TypeAlias = Callable[[set[tuple[str, str]], set[str]], tuple[set[tuple[
 class ApplySet:
     """A set of objects that are applied together, for ``apply_manifests(prune=…)``; kubectl's ``--applyset``.
 
-    What the set contained, and the manifests do not contain any more, is deleted, also of kinds and in namespaces that
-    the manifests do not have at all any more.
+    Objects of the set that are no longer among the manifests are deleted, also if the manifests no longer have their
+    kinds or namespaces.
     """
 
     name: str
     """The name of the parent object, which :func:`apply_manifests` makes."""
     namespace: str | None = None
-    """The namespace of the parent; None for that of ``apply_manifests``, or else of the client's configuration.
+    """The namespace of the parent; None for the one of ``apply_manifests`` or of the client's configuration.
 
     It must exist: a namespace among the manifests is applied after the parent.
     """

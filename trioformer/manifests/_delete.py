@@ -27,15 +27,14 @@ async def delete_manifests(
     """Delete what manifests describe, in the reverse order of :func:`apply_manifests`.
 
     An object that does not exist, or whose kind is not served any more, is ``absent`` and no error.
-    If the server rejects a deletion, the others are deleted all the same.
+    If the server rejects a deletion, the other objects are still deleted.
 
     Args:
         client: The cluster.
         manifests: What :func:`load_manifests` returns, or objects; only kind, namespace and name matter.
-        namespace: For objects without one; None for that of the client's configuration.
-        wait: Whether to wait until the objects are gone: finalizers and graceful stops take their time, so set a
-            deadline.
-        propagation_policy: Whether the objects that they own are deleted; kubectl's default.
+        namespace: For objects without one; None for the namespace of the client's configuration.
+        wait: Wait until the objects are gone.  Finalizers and graceful stops take time, so set a deadline.
+        propagation_policy: How to delete the objects that they own; kubectl's default.
         on_progress: Called with each result; with ``wait``, when the object is gone.
 
     Returns:
@@ -49,7 +48,7 @@ async def delete_manifests(
         TypeError: ``on_progress`` is async.
 
     Cancellation:
-        What was deleted stays so.
+        Objects that were deleted stay deleted.
     """
     check_progress(on_progress, "def on_progress(result)")
     targets = await find_targets(client, manifests, namespace)

@@ -32,8 +32,8 @@ def dump_manifests(
 
     Args:
         objects: Objects or manifests, in the order to write.
-        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``; with it,
-            objects cannot be applied.  And the label of an ApplySet, of which a copy is no member.
+        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``, since
+            objects that have it cannot be applied.  Also omit the label of an ApplySet: a copy is not a member of it.
         drop_status: Omit the ``status``.
 
     Raises:

@@ -64,19 +64,19 @@ def load_manifests(
         paths: Files and directories.
         text: A YAML or JSON text instead of files.
         kinds: Your own classes of custom kinds.
-        recursive: Whether directories in directories are read as well.
+        recursive: Also read the directories in a directory.
 
     Returns:
         The manifests, in the order of the files; at least one.
 
     Raises:
         ManifestError: A file cannot be read or is not valid, an object is not one, or there is no manifest at all;
-            names each problem with file, line and column, and quotes no values.
+            the error names the file, line and column of each problem, and quotes no values.
         TypeError: There is neither a path nor a text, or there are both.
 
     Time:
-        It reads and parses without a checkpoint: 10 MB take some seconds.  Call it by ``trio.to_thread.run_sync`` if
-        other tasks must not wait.
+        The function reads and parses without a checkpoint: 10 MB take some seconds.  Call it with
+        ``trio.to_thread.run_sync`` if other tasks must not wait.
     """
     if (text is None) is not bool(paths):
         raise TypeError("pass either paths of files and directories, or text=")

@@ -38,13 +38,13 @@ async def wait_for_manifests(
         with trio.fail_after(300):
             await wait_for_manifests(client, manifests, on_progress=print)
 
-    :func:`readiness_of` says when an object of which kind is ready.
-    Set a deadline, since some objects never are.
+    :func:`readiness_of` describes when an object of each kind is ready.
+    Set a deadline, since some objects never become ready.
 
     Args:
         client: The cluster.
         manifests: What :func:`load_manifests` returns, or objects.
-        namespace: For objects without one; None for that of the client's configuration.
+        namespace: For objects without one; None for the namespace of the client's configuration.
         on_progress: Called when an object is ready, and whenever what it waits for has changed.
 
     Returns:
@@ -52,10 +52,10 @@ async def wait_for_manifests(
 
     Raises:
         ManifestsFailedError: An object has failed, does not exist or was deleted, or the server rejected a request;
-            the others are not waited for any more.
+            the wait for the others ends.
         ManifestError: Two manifests are the same object, or one has no name.
-        ConnectionFailedError: The server's certificate does not verify, or the server did not say what a kind is.
-        ExceptionGroup: ``on_progress`` has raised something.
+        ConnectionFailedError: The server's certificate does not verify, or discovery failed.
+        ExceptionGroup: ``on_progress`` raised an exception.
         TypeError: ``on_progress`` is async.
 
     Cancellation:

@@ -31,14 +31,14 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
     """Return the part of an object that a field manager has applied.
 
     It has the object's kind, name and namespace, and nothing else if the manager has applied nothing.
-    So a program changes one field of what it has applied like this::
+    To change one field of an applied object::
 
         mine = extract(await deployments.get("web"), field_manager="deployer")
         await deployments.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="deployer")
 
     Only what was applied counts, not what the manager has created, replaced or patched, which are entries of their own.
     The keys of an owned list item are part of it, whether the manager owns them or not.
-    A structure that was applied empty, and has received defaults that nobody owns, is extracted with these.
+    A structure that was applied empty is extracted with the defaults that the server has added to it.
 
     Args:
         obj: The object, as read from the server: with ``managedFields``.

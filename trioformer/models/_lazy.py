@@ -432,10 +432,9 @@ def encode(model: Model) -> bytes:
 
     An object that was decoded and not changed encodes to the same bytes.
 
-    A new object has the fields that the program gave, also those that equal the default of the class; the others are
-    absent, so the server decides what they are.
-    In a changed one, the fields that the program gave are changed, and all other members keep their bytes, whether the
-    class has them or not.
+    A new object has the fields that the program gave, also those that equal the default of the class.  The others are
+    absent, so the server sets their defaults.
+    In a changed object, all other members keep their bytes, even if the class does not have them.
     ``None`` removes a member.
     An empty list or map is encoded as such, but the classes of built-in kinds omit it, as their Go types do;
     requests of a client have it nevertheless.
@@ -462,7 +461,7 @@ def encode_given(model: Model) -> bytes:
 def encode_applied(model: Model) -> bytes:
     """Encode a model for server-side apply, as :func:`encode_given`, but without what a default's factory has made.
 
-    Whoever applies a field owns it, so only what the program gave may be sent.
+    The field manager owns every field that it applies, so only fields that the program gave are sent.
     """
     origin = model._origin
     return _encoded(model, origin, encode_applied) if isinstance(origin, Edits) else bytes(origin)

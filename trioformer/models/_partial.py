@@ -27,7 +27,7 @@ __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 class PartialObjectMetadata(KubernetesObject):
     """The metadata of an object (``meta/v1 PartialObjectMetadata``); its ``__resource__`` is that of the object's kind.
 
-    This class is not a kind, because it has no resource: :func:`metadata_kind` makes subclasses that are.
+    This class is not a kind, because it has no resource.  :func:`metadata_kind` returns kinds.
     """
 
     has_managed_fields: ClassVar[bool] = False

@@ -45,8 +45,8 @@ class Unstructured(_WithMembers):
     The keys are those of the JSON.  Below the top level there are plain values: read-only maps, tuples and scalars.
     An absent key raises ``KeyError``; there are no defaults as in the classes of other kinds.
 
-    This class is not a kind, because it has no resource: :func:`unstructured_kind` and
-    :meth:`trioformer.client.Client.discover` make subclasses that are.
+    This class is not a kind, because it has no resource.  :func:`unstructured_kind` and
+    :meth:`trioformer.client.Client.discover` return kinds.
     Two objects are equal when their kinds and their JSON values are equal.
 
     Raises:
