@@ -157,7 +157,7 @@ async def test_messages_arrive_however_they_are_cut(messages: list[tuple[int, by
 async def test_no_channel_can_be_closed_in_version_4() -> None:
     socket, _ = pair(V4)
     assert not socket.can_close_channels
-    with pytest.raises(ValueError, match="no channel can be closed"):
+    with pytest.raises(ValueError, match="cannot close a channel"):
         await socket.close_channel(0)
 
 
@@ -182,7 +182,7 @@ async def test_a_silent_peer_is_pinged_and_its_response_is_enough(autojump_clock
 
 async def test_a_peer_that_does_not_respond_to_pings_is_an_error(autojump_clock: MockClock) -> None:
     socket, peer = pair()
-    with pytest.raises(trio.BrokenResourceError, match="silent, also to pings, for 61 s"):
+    with pytest.raises(trio.BrokenResourceError, match="not responded to pings for 61 s"):
         await socket.receive()
     assert 65 <= trio.current_time() <= 72
     assert isinstance(await peer.receive(), Ping)
@@ -219,8 +219,8 @@ def no_frame(peer: Peer) -> bytes:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (half_a_message, "the connection has ended inside of a message"),
-        (text, "a message of text"),
+        (half_a_message, "the connection ended inside a message"),
+        (text, "a text message"),
         (no_channel, "a message without a channel"),
         (no_frame, "the WebSocket has failed"),
     ],

@@ -1,15 +1,15 @@
-"""WebSockets that carry channels, as exec, attach and port-forward of pods use them; for both sides.
+"""WebSockets with channels, for exec, attach and port-forward of pods; client and server side.
 
 Every message is binary, and its first byte is the number of a channel.
 In ``v5.channel.k8s.io`` a message on channel 255 closes the channel that it names; in v4 no channel can be closed.
 In ``SPDY/3.1+portforward.k8s.io`` messages have no channel: together they are the bytes of SPDY (``_spdy.py``).
 
-wsproto makes and parses the frames, but for what a client receives most; the handshake is the caller's: on the client's
-side it is a request as every other.
+wsproto makes and parses the frames, except for the most frequent ones of a client.  The caller does the handshake; on
+the client's side it is an ordinary request.
 
-There is no task.
-Whoever receives also responds to pings, and a client pings a server that is silent.
-While nobody receives, the peer cannot send more than fits into the buffers of the sockets, and is not pinged.
+There is no background task.
+The receiving task responds to pings, and on the client's side pings a silent server.
+While no task receives, the peer cannot send more than the buffers of the sockets hold, and is not pinged.
 
 Source: apimachinery ``pkg/util/httpstream/wsstream``, client-go ``tools/remotecommand/websocket.go``.
 """
@@ -33,25 +33,25 @@ from ._websocket_frames import Piece, ReceivedMessages
 V4: Final = "v4.channel.k8s.io"
 V5: Final = "v5.channel.k8s.io"
 CLOSE: Final = 255
-"""The channel of messages that close another one."""
+"""The channel of messages that close another channel."""
 
 PING_PERIOD: Final = 5.0
 """Seconds of silence after which the peer is pinged (client-go's ``pingPeriod``)."""
 PING_PATIENCE: Final = 61.0
-"""Seconds for a response (client-go's ``pingReadDeadline``)."""
+"""Seconds to wait for a response (client-go's ``pingReadDeadline``)."""
 _CONTROL_PATIENCE: Final = 5.0
-"""Seconds that sending a ping or pong may take, even if the task is cancelled: a part of it would be no frame."""
+"""Seconds to send a ping or pong, even if the task is cancelled, since a partial frame would break the connection."""
 _CLOSE_PATIENCE: Final = 0.5
-"""Seconds that sending the close frame may take."""
+"""Seconds to send the close frame."""
 _PIECE: Final = 32 * 1024
-"""Bytes of one message, as kubectl sends them."""
+"""Bytes of one message, as in kubectl."""
 _RECEIVE_SIZE: Final = 256 * 1024
-"""Bytes that are received at once; the connections of a client decrypt as many at once.
+"""Bytes that are received at once; a client's connections decrypt the same number at once.
 
 With 512 KiB glibc returns the memory to the kernel after each read, which takes as long as decrypting.
 """
 _SLICE: Final = 256
-"""Frames that are parsed before other tasks run."""
+"""Frames that are parsed between two checkpoints."""
 _CHANNEL_OF: Final = itemgetter(0)
 _FAILURES: Final = (CloseReason.PROTOCOL_ERROR, CloseReason.INVALID_FRAME_PAYLOAD_DATA, CloseReason.MESSAGE_TOO_BIG)
 
@@ -64,8 +64,8 @@ class ChannelSocket:
     """A WebSocket whose messages belong to channels; one task may receive while others send.
 
     Attributes:
-        protocol: What was negotiated, :data:`V4` or :data:`V5`, or another one with the same messages.
-        close_text: What the peer has given as the reason of its end; empty if it has given no reason.
+        protocol: The negotiated protocol: :data:`V4`, :data:`V5`, or another one with the same messages.
+        close_text: The peer's reason for closing; empty if it has given none.
     """
 
     def __init__(self, stream: trio.abc.Stream, protocol: str, *, is_client: bool) -> None:
@@ -77,15 +77,15 @@ class ChannelSocket:
         self._frames = Connection(ConnectionType.CLIENT if is_client else ConnectionType.SERVER)
         self._received = ReceivedMessages(self._frames, is_client=is_client, has_channels=self._has_channels)
         self._pieces: deque[Piece] = deque()
-        """What has been received, and not yet returned: what one read of the stream has had."""
+        """Received pieces that have not been returned yet, from one read of the stream."""
         self._sending = trio.Lock()
         self._is_closed = self._is_receiving = self._cannot_send = False
         self._has_peer_closed = False
         self._failure = ""
-        """What is wrong with the frames; raised when everything before it has been returned."""
+        """The error in the frames; raised when everything before it has been returned."""
         self._ping_at = trio.current_time() + PING_PERIOD
         self._pinged_at = math.inf
-        """When the first ping was sent that nothing has arrived since."""
+        """When the first unanswered ping was sent."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.protocol}: {'closed' if self._is_closed else 'open'}>"
@@ -97,21 +97,21 @@ class ChannelSocket:
 
     @property
     def is_readable(self) -> bool:
-        """Whether something has arrived that was not received; of a stream that cannot tell, False."""
+        """Whether unread data has arrived; False if the stream cannot tell."""
         has_data = self._pieces or self._received.has_more or self._has_peer_closed
         return bool(has_data or getattr(self._stream, "is_readable", False))
 
     async def send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes on a channel; what other tasks send is between messages.  Without any, nothing is sent.
+        """Send bytes on a channel; other tasks may send between the messages.  Empty data sends nothing.
 
-        Where messages have no channels, it is ignored, and 0 for what is received.
+        For a protocol without channels, the channel is ignored.
 
         Raises:
             trio.BrokenResourceError: The connection has ended, or an earlier call was cancelled.
             trio.ClosedResourceError: The socket is closed.
 
         Cancellation:
-            Some of it may have been sent; then nothing more can be sent.
+            A part may have been sent; then nothing more can be sent.
         """
         rest = memoryview(data)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -123,7 +123,7 @@ class ChannelSocket:
             rest = rest[_PIECE:]
 
     async def close_channel(self, channel: int) -> None:
-        """Tell the peer that nothing more follows on a channel.
+        """Tell the peer that no more data follows on a channel.
 
         Raises:
             ValueError: The protocol has no such message.
@@ -131,14 +131,17 @@ class ChannelSocket:
             trio.ClosedResourceError: As for :meth:`send`.
         """
         if not self.can_close_channels:
-            raise ValueError(f"no channel can be closed in {self.protocol}")
+            raise ValueError(f"{self.protocol} cannot close a channel")
         await self.send(CLOSE, bytes((channel,)))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Receive a part of a message: its channel and bytes, perhaps none; None when the peer has closed the socket.
+        """Receive a part of a message: its channel (0 if there are none) and its bytes, which may be empty.
+
+        Returns:
+            None when the peer has closed the socket.
 
         Raises:
-            trio.BrokenResourceError: The connection broke, what has arrived is no WebSocket, or the peer is silent.
+            trio.BrokenResourceError: The connection broke, the data is not a WebSocket's, or the peer is silent.
             trio.ClosedResourceError: The socket is closed.
             trio.BusyResourceError: Another task is receiving.
 
@@ -154,8 +157,8 @@ class ChannelSocket:
     async def receive_batch(self) -> list[tuple[int, bytes]]:
         """Receive all parts of messages that have arrived, at least one; an empty list when the peer has closed.
 
-        Those that follow each other on one channel are put together.
-        It raises what :meth:`receive` raises.
+        Consecutive parts on one channel are joined.
+        The exceptions are the same as for :meth:`receive`.
         """
         await self._fill()
         batch = [(channel, b"".join([data for _, data in run])) for channel, run in groupby(self._pieces, _CHANNEL_OF)]
@@ -163,7 +166,7 @@ class ChannelSocket:
         return batch
 
     async def _fill(self) -> None:
-        """Wait until there are pieces, or the peer has ended the connection."""
+        """Wait until there are pieces, or until the peer has ended the connection."""
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this WebSocket")
         self._is_receiving = True
@@ -183,14 +186,14 @@ class ChannelSocket:
                 else:
                     # Kubelets and proxies often end connections without a close frame.
                     self._has_peer_closed = True
-                    self._failure = "the connection has ended inside of a message" if self._received.is_inside else ""
+                    self._failure = "the connection ended inside a message" if self._received.is_inside else ""
                     continue
                 await self._handle()
         finally:
             self._is_receiving = False
 
     async def aclose(self) -> None:
-        """Send a close frame, if that is possible at once, and close the connection."""
+        """Send a close frame, if this is possible without waiting for another task, and close the connection."""
         if self._is_closed:
             await trio.lowlevel.checkpoint()
             return
@@ -225,7 +228,7 @@ class ChannelSocket:
         self._cannot_send = isinstance(event, CloseConnection)
 
     async def _send_control(self, event: Event, *, must_wait: bool = True) -> bool:
-        """Send a frame between those of other tasks, and return whether it was sent; reading shows why not."""
+        """Send a frame between the frames of other tasks; return whether it was sent.  If not, reading shows why."""
         if self._sending.locked() and not must_wait:
             return False
         with trio.CancelScope(deadline=trio.current_time() + _CONTROL_PATIENCE, shield=True):
@@ -245,7 +248,7 @@ class ChannelSocket:
             return bytes(await self._stream.receive_some(_RECEIVE_SIZE))
         while True:
             now = trio.current_time()
-            # After a time in which nobody has received, what has arrived meanwhile is received first.
+            # If no task has received for some time, data that arrived meanwhile is received first.
             with trio.move_on_at(max(self._ping_at, now + 1.0)):
                 data = bytes(await self._stream.receive_some(_RECEIVE_SIZE))
                 self._pinged_at = math.inf
@@ -253,15 +256,15 @@ class ChannelSocket:
                 return data
             now = trio.current_time()
             if now >= self._pinged_at + PING_PATIENCE:
-                raise trio.BrokenResourceError(f"the peer is silent, also to pings, for {PING_PATIENCE:g} s")
+                raise trio.BrokenResourceError(f"the peer has not responded to pings for {PING_PATIENCE:g} s")
             self._ping_at = now + PING_PERIOD
-            # A task that is blocked in sending shows that the peer does not receive, and may have a reason.
+            # If another task is blocked in sending, the peer does not receive, perhaps for a reason: do not ping.
             if await self._send_control(Ping(), must_wait=False):
                 self._pinged_at = min(self._pinged_at, now)
 
     async def _handle(self) -> None:
-        """Take pieces of messages out of what has arrived, and respond to control frames."""
-        for event in self._received.take(_SLICE):  # what is wrong with a frame is a CloseConnection, too
+        """Parse the received data into pieces of messages, and respond to control frames."""
+        for event in self._received.take(_SLICE):  # an error in a frame is a CloseConnection too
             if isinstance(event, tuple):
                 self._pieces.append(event)
             elif isinstance(event, Ping):
@@ -270,7 +273,7 @@ class ChannelSocket:
                 await self._handle_close(event)
             elif not isinstance(event, Pong):
                 is_empty = isinstance(event, BytesMessage)
-                self._failure = "a message without a channel" if is_empty else "a message of text, and not of bytes"
+                self._failure = "received a message without a channel" if is_empty else "received a text message"
                 return
 
     async def _handle_close(self, event: CloseConnection) -> None:

@@ -19,21 +19,21 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 SLICE = 0.001
-"""Seconds that a loop over ready items runs before it checkpoints."""
+"""Seconds between two checkpoints of a loop over ready items."""
 SLICE_ITEMS = 1_000
-"""Items after which it checkpoints in any case."""
+"""The most items between two checkpoints."""
 MAX_LOG_KEYS = 1_000
-"""Keys that a log limit remembers; it forgets the one first whose line is the oldest."""
+"""The number of keys that a log limit remembers; it first forgets the key with the oldest line."""
 
 
 class NoPublicConstructor(ABCMeta):
-    """Metaclass of classes whose instances only the library makes; callers use ``open_*`` functions or factories.
+    """Metaclass of classes that only the library instantiates; callers use ``open_*`` functions or factories.
 
     Source: trio's class of the same name.
     """
 
     def __call__(cls, *args: object, **kwargs: object) -> None:
-        """Raise TypeError, always; a class may say in ``_made_by`` what to write instead."""
+        """Raise TypeError; a class may suggest what to write in ``_made_by``."""
         hint = getattr(cls, "_made_by", "")
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor{hint and f'; {hint}'}")
 
@@ -42,10 +42,10 @@ class NoPublicConstructor(ABCMeta):
 
 
 def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
-    """Yield the current task and the tasks whose nurseries it runs in, innermost first: those that wait for it to end.
+    """Yield the current task and the tasks that wait for its end: the owners of its nurseries, innermost first.
 
-    A context variable is not the same: a task that is started in another task's nursery inherits the variable, and
-    nothing waits for that task.
+    A context variable would not do: a task that is started in another task's nursery inherits the variable, although
+    the first task does not wait for it.
     """
     task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
     while task is not None:
@@ -54,7 +54,7 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
 
 
 class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
-    """The result of an ``open_*`` function; using it without ``async with`` is an error that says what to write."""
+    """The result of an ``open_*`` function; using it without ``async with`` raises an error that says what to write."""
 
     __slots__ = ("_hint", "_manager", "_noun")
 
@@ -71,7 +71,7 @@ class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
     ) -> bool | None:
         return await self._manager.__aexit__(kind, error, traceback)
 
-    if not TYPE_CHECKING:  # type checkers refuse these themselves
+    if not TYPE_CHECKING:  # type checkers reject these uses
 
         def __getattr__(self, name: str) -> object:
             raise AttributeError(f"the {self._noun} is not open, and has no {name!r}; {self._hint}")
@@ -90,11 +90,11 @@ class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
 def opened_by(
     noun: str, block: str
 ) -> Callable[[Callable[P, AsyncGenerator[T, None]]], Callable[P, AbstractAsyncContextManager[T, bool | None]]]:
-    """Make an async context manager of a generator function, as ``asynccontextmanager``; misuse is a clear error.
+    """Make an async context manager of a generator function, like ``asynccontextmanager``; misuse is a clear error.
 
     Args:
-        noun: What it opens, such as ``client``.
-        block: What to write, such as ``async with open_client() as client:``.
+        noun: The opened thing, such as ``client``.
+        block: The statement to write, such as ``async with open_client() as client:``.
     """
 
     def decorate(
@@ -113,10 +113,10 @@ def opened_by(
 
 @asynccontextmanager
 async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
-    """Open a nursery for tasks that serve the block, and are cancelled when the block has ended.
+    """Open a nursery for tasks that serve the block and are cancelled at its end.
 
-    What the block raises is raised unchanged; a plain nursery wraps it in an exception group.
-    An error of a task cancels the block and leaves in a group, so the tasks should handle their own errors.
+    An exception of the block is raised unchanged, unlike from a plain nursery, which wraps it in an exception group.
+    An error of a task cancels the block and is raised in a group, so the tasks should handle their own errors.
     """
     raised: BaseException | None = None
     try:
@@ -127,8 +127,8 @@ async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
                 except BaseException as error:  # noqa: BLE001  # raised below, where no nursery can wrap it
                     raised = error
                 nursery.cancel_scope.cancel()
-                # If the caller's cancellation was visible here, the nursery would not catch the Cancelled of its tasks,
-                # and raise them in a group in place of what the block has raised.
+                # If the caller's cancellation were visible here, the nursery would not catch the Cancelled of its
+                # tasks, and would raise them in a group instead of the exception of the block.
                 nursery_scope.shield = True
         if raised is not None:
             raise raised
@@ -137,9 +137,9 @@ async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
 
 
 async def raise_ungrouped(group: BaseExceptionGroup[BaseException]) -> NoReturn:
-    """Raise what a nursery of a function's own has wrapped, for callers that expect no group.
+    """Raise the exception in the group of a function's internal nursery, for callers that expect no group.
 
-    For nurseries whose tasks raise nothing but the Cancelled of the caller, or a KeyboardInterrupt.
+    The tasks of the nursery must not raise anything but the Cancelled of the caller, or a KeyboardInterrupt.
     """
     _, other = group.split(trio.Cancelled)
     if other is not None:
@@ -149,7 +149,7 @@ async def raise_ungrouped(group: BaseExceptionGroup[BaseException]) -> NoReturn:
 
 
 def first_leaf(error: Exception | None) -> Exception | None:
-    """Return the first exception in nested groups, for a message of one line; any other exception as it is."""
+    """Return the first exception in nested groups, for a message of one line; return other exceptions unchanged."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -159,9 +159,9 @@ def first_leaf(error: Exception | None) -> Exception | None:
 class Slices:
     """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each.
 
-    A checkpoint for each item costs more than the item, and a reader that checkpoints after each item falls behind a
-    writer that delivers many at a time.
-    A number of items ends a slice too: under a mock clock no time passes between two checkpoints.
+    A checkpoint for each item would cost more than the item, and the reader would fall behind a writer that delivers
+    many items at a time.
+    A number of items also ends a slice, since no time passes between two checkpoints under a mock clock.
     """
 
     __slots__ = ("_ends", "_left")
@@ -185,9 +185,9 @@ class Slices:
 
 
 def remove_frames(error: BaseException) -> None:
-    """Remove the tracebacks of an error that is stored, and of its causes and contexts.
+    """Remove the tracebacks of a stored error, and of its causes and contexts.
 
-    A traceback keeps all local variables of its frames in memory.
+    A traceback keeps all local variables of its frames alive.
     """
     seen: set[int] = set()  # errors may refer to each other
     pending: list[BaseException | None] = [error]
@@ -201,15 +201,15 @@ def remove_frames(error: BaseException) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def warn_once(logger: logging.Logger, text: str) -> None:
-    """Log a warning, unless it was logged before; the texts that are remembered are limited."""
+    """Log a warning, unless it was logged before; the number of remembered texts is limited."""
     logger.warning("%s", text)
 
 
 @final
 class LogLimit:
-    """Allows a line or a few a period for each key, and counts the lines that it holds back; the keys are limited.
+    """Allows a few lines in each period for each key, and counts the other lines; the number of keys is limited.
 
-    Time is trio's.
+    Times are on trio's clock.
     """
 
     __slots__ = ("_allowed", "_lines", "_period")
@@ -217,11 +217,11 @@ class LogLimit:
     def __init__(self, period: float, *, lines: int = 1) -> None:
         self._period, self._allowed = period, lines
         self._lines: dict[Hashable, tuple[float, int, int]] = {}
-        """By key, when its period began, how many lines were written in it, and how many were held back since the last
-        one; in the order of the beginnings."""
+        """By key: the start of its period, the lines written in it, and the lines held back since the last one; in the
+        order of the starts."""
 
     def count(self, key: Hashable) -> int:
-        """Count a line: return 0 to hold it back, otherwise how many lines it stands for, itself included."""
+        """Count a line; return 0 to hold it back, otherwise the number of lines that it stands for, itself included."""
         now = trio.current_time()
         since, written, held_back = self._lines.get(key, (-math.inf, 0, 0))
         if now < since + self._period:
@@ -238,15 +238,15 @@ class LogLimit:
 def names_on_demand(
     package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are used first.
+    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names on first use.
 
-    Type checkers read the imports under ``if TYPE_CHECKING``; for them the result must be hidden, since they would
-    accept every name.
+    Type checkers read the imports under ``if TYPE_CHECKING``.  Hide the result from them, since they would accept every
+    name.
 
     Args:
-        package: Its ``globals()``, or those of a module in it.
-        places: In which module of the package each name is.
-        modules: The modules of the package that are names themselves.
+        package: The ``globals()`` of the package, or of a module in it.
+        places: The module of each name.
+        modules: The modules of the package that are themselves names.
     """
     module, parent = package["__name__"], package["__package__"]
 

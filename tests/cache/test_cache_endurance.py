@@ -1,6 +1,6 @@
 """Memory does not grow: in days of faults, and in a storm of updates with a stuck listener.
 
-The week is virtual: a fault every few minutes, with objects that are created, changed and deleted, and listeners that
+The days are virtual: a fault every few minutes, with objects that are created, changed and deleted, and listeners that
 are added and removed.
 """
 

@@ -290,7 +290,7 @@ async def test_what_is_not_spdy_breaks_the_connection() -> None:
             assert await connection.receive_some() == b"x"
             expected = {
                 "bytes": "not SPDY/3.1",
-                "text": "a message of text",
+                "text": "a text message",
                 "close": "connection to the node has ended",
             }
             with pytest.raises(trio.BrokenResourceError, match=expected[end]) as raised:

@@ -1,8 +1,8 @@
-"""Private: when to retry, and what an error means for the caller.
+"""When to retry, and how each error is classified.
 
 - ``_backoff.py``: exponential delays, and a rate limit with a burst
-- ``_outcomes.py``: how a request can end, and which failures are logged
-- ``_pacing.py``: when the next request may be sent, and how long a watch may last
+- ``_outcomes.py``: the outcomes of requests, and the log of failures
+- ``_pacing.py``: the time of the next request, and the duration of a watch
 """
 
 from __future__ import annotations

@@ -10,28 +10,28 @@ import attrs
 import trio
 
 QUICK_TRIES: Final = 10
-"""The default number of attempts in a row that follow soon after the connection failed."""
+"""The default number of quick attempts in a row after the connection failed."""
 EPSILON: Final = 1e-9
-"""The share of a token by which rounding may be wrong: after ``1 / rate`` seconds there is a token."""
+"""The tolerated rounding error of a token, so that a token is available after ``1 / rate`` seconds."""
 
 
 @attrs.frozen
 class BackoffPolicy:
-    """How delays grow; the default delays are those of client-go's reflector (``tools/cache/reflector.go``)."""
+    """How delays grow; the defaults are the same as in client-go's reflector (``tools/cache/reflector.go``)."""
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
     """The first delay, seconds, before jitter."""
     factor: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
-    """The factor by which each further delay grows."""
+    """The factor between a delay and the next."""
     maximum: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     """The longest delay, seconds, before jitter."""
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
     quick_tries: int = attrs.field(default=QUICK_TRIES, validator=attrs.validators.ge(0))
-    """The number of attempts in a row, each 0.5 to 1 s after the last, when the connection fails; 0 for none.
+    """The number of attempts in a row, each 0.5 to 1 s after the last one, when the connection fails; 0 for none.
 
-    Informers, resuming watches and ``wait_for`` have them before the delays above.  client-go's requests repeat a watch
-    as often when its connection ends or times out (``rest/with_retry.go``).
+    Informers, resuming watches and ``wait_for`` make these attempts before the delays above apply.  client-go repeats a
+    watch ten times too when its connection ends or times out (``rest/with_retry.go``).
     """
 
 
@@ -41,7 +41,7 @@ class Backoff:
     """The delays of one retry loop.
 
     They grow with each :meth:`next_delay` until :meth:`reset`.
-    The caller decides when to reset: time that passes without a retry does not shorten the delays.
+    The caller decides when to reset; time without a retry does not shorten the delays.
     """
 
     policy: BackoffPolicy = attrs.field(factory=BackoffPolicy)
@@ -66,9 +66,9 @@ class Backoff:
 @final
 @attrs.define(eq=False)
 class TokenBucket:
-    """Counts tokens, and reserves tokens that are not available yet; never waits itself.
+    """Counts tokens, and reserves tokens that are not available yet; never waits.
 
-    As ``golang.org/x/time/rate``, on trio's clock.  Its rate and burst do not change.
+    It works like ``golang.org/x/time/rate``, on trio's clock, with a constant rate and burst.
     """
 
     rate: float
@@ -82,7 +82,7 @@ class TokenBucket:
         self._tokens = self.burst
 
     def delay(self) -> float:
-        """Return the seconds until a token is available that is not reserved; 0 if there is one now."""
+        """Return the seconds until an unreserved token is available; 0 if there is one now."""
         self._count()
         missing = 1 - self._tokens
         return missing / self.rate if missing > EPSILON else 0.0

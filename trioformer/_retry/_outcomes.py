@@ -1,9 +1,9 @@
-"""How a request can end, for everything that retries: one classification of errors; and which are logged.
+"""The outcomes of requests, with one classification of errors for all retries, and the log of failures.
 
-The reflector, which can list again, and the resuming watch, which cannot, share it.
-An HTTP response and an ERROR event of a watch are the same error here, and so have the same outcome.
+The reflector, which can list again, and the resuming watch, which cannot, share the outcomes.
+An HTTP response and an ERROR event of a watch with the same error have the same outcome.
 
-Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, each of which has its own rules.
+Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, which have separate rules.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from ..errors import (
 )
 
 FAILURE_LOG_PERIOD = 60.0
-"""Seconds between two lines about the same cause of failures."""
+"""Seconds between two log lines with the same cause."""
 
 _failures: trio.lowlevel.RunVar[LogLimit] = trio.lowlevel.RunVar("failures that are retried")
 
 REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, LimitExceededError, UnexpectedResponseError, DecodeError)
-"""The errors with which a request to a server can fail; any other exception is an error in the program."""
+"""The errors of a request to a server; any other exception is an error in the program."""
 
 MAX_RETRY_AFTER: Final = 300.0
 """Seconds; a longer ``Retry-After`` is shortened to this."""
 
 RETRY_JITTER: Final = 0.1
-"""The largest share by which a wait is lengthened at random, so that not all clients retry at the same time."""
+"""The largest random extension of a wait, as a share of it, so that clients do not all retry at the same time."""
 
 _REJECTIONS: Final = (BadRequestError, NotFoundError, MethodNotAllowedError, InvalidError)
 _DENIALS: Final = (UnauthorizedError, ForbiddenError)
-"""What the authenticating proxies before an API server also respond, in HTML or plain text, and mean."""
+"""Responses that are meant for the request even if an authenticating proxy sends them, in HTML or plain text."""
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
-"""Called with each failure that is retried; must return quickly.  What it raises propagates."""
+"""Called with each failure that is retried; must return quickly.  Its exceptions propagate."""
 
 
 class Outcome(enum.Enum):
-    """How a request ended, or the watch that it opened."""
+    """How a request, or the watch that it opened, ended."""
 
     RECEIVED = "the list is complete"
     ENDED = "the server has ended the watch after a second or more"
@@ -77,7 +77,7 @@ class Outcome(enum.Enum):
 
 
 def outcome_of(error: Exception) -> Outcome:
-    """Return the outcome of a request that failed with ``error``; ``FAILED`` for every error that has no rule."""
+    """Return the outcome of a request that failed with ``error``; ``FAILED`` for every error without a rule."""
     if isinstance(error, ConnectionFailedError):
         return Outcome.DENIED if error.permanent else Outcome.LOST
     if isinstance(error, TooManyRequestsError):
@@ -94,31 +94,31 @@ def outcome_of(error: Exception) -> Outcome:
 
 
 def is_permanent(error: Exception) -> bool:
-    """Whether a request fails again until a permission, a certificate or the server changes."""
+    """Whether a request will fail again until a permission, a certificate or the server changes."""
     return outcome_of(error) in (Outcome.REJECTED, Outcome.DENIED)
 
 
 def _is_of_a_proxy(error: Exception) -> bool:
-    """Whether an error page, such as the 404 of a proxy that has lost its server, says nothing about the request."""
+    """Whether an error is a proxy's page, such as a 404 without a server, and not about the request."""
     is_page = isinstance(error, StatusError) and error.is_unexpected_server_error
     return is_page and not isinstance(error, _DENIALS)
 
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:
-    """Return the seconds to wait that the server requested, at most :data:`MAX_RETRY_AFTER`, plus jitter; 0 if none."""
+    """Return the requested wait in seconds, at most :data:`MAX_RETRY_AFTER`, plus jitter; 0 if there is none."""
     requested = error.details.retry_after_seconds if isinstance(error, StatusError) else 0
-    # The number may have too many digits for a float.
+    # The number may be too large for a float.
     return min(requested, MAX_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())
 
 
 def count_failure(error: Exception, name: str = "") -> int:
-    """Count a failure: return 0 to log nothing, otherwise how many failures a line stands for.
+    """Count a failure; return 0 to log nothing, otherwise the number of failures that the line stands for.
 
     All tasks of a run share the counts, since one server fails for all of them.
 
     Args:
         error: The failure.
-        name: What failed; by default the operation at the beginning of the error's text.
+        name: The operation that failed; by default the beginning of the error's text.
     """
     try:
         limit = _failures.get()
@@ -128,17 +128,17 @@ def count_failure(error: Exception, name: str = "") -> int:
 
 
 def log_failure(logger: logging.Logger, error: Exception, prefix: str = "") -> None:
-    """Log a failure that is retried as a warning, or count it for the next line about its cause."""
+    """Log a failure that is retried as a warning, or count it for the next line with the same cause."""
     if count := count_failure(error, prefix):
         times = f"; failed {count} times since this was logged" if count > 1 else ""
         logger.warning("%s%s%s", prefix, error, times)
 
 
 def _cause_of(error: Exception, name: str) -> Hashable:
-    """Return what a failure has in common with others of the same cause.
+    """Return a key that is equal for failures with the same cause.
 
-    If the server cannot be reached, that is the text without the operation at its beginning, so it is the same for all
-    operations.  Other texts may have numbers that change.
+    If the server cannot be reached, the key is the error's text without the operation at its beginning, so that it is
+    equal for all operations.  Other texts may contain changing numbers.
     """
     operation, _, rest = str(error).partition(": ")
     if isinstance(error, ConnectionFailedError):

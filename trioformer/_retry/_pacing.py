@@ -1,19 +1,19 @@
-"""When the next request may be sent, and how long a watch may last, for everything that retries.
+"""The time of the next request, and the duration of a watch, for all retries.
 
-Failures are of two kinds:
+There are two kinds of failures:
 
-- The connection failed.  It is tried again after 0.5 to 1 s, ten times in a row and eighty times a minute, before the
-  delays grow: most outages are short, and an attempt that is refused costs the server nothing.
-- The server responded: with an error, by ending a watch immediately, or with a list that broke.  The delays grow from
-  the first one.
+- The connection failed.  The request is repeated after 0.5 to 1 s, up to ten times in a row and eighty times a minute,
+  before the delays grow: most outages are short, and a refused connection costs the server nothing.
+- The server responded with an error, ended a watch immediately, or sent a list that broke.  The delays grow from the
+  first failure.
 
 A watch is a success if it has delivered an event or lasted for some seconds.
-Ten further attempts follow a success, or a list.
-The growing delays begin again after a watch of some seconds that ended or broke, or a shorter one that delivered events
-and broke; before an error that the server sent, the watch must have lasted for half a minute.
-They do not begin again after a list, since some servers list and never watch.
+After a success or a list, ten quick attempts are available again.
+The growing delays are reset after a watch of some seconds that ended or broke, and after a shorter one that delivered
+events and broke.  If the watch ended with an error of the server, it must have lasted for half a minute.
+A list does not reset the delays, since some servers list but never watch.
 
-A failure sets the time before which nothing is sent, instead of sleeping.
+A failure does not sleep, but sets the time of the next request.
 A reader that is cancelled during a wait waits for the rest of it when it reads again.
 
 Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second when its connection
@@ -34,27 +34,27 @@ import trio
 from ._backoff import Backoff, BackoffPolicy, TokenBucket
 
 MIN_WATCH_TIMEOUT: Final = 300
-"""Seconds.  Each watch requests a random time between this and its double, so that not all end at the same time."""
+"""Seconds.  Each watch requests a random time between this and its double, so that watches do not end together."""
 END_GRACE: Final = 30.0
 """Seconds by which a watch may exceed its ``timeoutSeconds``."""
 MAX_SILENCE: Final = 90.0
-"""Seconds for which a server that is known to send bookmarks, about one a minute, may send nothing."""
+"""The longest silence, in seconds, of a server that is known to send bookmarks, about one a minute."""
 HEALTHY_AFTER: Final = 5.0
-"""Seconds after which a watch is a success even if it has delivered nothing."""
+"""Seconds after which a watch is a success even without an event."""
 VERY_SHORT: Final = 1.0
-"""Seconds.  A watch that ends sooner counts as rejected.  Also the least time between two requests of one reader."""
+"""Seconds.  A watch that ends earlier counts as rejected.  Also the least time between two requests of one reader."""
 PAUSE_FACTOR: Final = 0.1
-"""The share of a watch's duration to wait before the next watch."""
+"""The wait before the next watch, as a share of the last one's duration."""
 NO_PAUSE_AFTER: Final = 30.0
-"""Seconds that a watch must last for the next one to start immediately, and for the delays after errors to be reset."""
+"""The least duration, in seconds, of a watch that is repeated immediately, and that resets the delays after errors."""
 QUICK_DELAY: Final = 0.5
-"""Seconds.  After the connection failed, the next attempt follows after this to its double."""
+"""Seconds.  After the connection failed, the next attempt follows after a random time between this and its double."""
 QUICK_TRIES_A_MINUTE: Final = 80
-"""The number of quick attempts a minute, if each of them is followed by a short success."""
+"""The limit of quick attempts in a minute, even if each of them is followed by a short success."""
 
 
 class Wait(enum.Enum):
-    """How long to wait before the next request."""
+    """The wait before the next request."""
 
     NONE = "immediately"
     PAUSE = "a tenth of the watch's duration"
@@ -70,14 +70,14 @@ def watch_timeout(rng: random.Random) -> int:
 @final
 @attrs.define(eq=False)
 class QuickTries:
-    """The attempts that follow soon after the connection failed, up to a number in a row."""
+    """A limited number of quick attempts in a row after the connection failed."""
 
     _limit: int
     _rng: random.Random
     _used: int = attrs.field(default=0, init=False)
 
     def next_delay(self) -> float | None:
-        """Return the seconds before the next quick attempt; None if there have been enough since the last success."""
+        """Return the seconds before the next quick attempt; None if the limit was reached since the last success."""
         if self._used >= self._limit:
             return None
         self._used += 1
@@ -95,7 +95,7 @@ class Pacing:
 
     Args:
         policy: How the delays grow; None for the default.
-        rng: Randomness of the waits.
+        rng: The random numbers for the waits.
     """
 
     _policy: BackoffPolicy | None
@@ -120,7 +120,7 @@ class Pacing:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next request must not be sent yet."""
+        """Whether it is too early for the next request."""
         return self.resume_at > trio.current_time()
 
     @property
@@ -134,7 +134,7 @@ class Pacing:
         return self.duration < VERY_SHORT
 
     def record_request(self) -> None:
-        """Record that a request is about to be sent; before it is, since a proxy may hold back the response headers."""
+        """Record the start of a request: not its response, since a proxy may hold back the headers."""
         self._requested_at = trio.current_time()
         self.is_accepted = self._has_delivered = False
 
@@ -147,19 +147,19 @@ class Pacing:
         self._has_delivered = True
 
     def record_list(self) -> None:
-        """Record that a list is complete: the server can be reached."""
+        """Record a complete list, which shows that the server can be reached."""
         self._quick_tries.reset()
 
     def set_wait(self, wait: Wait, at_least: float = 0.0) -> Wait:
-        """Let the next request be sent after a wait, and after ``at_least`` seconds.
+        """Set the time of the next request.
 
         Args:
-            wait: The kind of wait; after a watch of less than a second, a pause becomes a growing delay, and after a
-                longer one that broke, a reconnect becomes a pause.
-            at_least: A ``Retry-After``, seconds.
+            wait: The kind of wait.  After a watch of less than a second, a pause becomes a growing delay; after a
+                longer watch that broke, a reconnect becomes a pause.
+            at_least: The least growing delay, from a ``Retry-After``, seconds.
 
         Returns:
-            What it became.
+            The kind of wait that was set.
         """
         self.wait, duration = wait, self.duration
         is_success = self.is_accepted and (self._has_delivered or duration >= HEALTHY_AFTER)
@@ -194,12 +194,12 @@ class Pacing:
         """Sleep until the next request may be sent.
 
         Args:
-            wait_to_retry: Waits until a time, and for a turn; called after the connection failed.
-            until: Sleep no longer than until this time.
+            wait_to_retry: Waits until a time, and in turn with other retries; called after the connection failed.
+            until: The latest time to sleep until.
         """
         until = min(until, self.resume_at)
         await (wait_to_retry(until) if self.wait is Wait.RECONNECT else trio.sleep_until(until))
 
     def limit_rate(self) -> None:
-        """Allow one request a second at most, however often a reader is cancelled and reads again."""
+        """Allow at most one request a second, even if a reader is often cancelled and reads again."""
         self.resume_at = max(self.resume_at, self._requested_at + VERY_SHORT)

@@ -233,7 +233,7 @@ async def test_waiting_for_a_version_fails_without_an_order_or_when_the_informer
     async with trio.open_nursery() as nursery:
 
         async def wait() -> None:
-            with pytest.raises(trio.ClosedResourceError, match="stopped before it had reached 5"):
+            with pytest.raises(trio.ClosedResourceError, match="stopped before it reached 5"):
                 await other.wait_until_at_least("5")
 
         nursery.start_soon(wait)

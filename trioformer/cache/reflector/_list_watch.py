@@ -20,10 +20,10 @@ class EventSource(Protocol[T]):
     """An open watch."""
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all that are complete; none if only undecodable ones have arrived.
+        """Wait for events, and return all complete ones; an empty list if only undecodable events arrived.
 
         Raises:
-            trio.EndOfChannel: The server has ended the watch.
+            trio.EndOfChannel: The server ended the watch.
             ConnectionFailedError: The connection broke.
             StatusError: The server sent an ERROR event.
             DecodeError: The server sent an undecodable frame.
@@ -32,26 +32,26 @@ class EventSource(Protocol[T]):
 
 
 class ListWatch(Protocol[T]):
-    """The source that a reflector reads from: derive from it to feed an informer from anything that lists and watches.
+    """The source of a reflector: subclass it to feed an informer from anything that lists and watches.
 
-    Only :meth:`list` and :meth:`watch` have no default.
-    Lists and watches may raise `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` and `DecodeError`,
-    after which the reflector retries; any other exception ends the informer.
+    Only :meth:`list` and :meth:`watch` are required.
+    The reflector retries after a `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` or `DecodeError`;
+    any other exception ends the informer.
     """
 
     @property
     def name(self) -> str:
-        """The name of what is listed, for messages, such as ``Pod``; the name of the class by default."""
+        """The name of the listed objects, for messages, such as ``Pod``; by default the name of the class."""
         return type(self).__name__
 
     @property
     def kind(self) -> type[T] | None:
-        """The class of the objects; an object of another class is an error.  None, the default, allows any."""
+        """The class of all objects; an object of another class is an error.  None, the default, permits any class."""
         return None
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether :meth:`watch` supports ``send_initial_events``, and sends a bookmark about once a minute."""
+        """Whether :meth:`watch` supports ``send_initial_events`` and sends a bookmark about once a minute."""
         return False
 
     @abstractmethod
@@ -62,28 +62,30 @@ class ListWatch(Protocol[T]):
 
         Args:
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
-            page_size: The most objects that a page may contain; None requests all in one page.
-            on_undecodable: Called with each undecodable object, instead of an error; raises if the object has no key.
+            page_size: The largest number of objects in a page; None requests all objects in one page.
+            on_undecodable: Called with each undecodable object instead of raising; raises if the object has no key.
         """
         ...
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again after the connection failed; by default, ``trio.sleep_until(until)``.
+        """Wait before another request after the connection failed; by default, ``trio.sleep_until(until)``.
+
+        It may return earlier if the server is known to be reachable again, and later to spread the requests of many
+        reflectors.
 
         Args:
-            until: The time, on trio's clock; sooner if the server is known to be reachable again, and later to spread
-                the requests of many reflectors.
+            until: The planned time of the request, on trio's clock.
         """
         await trio.sleep_until(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """Check as cheaply as possible whether the server has reached ``resource_version``; by default, it has.
+        """Check as cheaply as possible that the server has reached ``resource_version``; by default, do nothing.
 
-        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
-        nothing until it has.
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, but sends
+        no events until it reaches it.
 
         Raises:
-            StatusError: It has not: the version is too large.
+            StatusError: The server has not reached the version: it is too large.
         """
         await trio.lowlevel.checkpoint()
 
@@ -101,10 +103,10 @@ class ListWatch(Protocol[T]):
         Args:
             resource_version: The version after which the events begin.
             timeout_seconds: Seconds after which the server should end the watch.
-            send_initial_events: Begin with all objects, in a state that is at least ``resource_version``, followed by a
-                bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
-            on_undecodable: Called with each undecodable event, instead of an error, when the events before it have been
-                returned by ``receive_batch`` and those after it have not; raises if the object has no key.
+            send_initial_events: Begin with all objects, in a state that is not older than ``resource_version``,
+                followed by a bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
+            on_undecodable: Called with each undecodable event instead of raising: after ``receive_batch`` has returned
+                all earlier events, and before it returns a later one.  Raises if the object has no key.
         """
         ...
 
@@ -112,10 +114,10 @@ class ListWatch(Protocol[T]):
 @final
 @attrs.frozen
 class ApiListWatch(Generic[T]):
-    """A list and a watch over an :class:`~trioformer.client.Api`, restricted by selectors."""
+    """Lists and watches an :class:`~trioformer.client.Api`, restricted by selectors."""
 
     api: Api[T]
-    """Kind and namespace."""
+    """The kind and namespace to list and watch."""
     label_selector: str | None = None
     """Only objects whose labels match."""
     field_selector: str | None = None
@@ -123,11 +125,11 @@ class ApiListWatch(Generic[T]):
     _api: Api[T] = attrs.field(
         default=attrs.Factory(lambda self: without_retries(self.api), takes_self=True), init=False, repr=False, eq=False
     )
-    """The same without retries: the reflector decides when to send a request again."""
+    """The same API without retries: the reflector decides when to repeat a request."""
 
     @property
     def name(self) -> str:
-        """The kind, and the namespace and selectors when there are any."""
+        """The kind, with the namespace and the selectors, if there are any."""
         words = [self.api.resource.kind]
         if self.api.namespace:
             words.append(f"in namespace {self.api.namespace}")
@@ -158,11 +160,11 @@ class ApiListWatch(Generic[T]):
         )
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait, in one line with everything that retries with the same client."""
+        """Wait in turn with all other retries of the same client."""
         await self.api.wait_to_retry(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """List one object that matches the selectors, in a state that is at least ``resource_version``."""
+        """List at most one object that matches the selectors, in a state not older than ``resource_version``."""
         await self._api.check_resource_version(
             resource_version, label_selector=self.label_selector, field_selector=self.field_selector
         )

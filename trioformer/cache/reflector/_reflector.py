@@ -1,19 +1,19 @@
 """Keep a sink up to date with the server (client-go ``tools/cache/reflector.go``).
 
-The reflector lists once, and then watches from the list's resourceVersion for ever.
+The reflector lists once, and then watches from the list's resourceVersion.
 Its loop sends the request of its state, and then takes the step that ``_states.py`` has for the outcome;
-``_retry/_pacing.py`` decides when the next request may be sent.
+``_retry/_pacing.py`` decides when to send the next request.
 
 Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, unless
 ``ReflectorOptions.retry_forever`` is set.
 
-An object that cannot be taken is passed on like any other, by its key, and the watch continues.
-One without a key fails its list or watch, as in client-go.
+The key of a bad object is passed on, and the watch continues.
+A bad object without a key fails its list or watch, as in client-go.
 
-Why a watch that sends nothing needs a rule: a connection whose peer has vanished looks like a watch without changes.
+Why a silent watch needs a rule: a connection to a peer that has vanished looks like a watch without changes.
 The client probes the server when a watch has been silent for 30 s (``transport/policy/_liveness.py``).
-What the probe cannot see, one dead connection among live ones, is noticed by the absence of bookmarks, about one a
-minute, and at the latest when the watch should have ended.
+The probe cannot detect one dead connection among live ones.  The reflector notices it when bookmarks are missing, which
+come about once a minute, or at the latest when the watch should have ended.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T", bound=KubernetesObject)
 FIRST_BOOKMARK_PATIENCE = 100.0
 """Seconds within which a server that sends bookmarks sends the first one of a watch."""
 SHORT_WATCH_MARGIN = 6
-"""Seconds by which ``timeoutSeconds`` is less than a ``max_silence`` that is too short to wait for bookmarks."""
+"""The least difference in seconds between ``timeoutSeconds`` and a ``max_silence`` below the default."""
 
 
 class Result(NamedTuple):
@@ -69,15 +69,15 @@ class Result(NamedTuple):
 
 @final
 class Reflector(Generic[T]):
-    """Lists and watches a source, and writes to a sink, until it is cancelled.
+    """Lists and watches a source, and writes the objects to a sink, until it is cancelled.
 
     Args:
         list_watch: The source.
-        sink: Written to between checkpoints, so that cancellation never splits a change.
+        sink: Receives each change between two checkpoints, so that cancellation never splits a change.
         options: How to list and watch, and how to handle failures.
         transform: Applied to each object exactly once, before it is written.
         namespace: The namespace that every object must be in; empty for any.
-        rng: Randomness of watch timeouts and backoff.
+        rng: The random numbers for watch timeouts and backoff.
     """
 
     def __init__(
@@ -108,21 +108,25 @@ class Reflector(Generic[T]):
         self._reader = WatchReader(transformer, sink, self._status, self._position, self._facts, options.max_silence)
 
     def statistics(self) -> ReflectorStatistics:
-        """Return what the reflector is doing, and its counts."""
+        """Return the phase of the reflector, its failures and its counts.
+
+        The fields are ``phase``, ``last_error``, ``failures_in_a_row``, ``retry_at``, ``last_contact`` and
+        ``up_to_date_at`` (on trio's clock), ``lists``, ``watches``, ``events``, ``undecodable``, ``resource_version``.
+        """
         return self._status.statistics(self._position.version)
 
     async def run(self) -> None:
         """List and watch, and retry after every failure, until cancelled.
 
         Raises:
-            StatusError: Before the first list has succeeded: a permanent error, after the grace period.
-            ConnectionFailedError: Likewise, when the server's certificate does not verify.
+            StatusError: A permanent error, after the grace period and before the first list.
+            ConnectionFailedError: Likewise, if the server's certificate does not verify.
         """
         while True:
             await self._take_step(await self._send_request())
 
     def report_undecodable(self, found: Undecodable) -> None:
-        """Count and report an undecodable object; the quarantine logs it, unless the sink does not get it."""
+        """Count and report an undecodable object.  The quarantine logs it, unless the sink does not receive it."""
         self._status.undecodable += 1
         if self._is_ignored(found):
             self._status.log_ignored(found.error)
@@ -169,7 +173,7 @@ class Reflector(Generic[T]):
             until = min(until, status.final_since + self._options.grace_period)
         if failure is not None:
             status.report_failure(failure, until)
-            remove_frames(failure)  # they would keep what a broken list has received
+            remove_frames(failure)  # they would keep the objects of a broken list alive
         if not pacing.is_waiting:
             return
         if is_pause:
@@ -192,7 +196,7 @@ class Reflector(Generic[T]):
             resource_version=version, page_size=page_size, on_undecodable=self._on_undecodable
         )
         if version == "0" and listing.pages > 1:
-            self._facts.is_paginated = True  # a watch cache ignores limits, so this server has none
+            self._facts.is_paginated = True  # a watch cache ignores limits, so this server does not have one
         self._replace(await self._collector.process_all(listing.items), listing.resource_version)
         self._pacing.record_list()
         return Result(Outcome.RECEIVED)
@@ -206,7 +210,7 @@ class Reflector(Generic[T]):
     # --- watching ---
 
     async def _watch(self) -> Result:
-        """Open a watch, which is a watch-list if there is no list yet, and read it to its end."""
+        """Open a watch or watch-list, and read it to its end."""
         status, pacing = self._status, self._pacing
         events = status.events
         try:
@@ -229,7 +233,7 @@ class Reflector(Generic[T]):
         is_initial = self._state is State.WATCH_LIST
         timeout, allowed = self._limits(is_initial=is_initial)
         version = self._position.version
-        # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
+        # A proxy may hold back the headers of a watch until the first event, which a watch-list sends immediately.
         patience = MAX_SILENCE if is_initial else timeout + END_GRACE
         self._status.record_watch_requested(counts_as_open=self._state is State.WATCH)
         with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
@@ -262,7 +266,7 @@ class Reflector(Generic[T]):
         self._status.last_contact = trio.current_time()
         self._collector.clear()
         listing = await read_watch_list(source, self._collector, self._status.record_events)
-        # no checkpoint between the list and the events that were received with its end bookmark
+        # no checkpoint between the list and the events that arrived with its end bookmark
         self._replace(listing.objects, listing.resource_version)
         self._position.is_in_order = True
         self._state = TRANSITIONS[self._state, Outcome.RECEIVED].state
@@ -281,7 +285,7 @@ class Reflector(Generic[T]):
     # --- bad objects ---
 
     def _is_ignored(self, found: Undecodable) -> bool:
-        """Whether it is of no object of the cache, whose reader another namespace's objects must not reach."""
+        """Whether it is not an object of the cache: a bookmark, or an object of another namespace."""
         if found.event_type == "BOOKMARK":
             return True
         return bool(self._namespace and found.key) and not found.key.startswith(f"{self._namespace}/")

@@ -12,7 +12,7 @@ T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """Receives what a reflector reads; its methods return without waiting, except :meth:`wait_for_room`."""
+    """Receives the objects of a reflector; all methods except :meth:`wait_for_room` return without waiting."""
 
     def add(self, obj: T_contra) -> None:
         """Write the object of an ADDED event."""
@@ -27,10 +27,10 @@ class Sink(Protocol[T_contra]):
         """Write the resourceVersion of a BOOKMARK event."""
 
     def quarantine(self, bad: BadObject) -> None:
-        """Write an event whose object cannot be taken."""
+        """Write an ADDED or MODIFIED event with a bad object."""
 
     def delete_key(self, key: str, resource_version: str) -> None:
-        """Write a DELETED event whose object cannot be taken."""
+        """Write a DELETED event with a bad object."""
 
     def replace(self, objects: Sequence[T_contra], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
         """Write a whole list.
@@ -38,7 +38,7 @@ class Sink(Protocol[T_contra]):
         Args:
             objects: The objects of the list.
             resource_version: The resourceVersion of the list.
-            bad: The objects of the list that cannot be taken, by key.
+            bad: The bad objects of the list, by key.
         """
 
     @property
@@ -47,4 +47,4 @@ class Sink(Protocol[T_contra]):
         ...
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; a checkpoint only if it has to wait."""
+        """Wait until there is room; not a checkpoint if there is room already."""

@@ -1,15 +1,16 @@
-"""The states of a reflector, and what follows each outcome in each of them.
+"""The states of a reflector, and the step after each outcome in each state.
 
-A state says which request the reflector sends next.
-:data:`TRANSITIONS` is the whole behaviour after successes and failures; ``docs/diagrams/_reflector.py`` draws it.
+A state is the request that the reflector sends next.
+:data:`TRANSITIONS` is the whole behavior after successes and failures; ``docs/diagrams/_reflector.py`` draws it.
 
 A watch-list (KEP-3157) is a watch that begins with all objects, marks their end with a bookmark, and then continues
 with the changes.
 With ``ReflectorOptions.watch_list``, ``WATCH_LIST`` takes the place of ``LIST`` at the beginning and after a watch.
 
-Why a watch after a lost connection has a state of its own: the server may have been restored from a backup.
-It then accepts a watch from a version that it has not reached yet, and sends nothing until it has, with other objects.
-So the reflector asks whether the server has the version, unless events show it before.
+Why a watch after a lost connection has its own state: the server may have been restored from a backup.
+It then accepts a watch from a version that it has not reached yet, and sends nothing until it reaches that version with
+other objects.
+So the reflector checks that the server has the version, unless an event shows it first.
 
 Source: client-go ``tools/cache/reflector.go``; the shape is that of kube-rs's watcher.
 """
@@ -27,7 +28,7 @@ from ..._retry import Outcome, Wait
 
 
 class State(enum.Enum):
-    """What the reflector requests next."""
+    """The next request of the reflector."""
 
     LIST = "list, in a state that is not older than the last version"
     LIST_NEWEST = "list the newest state"
@@ -41,14 +42,14 @@ WATCHES: Final = (State.WATCH, State.RESUME)
 
 
 class Step(NamedTuple):
-    """What follows an outcome."""
+    """The step after an outcome."""
 
     state: State
     """The next state."""
     wait: Wait
-    """What to wait for before its request."""
+    """The wait before its request."""
     is_reported: bool = False
-    """Whether the error, if there is one, is passed to ``watch_error_handler``, or logged."""
+    """Whether an error is passed to ``watch_error_handler`` or logged."""
 
 
 _NOW, _PAUSE, _RECONNECT, _BACK_OFF = Wait.NONE, Wait.PAUSE, Wait.RECONNECT, Wait.BACK_OFF
@@ -64,13 +65,13 @@ class _Row(NamedTuple):
     states: tuple[State, ...]
     outcomes: tuple[Outcome, ...]
     following: State | None
-    """The next state; None for the same."""
+    """The next state; None for the same state."""
     wait: Wait
     is_reported: bool
 
 
 _ROWS: Final[Sequence[_Row]] = (
-    # whatever is listed
+    # lists and watch-lists
     _Row(_NOT_LISTED, (Outcome.RECEIVED,), State.WATCH, _NOW, _QUIET),
     _Row(_NOT_LISTED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
     _Row(_NOT_LISTED, (Outcome.CUT_SHORT, Outcome.OVERLOADED), _SAME, _BACK_OFF, _REPORT),
@@ -100,35 +101,35 @@ TRANSITIONS: Final[Mapping[tuple[State, Outcome], Step]] = {
     for state in row.states
     for outcome in row.outcomes
 }
-"""What follows each outcome in each state; an outcome that a state cannot have has no entry."""
+"""The step after each outcome in each state; impossible outcomes have no entry."""
 
 
 class Bookmarks(enum.Enum):
-    """What is known about a server's bookmarks, which show that a watch without changes is alive."""
+    """What is known about the server's bookmarks, which show that a watch without changes is alive."""
 
-    UNKNOWN = "the source may not have any"
+    UNKNOWN = "the source might not send any"
     EXPECTED = "an API server sends them, at least since 1.17"
     DOUBTED = "a watch that should have received one was silent"
-    ABSENT = "so were two in a row: the server sends none for this kind"
+    ABSENT = "two watches in a row were silent: the server sends none for this kind"
     SEEN = "the server has sent one"
 
     def after_silence(self) -> Bookmarks:
-        """What is known after a watch that should have received one was silent."""
+        """Return the state after a watch without the bookmark that it should have received."""
         doubts = {Bookmarks.EXPECTED: Bookmarks.DOUBTED, Bookmarks.DOUBTED: Bookmarks.ABSENT}
         return doubts.get(self, self)
 
     @property
     def are_sent(self) -> bool:
-        """Whether a watch without any is silent."""
+        """Whether a watch without bookmarks counts as silent."""
         return self not in (Bookmarks.UNKNOWN, Bookmarks.ABSENT)
 
 
 @attrs.define(eq=False)
 class ServerFacts:
-    """What a reflector has found out about its server, for all further lists and watches."""
+    """What a reflector has learned about its server, for all later lists and watches."""
 
     bookmarks: Bookmarks
     is_paginated: bool = False
-    """Whether the server honors limits at version ``"0"``: it has no watch cache."""
+    """Whether the server honors limits at version ``"0"``, because it has no watch cache."""
     check_at: float = math.inf
-    """When to ask whether the server has the version of a resumed watch; infinity if that is known."""
+    """The time of the version check of a resumed watch; infinity if no check is needed."""

@@ -1,4 +1,4 @@
-"""The status of a reflector: its phase, its counts, its failures, and how old the data is."""
+"""The status of a reflector: its phase, its counts, its failures, and the age of its data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InformerPhase(enum.StrEnum):
     LISTING = "listing"
     READING_WATCH_LIST = "reading watch-list"
     WAITING_FOR_BOOKMARK = "waiting for bookmark"
-    """No event of a watch-list has been received for a second, and its end bookmark has not been received yet."""
+    """A watch-list has sent nothing for a second, and its end bookmark has not arrived yet."""
     WATCHING = "watching"
     BACKING_OFF = "backing off"
     STOPPED = "stopped"
@@ -32,23 +32,23 @@ class InformerPhase(enum.StrEnum):
 
 
 HELD_BACK_AFTER = 50.0
-"""Seconds after which a watch without a response counts as open: a proxy holds back the headers until the first event.
+"""Seconds after which a watch without a response counts as open: a proxy may hold back the headers until an event.
 
-By then the client has probed the server, and would have closed the connection if it did not respond.
+By then the client has probed the server, and would have closed the connection to a dead one.
 """
 
 
 IGNORED_WARNING_PERIOD = 600.0
-"""Seconds after which something that is ignored is a warning again; the others are counted, and logged at DEBUG."""
+"""Seconds between two warnings about ignored objects; the others are counted, and logged at DEBUG."""
 
 
 @final
 @attrs.frozen
 class ReflectorStatistics:
-    """What a reflector is doing, and its counts."""
+    """The phase of a reflector, its failures and its counts."""
 
     phase: InformerPhase
-    """What it is doing."""
+    """The current phase."""
     last_error: Exception | None
     """The last failure; None after a success."""
     failures_in_a_row: int
@@ -56,12 +56,11 @@ class ReflectorStatistics:
     retry_at: float
     """When backing off ends, on trio's clock; infinity otherwise."""
     last_contact: float
-    """When the server last sent anything, on trio's clock; minus infinity before it did."""
+    """When the server last sent data, on trio's clock; minus infinity before the first response."""
     up_to_date_at: float
     """When the cache was last known to be up to date, on trio's clock; minus infinity before the first list.
 
-    While a watch is open that is now, since the watch delivers every change.
-    An exception is a cache that is too far behind to receive more events.
+    While a watch is open, this is now, unless the cache is too far behind to receive more events.
     """
     lists: int
     """Successful lists, including watch-lists."""
@@ -70,7 +69,7 @@ class ReflectorStatistics:
     events: int
     """Events, including bookmarks."""
     undecodable: int
-    """States of objects that could not be decoded."""
+    """Undecodable states of objects."""
     resource_version: str
     """The version from which a watch would resume."""
 
@@ -78,20 +77,20 @@ class ReflectorStatistics:
 @final
 @attrs.frozen
 class InformerState:
-    """What an informer is doing, and how old its data may be; ``str()`` describes it in a sentence."""
+    """The phase of an informer, its last error, and the age of its data; ``str()`` describes it in a sentence."""
 
     phase: InformerPhase
-    """What it is doing."""
+    """The current phase."""
     error: Exception | None = None
-    """Why it is backing off or has failed; otherwise the last failure since the last success."""
+    """The last failure since the last success: the reason for backing off or for the end."""
     until: float = math.inf
     """When backing off ends, on trio's clock; infinity otherwise."""
     age: float = math.inf
-    """Seconds since the cache was last known to be up to date: 0 while a watch is open, infinity before a list."""
+    """Seconds since the cache was known to be up to date: 0 while a watch is open, infinity before the first list."""
     quarantined: int = 0
-    """How many objects are in quarantine."""
+    """The number of objects in quarantine."""
     first_quarantined: tuple[Quarantined, ...] = ()
-    """The first five of them; ``lister.quarantined()`` returns all."""
+    """The first five objects in quarantine; ``lister.quarantined()`` returns all."""
 
     def __str__(self) -> str:
         words = str(self.phase)
@@ -107,13 +106,13 @@ class InformerState:
 @final
 @attrs.define(eq=False)
 class ReflectorStatus:
-    """Records what one reflector does, and decides which failures are final."""
+    """Records the phase, counts and failures of one reflector, and decides which failures are final."""
 
     name: str
     options: ReflectorOptions
     _phase: InformerPhase = attrs.field(default=InformerPhase.NOT_STARTED, init=False)
     watching_since: float = attrs.field(default=math.inf, init=False)
-    """The time since which the watch counts as open; it may be in the future."""
+    """When the watch began to count as open; may be in the future."""
     retry_at: float = attrs.field(default=math.inf, init=False)
     last_contact: float = attrs.field(default=-math.inf, init=False)
     lists: int = attrs.field(default=0, init=False)
@@ -122,12 +121,12 @@ class ReflectorStatus:
     undecodable: int = attrs.field(default=0, init=False)
     failures: int = attrs.field(default=0, init=False)
     final_since: float | None = attrs.field(default=None, init=False)
-    """The time of the first of a series of final errors; None after any other result."""
+    """When a series of final errors began; None after any other result."""
     behind_since: float = attrs.field(default=math.inf, init=False)
-    """The time since which the sink has had no room; infinity if it has."""
+    """When the sink became full; infinity if it has room."""
     _warned_at: float = attrs.field(default=-math.inf, init=False)
     _is_failure_logged: bool = attrs.field(default=False, init=False)
-    """Whether this one has logged a failure since its last success."""
+    """Whether this reflector has logged a failure since its last success."""
     _last_error: TrioformerError | None = attrs.field(default=None, init=False)
     _up_to_date_at: float = attrs.field(default=-math.inf, init=False)
 
@@ -142,24 +141,24 @@ class ReflectorStatus:
         return self._phase
 
     def record_phase(self, phase: InformerPhase) -> None:
-        """Record what the reflector does now."""
+        """Record a new phase."""
         self._phase, self.watching_since = phase, math.inf
 
     def record_watch_requested(self, *, counts_as_open: bool) -> None:
-        """Record that a watch is requested, and whether it counts as open after a while without a response."""
+        """Record the request of a watch.  ``counts_as_open``: it counts as open after some time without a response."""
         self.record_phase(InformerPhase.CONNECTING)
         if counts_as_open:
             self.watching_since = trio.current_time() + HELD_BACK_AFTER
 
     def record_watch_confirmed(self) -> None:
-        """Record that the server has the version of the watch, which may have no response yet."""
+        """Record that the server has the version of the watch, which may still wait for its response."""
         if self._phase is InformerPhase.CONNECTING:
             self.record_watch_requested(counts_as_open=True)
 
     def statistics(self, resource_version: str) -> ReflectorStatistics:
         """Return a snapshot of the status."""
         now = trio.current_time() if self.phase is InformerPhase.WATCHING else -math.inf
-        # A watch that has lasted for a second is a success, even if no event has been sent.
+        # A watch that lasts for a second is a success, even without an event.
         is_healthy = now - self.watching_since >= VERY_SHORT
         return ReflectorStatistics(
             phase=self.phase,
@@ -176,16 +175,16 @@ class ReflectorStatus:
         )
 
     def record_watch_opened(self) -> None:
-        """Record that a watch is open, and so keeps the sink up to date."""
+        """Record that a watch is open, which keeps the sink up to date."""
         self._phase, self.watching_since = InformerPhase.WATCHING, trio.current_time()
 
     def record_watch_closed(self) -> None:
-        """Record that the watch is closed; until now it has kept the sink up to date, if it was open."""
+        """Record that the watch is closed; it kept the sink up to date until now, if it was open."""
         if self.phase is not InformerPhase.WATCHING:
             return
         now = trio.current_time()
         if now - self.watching_since >= VERY_SHORT:
-            # The watch was a success.  The next one must not report earlier failures in its first second.
+            # The watch was a success: the next watch must not report earlier failures in its first second.
             self.failures, self._last_error = 0, None
         self._up_to_date_at = min(now, self.behind_since)
         self.behind_since = math.inf
@@ -196,7 +195,7 @@ class ReflectorStatus:
         self.last_contact = trio.current_time()
 
     def record_list(self) -> None:
-        """Record that a list has been received."""
+        """Record a complete list."""
         self.lists += 1
         self._up_to_date_at = trio.current_time()
         self.record_success()
@@ -231,7 +230,7 @@ class ReflectorStatus:
             self.final_since = None
 
     def report_failure(self, error: TrioformerError, retry_at: float) -> None:
-        """Report a failure: log each cause at once, and then once a minute for all informers of the program."""
+        """Report a failure: log each cause at first, and then once a minute for all informers of the program."""
         if self.options.watch_error_handler is not None:
             self.options.watch_error_handler(error)
             return
@@ -253,7 +252,7 @@ class ReflectorStatus:
         logger.warning("%s: %s; %s", self.name, error, then)
 
     def log_ignored(self, error: DecodeError) -> None:
-        """Log something that the server sent and the cache ignores; as a warning at most once in a while."""
+        """Log an object that the cache ignores; as a warning at most once in ten minutes."""
         now = trio.current_time()
         is_due = now >= self._warned_at + IGNORED_WARNING_PERIOD
         if is_due:

@@ -1,4 +1,4 @@
-"""Check and transform each object, exactly once, before it is written to the sink."""
+"""Check and transform each object exactly once, before it is written to the sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._bad_objects import BadObject, QuarantineReason
 T = TypeVar("T", bound=KubernetesObject)
 
 Transform: TypeAlias = Callable[[T], T]
-"""Returns the object that the cache stores, for example without the parts that nobody reads; must be quick.
+"""Returns the object that the cache stores, for example without unused fields; must be quick.
 
 The cache keeps no reference to the original object.
 """
@@ -28,13 +28,13 @@ The cache keeps no reference to the original object.
 class ObjectTransformer(Generic[T]):
     """Checks and transforms objects between the server and the sink.
 
-    client-go applies a transform when an object is queued, and to the objects of a watch-list twice; here it is applied
-    once, when an object is received.
+    The transform is applied once, when an object is received.  client-go applies it when an object is queued, and twice
+    to the objects of a watch-list.
 
     Args:
         kind: The class that every object must have.
         transform: Applied to each object, including deleted ones.
-        on_undecodable: Called with each object that does not decode, or is not what was requested.
+        on_undecodable: Called with each object that does not decode, or was not requested.
         namespace: The namespace that every object must be in; empty for any.
     """
 
@@ -44,7 +44,7 @@ class ObjectTransformer(Generic[T]):
     namespace: str = ""
 
     def process(self, obj: T) -> T | BadObject | None:
-        """Check and transform one object; None if it is of another namespace.
+        """Check and transform one object; return None if it belongs to another namespace.
 
         Raises:
             DecodeError: The object has no key.
@@ -62,7 +62,7 @@ class ObjectTransformer(Generic[T]):
             if result is obj:
                 return obj
             problem = self._find_problem(result, obj)
-            # A changed object refers to the JSON of the original, which the cache must not keep in memory.
+            # A changed object refers to the JSON of the original; the cache must not keep that in memory.
             if not problem:
                 return make_object(type(result), encode(result))
         except DecodeError as error:
@@ -80,22 +80,22 @@ class ObjectTransformer(Generic[T]):
         return ""
 
     def _failed(self, obj: T, problem: str, cause: Exception | None = None) -> BadObject:
-        # Never the object's content, nor the text of the exception: they may contain a secret.
+        # Never show the content of the object or the text of the exception, which may contain a secret.
         text = f"the transform of {self.kind.__name__} failed on {key_of(obj)}: {problem}"
         error = TransformError(text, key_of(obj))
         error.__cause__ = cause
         return BadObject(key_of(obj), QuarantineReason.TRANSFORM_FAILED, error, obj.resource_version)
 
     def _invalid(self, obj: object) -> BadObject | None:
-        """Report an object that is not what was requested; one of another namespace is ignored."""
+        """Report an object that was not requested; return None to ignore an object of another namespace."""
         wanted, key = self.kind.__name__, ""
         is_other_namespace = False
         if not isinstance(obj, self.kind):
             problem = f"expected a {wanted}, received a {type(obj).__name__}"
         elif not obj.name:
             problem = f"received a {wanted} without a name"
-        elif "/" in obj.name:  # its key would be that of another object
-            problem = f"received a {wanted} with the name {obj.name!r}, which no object may have"
+        elif "/" in obj.name:  # its key would belong to another object
+            problem = f"received a {wanted} with the invalid name {obj.name!r}"
         elif not obj.namespace:  # its key would be in no namespace of the cache
             problem = f"expected a {wanted} of namespace {self.namespace}, received one without a namespace"
         else:
@@ -121,12 +121,12 @@ class ObjectTransformer(Generic[T]):
 
 
 def within(key: str, namespace: str) -> str:
-    """Return the key of an object in the namespace that was asked for, if the server has omitted that."""
+    """Return a key with the requested namespace, if the server omitted the namespace."""
     return f"{namespace}/{key}" if namespace and key and "/" not in key else key
 
 
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
-    """Describe an object that turned out to be undecodable when its fields were read."""
+    """Describe an object with fields that turned out to be undecodable."""
     return Undecodable(
         kind=type(obj).__name__,
         key=key_of(obj),
@@ -150,14 +150,14 @@ class ListCollector(Generic[T]):
     objects: dict[str, T] = attrs.field(factory=dict, init=False)
     """The objects of a watch-list, by key."""
     bad: dict[str, BadObject] = attrs.field(factory=dict, init=False)
-    """The objects that exist and cannot be taken, by key."""
+    """The bad objects, by key."""
 
     def clear(self) -> None:
-        """Forget the last list; what the sink has taken of it is not changed."""
+        """Forget the last list, without changing the values that the sink received."""
         self.objects, self.bad = {}, {}
 
     def put(self, obj: T) -> str:
-        """Check, transform and keep an object of a watch-list; return its key, empty if it is not kept."""
+        """Check, transform and keep an object of a watch-list; return its key, or an empty string if it is ignored."""
         processed = self.transformer.process(obj)
         if processed is None:
             return ""
@@ -170,7 +170,7 @@ class ListCollector(Generic[T]):
         return key
 
     def quarantine(self, bad: BadObject) -> None:
-        """Keep an object that cannot be taken; its earlier state stays."""
+        """Keep a bad object; its earlier state stays."""
         self.bad[bad.key] = bad
 
     def delete(self, key: str) -> None:

@@ -1,14 +1,14 @@
-"""Read a watch-list, the list that is the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
+"""Read a watch-list, a list at the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
 
 The server sends an ADDED event for every object, mixed with the changes that happen meanwhile.
 A bookmark with an annotation ends the list and carries its resourceVersion.
 
-Why there are deadlines: a server or proxy that does not know ``sendInitialEvents`` ignores it, and then what it sends
-looks like a watch-list that has not ended yet.
+Why there are deadlines: a server or proxy that does not know ``sendInitialEvents`` ignores it, and its watch looks like
+a watch-list that has not ended yet.
 Each event of an object moves the deadline, so that a list may have any length; a bookmark does not.
-Once an event concerns an object that has been received before, every other object has been received too, and changes
-of a busy kind would move the deadline for as long as the watch lasts.
-From then on the end bookmark must arrive within a minute.
+After the first event of an object that was received before, changes of a busy kind would move the deadline for as long
+as the watch lasts.
+By then every other object has been received, so the end bookmark must arrive within a minute.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 @final
 @attrs.frozen
 class WatchList(Generic[T]):
-    """What was received up to the end bookmark of a watch-list, and together with it."""
+    """A watch-list, and the events that arrived with its end bookmark."""
 
     objects: tuple[T, ...]
-    """All objects, in the order in which they were first received."""
+    """All objects, in the order of their first events."""
     resource_version: str
     """The resourceVersion of the end bookmark."""
     rest: Sequence[WatchEvent[T]]
-    """Events that were received together with the bookmark, to be written after the list."""
+    """Events that arrived with the bookmark, to be written after the list."""
 
 
 async def read_watch_list(
@@ -59,11 +59,11 @@ async def read_watch_list(
 
     Args:
         source: A watch that was opened with ``send_initial_events``.
-        collector: Checks, transforms and keeps each object; the source adds undecodable events to it itself.
+        collector: Checks, transforms and keeps each object; the source itself adds undecodable events to it.
         on_events: Called with the number of events in each batch.
 
     Raises:
-        UnexpectedResponseError: A deadline has passed, or the server has ended the watch before the end bookmark.
+        UnexpectedResponseError: A deadline has passed, or the server ended the watch before the end bookmark.
         DecodeError: An event has an unknown type.
     """
     began_at = trio.current_time()

@@ -1,4 +1,4 @@
-"""Read one open watch: write its events, and notice that it is silent or resumed from an unknown version."""
+"""Read one open watch: write its events, and notice if it is silent or resumes from an unknown version."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from ._transform import ObjectTransformer
 T = TypeVar("T", bound=KubernetesObject)
 
 DEADLINE_STEP = 1.0
-"""Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
+"""Seconds that a deadline may lag behind: moving it for every event of a burst would cost more than the events."""
 CHECK_DELAY = 5.0
-"""Seconds without an event, up to their double, after which a resumed watch asks whether the server has its version."""
+"""Seconds without an event before the version check of a resumed watch; at random up to twice as many."""
 CHECK_AGAIN_AFTER = 30.0
-"""Seconds after which it asks again, if there was no response to the question."""
+"""Seconds before the next check, if the server did not respond."""
 LAST_WORD = 5.0
-"""Seconds that the question may still take when the watch has ended."""
+"""Seconds that a running check may still take when the watch has ended."""
 
 
 @final
 @attrs.define(eq=False)
 class Position:
-    """Where the next list or watch begins."""
+    """The start of the next list or watch."""
 
     version: str = ""
     """The last resourceVersion; empty before the first list."""
     is_in_order: bool = False
-    """Whether the versions of further events follow each other.
+    """Whether later events come in the order of their versions.
 
     A watch from no specific version begins with all objects, not in the order of their versions.
     """
@@ -54,11 +54,11 @@ class WatchReader(Generic[T]):
 
     Args:
         transformer: Checks and transforms each object.
-        sink: Written to between checkpoints, so that cancellation never splits a change.
+        sink: Receives each change between two checkpoints, so that cancellation never splits a change.
         status: Updated with each batch of events.
         position: Moved by each event.
         facts: Updated with the first bookmark, or with its absence.
-        max_silence: Seconds without data that are allowed after a bookmark.
+        max_silence: The longest allowed silence after a bookmark, seconds.
     """
 
     _transformer: ObjectTransformer[T]
@@ -80,7 +80,7 @@ class WatchReader(Generic[T]):
             ENDED or SILENT.
 
         Raises:
-            TrioformerError: The watch broke, or sent an error.
+            TrioformerError: The watch broke, or the server sent an error.
         """
         sink, status = self._sink, self._status
         status.record_watch_opened()
@@ -98,7 +98,7 @@ class WatchReader(Generic[T]):
                 if status.failures:
                     status.record_success()
                 if not sink.has_room:
-                    scope.deadline = math.inf  # while the sink is full, nothing is expected from the server
+                    scope.deadline = math.inf  # while the sink is full, no data is read
                     status.behind_since = trio.current_time()
                     await sink.wait_for_room()
                     status.behind_since = math.inf
@@ -106,15 +106,14 @@ class WatchReader(Generic[T]):
                 if scope.deadline > now + allowed or scope.deadline < now + allowed - DEADLINE_STEP:
                     scope.deadline = now + allowed
         self._facts.bookmarks = self._facts.bookmarks.after_silence()
-        # A watch without changes sends nothing for longer than a smaller max_silence, and the first bookmark of an idle
-        # server may be late.
+        # Silence is usual with a smaller max_silence, and before the first bookmark of an idle server.
         is_unusual = self._max_silence == MAX_SILENCE and self._facts.bookmarks is Bookmarks.SEEN
         level = logging.WARNING if is_unusual else logging.DEBUG
         logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
         return Outcome.SILENT
 
     def write_bad(self, kind: str, bad: BadObject) -> None:
-        """Write an event whose object cannot be taken; the watch continues after it like after any other."""
+        """Write an event with a bad object; the watch continues as after any other event."""
         if kind == "DELETED":
             self._sink.delete_key(bad.key, bad.resource_version)
         else:
@@ -125,7 +124,7 @@ class WatchReader(Generic[T]):
             position.version = bad.resource_version or position.version
 
     def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
-        """Write events to the sink, and return whether there was a bookmark among them."""
+        """Write events to the sink, and return whether they include a bookmark."""
         process, writers, position = self._transformer.process, self._writers, self._position
         has_bookmark = False
         for kind, obj in batch:
@@ -152,9 +151,9 @@ class WatchReader(Generic[T]):
 @final
 @attrs.define(eq=False)
 class VersionCheck(Generic[T]):
-    """Checks, beside a resumed watch, whether the server has the version that the watch resumes from.
+    """Checks, while a resumed watch is read, that the server has the version from which the watch resumes.
 
-    Events show it too: a server that was restored from a backup sends none until it has reached the version.
+    An event shows this too: a server that was restored from a backup sends none until it has reached the version.
     """
 
     _source: ListWatch[T]
@@ -165,15 +164,15 @@ class VersionCheck(Generic[T]):
     _is_requesting: bool = attrs.field(default=False, init=False)
 
     async def run_beside(self, read: Callable[[], Awaitable[Outcome]], confirm: Callable[[], None]) -> Outcome:
-        """Run the watch, and the check beside it.
+        """Run the watch and the check at the same time.
 
         Args:
             read: Opens the watch, and reads it to its end.
-            confirm: Called when the server has the version.
+            confirm: Called when the server is known to have the version.
 
         Raises:
             StatusError: The server does not have the version.
-            TrioformerError: The watch broke, or sent an error.
+            TrioformerError: The watch broke, or the server sent an error.
         """
         outcome: Outcome | None = None
         failure: BaseException | None = None
@@ -193,7 +192,7 @@ class VersionCheck(Generic[T]):
                 outcome = await read()
             except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001  # raised where no group is around it
                 failure = exc
-            # A watch that is always shorter than the check must not keep it from its result.
+            # If every watch is shorter than the check, the check must still get its result.
             extra = LAST_WORD if self._is_requesting and failure is None else 0.0
             nursery.cancel_scope.deadline = min(nursery.cancel_scope.deadline, trio.current_time() + extra)
         if failure is not None:
@@ -205,7 +204,7 @@ class VersionCheck(Generic[T]):
         """Check until the server is known to have the version.
 
         Raises:
-            StatusError: It does not have it.
+            StatusError: The server does not have the version.
         """
         events = self._status.events
         if self._facts.check_at == math.inf:

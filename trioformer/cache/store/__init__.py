@@ -3,6 +3,6 @@
 - ``_delta_fifo.py``: ``DeltaFIFO``, the queue between the reflector and the process loop
 - ``_indexer.py``: ``Indexer``, objects by key and by the values of index functions
 - ``_lister.py``: :class:`Lister`, the read-only view of an indexer
-- ``_quarantine.py``: the keys of the objects whose newest state the cache cannot take, and why
-- ``_resource_versions.py``: the newest resourceVersion that a cache holds, and waiting for a newer one
+- ``_quarantine.py``: the keys of bad objects, with the reasons
+- ``_resource_versions.py``: the newest resourceVersion of a cache, and waiting for a newer one
 """

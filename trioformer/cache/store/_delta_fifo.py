@@ -4,17 +4,16 @@ The reflector writes the changes that the server reports; the process loop pops 
 indexer, in the order in which they were written.
 There are three kinds of batch:
 
-- a list of changes, each with the object's state or its deletion.  A state that cannot be taken is a change as well,
-  and so is a bookmark.
-- :class:`Replaced`: a whole list.  Objects that the list lacks are found when it is applied, by comparison with the
-  indexer, after every change that was written before it.  It is applied in one step.
-- :class:`Sync`: repeat every object to the listeners whose resync is due.  It carries no objects: they are read from
+- a list of changes: states of objects, deletions, bad objects and bookmarks
+- :class:`Replaced`: a whole list, which is applied in one step, after all earlier changes.  Comparison with the indexer
+  then finds the objects that the list lacks.
+- :class:`Sync`: repeat every object to the listeners whose resync is due.  It contains no objects: they are read from
   the indexer when it is applied, so a resync never overtakes a newer change.
 
-Several reflectors may write to one queue, each the objects of one namespace.
+Several reflectors may write to one queue, each for one namespace.
 
-Source: client-go's ``RealFIFO`` (``tools/cache/the_real_fifo.go``): nothing is merged, and a relist and a resync are
-one item each (``AtomicFIFO``).
+Source: client-go's ``RealFIFO`` (``tools/cache/the_real_fifo.go``), which merges nothing; a relist and a resync are one
+item each (``AtomicFIFO``).
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class Deletion(Generic[T]):
     key: str
     """The key of the object."""
     resource_version: str
-    """The version of the deletion; empty if it is not known."""
+    """The version of the deletion; empty if it is unknown."""
     object: T | None = None
-    """The last state; None if it cannot be taken."""
+    """The last state; None for a bad object."""
 
 
 @final
@@ -55,11 +54,11 @@ class Bookmark:
     resource_version: str
     """The version."""
     namespace: str = ""
-    """The namespace that the version is about, if the cache is made of several; otherwise empty."""
+    """The namespace of the watch, for a cache of several namespaces; otherwise empty."""
 
 
 Change: TypeAlias = T | Deletion[T] | BadObject | Bookmark
-"""A state of an object, or something else that the server reports."""
+"""A state of an object, or another report of the server."""
 
 
 @final
@@ -68,13 +67,13 @@ class Replaced(Generic[T]):
     """The result of a list."""
 
     objects: Sequence[T]
-    """Every object that exists, in the list's order."""
+    """The objects, in the order of the list."""
     resource_version: str
     """The list's resourceVersion."""
     namespace: str = ""
-    """The listed namespace, if the cache is made of several; otherwise empty."""
+    """The listed namespace, for a cache of several namespaces; otherwise empty."""
     bad: Mapping[str, BadObject] = attrs.field(factory=dict)
-    """Objects whose newest state cannot be taken, by key."""
+    """The bad objects of the list, by key."""
 
 
 @final
@@ -91,14 +90,14 @@ Batch: TypeAlias = list[Change[T]] | Replaced[T] | Sync
 class DeltaFIFO(Generic[T]):
     """The pending changes of one kind, with one consumer.
 
-    The methods that write never wait.  A writer calls :meth:`wait_for_room` before a list and between its batches of
-    events, so the bound of the queue reaches the watch's socket, and at most one list of each writer is pending.
+    Writing never waits.  A writer calls :meth:`wait_for_room` before a list and between its batches of events.  So a
+    full queue stops the reading of the watch, and at most one list of each writer is pending.
 
-    A change is compared with the indexer when it is applied, not when it is queued: a list that is being applied may
-    bring the object.
+    A change is compared with the indexer when it is applied, not when it is queued: an earlier pending list may contain
+    the object.
 
     Args:
-        max_pending: How many changes may be pending before :meth:`wait_for_room` waits.
+        max_pending: The number of pending changes from which :meth:`wait_for_room` waits.
     """
 
     max_pending: int = 10_000
@@ -128,11 +127,11 @@ class DeltaFIFO(Generic[T]):
         self._append_change(Deletion(key, resource_version))
 
     def quarantine(self, bad: BadObject) -> None:
-        """Queue that the newest state of an object cannot be taken; atomic."""
+        """Queue a bad object; atomic."""
         self._append_change(bad)
 
     def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
-        """Queue that all changes up to ``resource_version`` have been delivered; atomic."""
+        """Queue a bookmark: all changes up to ``resource_version`` have been delivered; atomic."""
         self._append_change(Bookmark(resource_version, namespace))
 
     def _append_change(self, change: Change[T]) -> None:
@@ -168,7 +167,7 @@ class DeltaFIFO(Generic[T]):
         self._ready.set()
 
     async def pop(self) -> Batch[T]:
-        """Take the oldest batch; wait for one if the queue is empty.
+        """Remove and return the oldest batch; wait for one if the queue is empty.
 
         Raises:
             trio.ClosedResourceError: The queue is closed and empty.
@@ -181,7 +180,7 @@ class DeltaFIFO(Generic[T]):
                 raise trio.ClosedResourceError("this delta FIFO is closed")
             self._ready = trio.Event()
             await self._ready.wait()
-        # no checkpoint from here on: a batch that has been taken is returned
+        # no checkpoint from here on: a removed batch must be returned
         batch = self._batches.popleft()
         self._pending -= len(batch) if isinstance(batch, list) else 1
         self._pending_lists -= isinstance(batch, Replaced)
@@ -192,18 +191,18 @@ class DeltaFIFO(Generic[T]):
 
     @property
     def has_room(self) -> bool:
-        """Whether fewer than ``max_pending`` changes are pending, and no list."""
+        """Whether fewer than ``max_pending`` changes, and no list, are pending."""
         return self._closed or (self._pending < self.max_pending and not self._pending_lists)
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; not a checkpoint if that is the case already."""
+        """Wait until there is room; not a checkpoint if there is room already."""
         while not self.has_room:
             if self._room_freed is None:
                 self._room_freed = trio.Event()
             await self._room_freed.wait()
 
     def close(self) -> None:
-        """Reject further writes; the consumer gets what is pending and then ``trio.ClosedResourceError``."""
+        """Reject further writes; the consumer gets the pending batches and then ``trio.ClosedResourceError``."""
         self._closed = True
         self._ready.set()
         if self._room_freed is not None:
@@ -212,7 +211,7 @@ class DeltaFIFO(Generic[T]):
 
 @final
 class NamespacedSink(Generic[T]):
-    """A sink for the reflector of one namespace: its lists and bookmarks apply to this namespace of the queue only."""
+    """A sink for the reflector of one namespace: lists and bookmarks apply to that namespace only."""
 
     def __init__(self, fifo: DeltaFIFO[T], namespace: str) -> None:
         self._fifo = fifo
@@ -222,11 +221,11 @@ class NamespacedSink(Generic[T]):
         self.wait_for_room = fifo.wait_for_room
 
     def bookmark(self, resource_version: str) -> None:
-        """Take a bookmark of this namespace's watch."""
+        """Queue a bookmark of the namespace."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
     def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
-        """Take a list of this namespace."""
+        """Queue a list of the namespace."""
         self._fifo.replace(objects, resource_version, bad=bad, namespace=self._namespace)
 
     @property

@@ -1,9 +1,9 @@
 """The indexer: objects by key, and keys by the values of index functions.
 
-Except for :meth:`Indexer.stage` everything is synchronous, so each change is atomic and needs no lock.
+All methods but :meth:`Indexer.stage` are synchronous, so each change is atomic without a lock.
 Only the process loop changes the objects; all other code reads them through a :class:`~trioformer.cache.Lister`.
 
-Source: client-go ``tools/cache/thread_safe_store.go``; unlike there, an index function that fails changes nothing.
+Source: client-go ``tools/cache/thread_safe_store.go``.  Unlike client-go, nothing changes if an index function fails.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=KubernetesObject)
 V = TypeVar("V")
 
 IndexFunc: TypeAlias = Callable[[T], Iterable[str]]
-"""Returns the values under which an object is indexed: none, one or many."""
+"""Returns the values under which an object is indexed."""
 
 NAMESPACE_INDEX = "namespace"
 """The name of the index that every cache has; its values are the namespaces."""
@@ -38,7 +38,7 @@ def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
 class _Index(Generic[T]):
     """The keys by the values of one index function.
 
-    The values of each object are kept: a function that depends on more than the object would return others later.
+    The values of each object are stored, since a function that depends on other data could return others later.
     """
 
     name: str
@@ -46,13 +46,13 @@ class _Index(Generic[T]):
     buckets: dict[str, dict[str, None]] = attrs.field(factory=dict, init=False)
     """The keys of each value."""
     values: dict[str, tuple[str, ...]] = attrs.field(factory=dict, init=False)
-    """The values of each key that has any; empty in the namespace index, whose keys say it."""
+    """The values of each key that has any; unused in the namespace index, where keys contain the value."""
 
     def values_for(self, obj: T) -> tuple[str, ...]:
         """Call the index function.
 
         Raises:
-            IndexerError: It failed.
+            IndexerError: The function failed.
         """
         return _index_values(self.name, self.function, obj)
 
@@ -64,7 +64,7 @@ class _Index(Generic[T]):
         return (namespace,) if key in self.buckets.get(namespace, ()) else ()
 
     def move(self, key: str, after: tuple[str, ...]) -> None:
-        """Index a key under these values instead of those that it has."""
+        """Index a key under the values ``after`` instead of its present values."""
         before = self.values_of(key)
         if before == after:
             return
@@ -83,7 +83,7 @@ class _Index(Generic[T]):
             del self.values[key]
 
     def add_all(self, items: Mapping[str, T]) -> list[tuple[T, IndexerError]]:
-        """Index objects; return those on which the function fails, each with its error."""
+        """Index objects; return the objects on which the function failed, with their errors."""
         failed: list[tuple[T, IndexerError]] = []
         for key, obj in items.items():
             try:
@@ -96,13 +96,13 @@ class _Index(Generic[T]):
 @final
 @attrs.define(eq=False)
 class Staged(Generic[T]):
-    """The next content of an indexer, built while the current content is still in use."""
+    """The next content of an indexer, built while the current content is in use."""
 
     items: dict[str, T] = attrs.field(factory=dict)
     indices: dict[str, _Index[T]] = attrs.field(factory=dict)
 
     async def release(self) -> None:
-        """Drop the content in slices: freeing 100,000 objects in one step would block the event loop for 70 ms."""
+        """Free the content in slices: 100,000 objects in one step would block the event loop for 70 ms."""
         await drain(self.items)
         for index in self.indices.values():
             await drain(index.values)
@@ -145,7 +145,7 @@ class Indexer(Generic[T]):
         return self._items.get(key)
 
     def snapshot(self) -> tuple[T, ...]:
-        """Return every object, in the order in which the keys were added; a new tuple of shared objects."""
+        """Return every object as a new tuple, in the order in which their keys were added."""
         return tuple(self._items.values())
 
     def keys(self) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ class Indexer(Generic[T]):
         return tuple(self._items)
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
-        """Return the objects for which the index function returned ``value``; the cost grows with their number only.
+        """Return the objects for which the index function returned ``value``; the cost depends on their number only.
 
         Raises:
             IndexerError: The index does not exist.
@@ -188,15 +188,15 @@ class Indexer(Generic[T]):
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> list[tuple[T, IndexerError]]:
         """Add index functions, and index the stored objects.
 
-        An object that a function fails on stays stored, and is not in that index.
-        The same function under the same name again changes nothing.
+        An object on which a function fails stays stored, but is not in that index.
+        Adding the same function under the same name again changes nothing.
 
         Returns:
-            These objects, each with its error.
+            The objects on which a function failed, with their errors.
 
         Raises:
-            IndexerError: Another function has the name, or a function failed on each of several objects; no index is
-                added then.
+            IndexerError: Another function has the name, or a function failed on every object of at least two.  No index
+                is added.
             TypeError: ``indexers`` is not a mapping of functions.
         """
         given: object = indexers
@@ -216,12 +216,12 @@ class Indexer(Generic[T]):
         return failed
 
     def put(self, key: str, obj: T) -> None:
-        """Store an object, in place of the one under its key if there is one.
+        """Store an object under its key.
 
         Raises:
             IndexerError: An index function failed; the indexer is unchanged.
         """
-        # The namespace is part of the key: an update cannot move it.
+        # The namespace is part of the key, so an update cannot change it.
         if len(self._indices) > 1 or key not in self._items:
             moved = [(index, index.values_for(obj)) for index in self._indices.values()]
             for index, values in moved:
@@ -239,16 +239,16 @@ class Indexer(Generic[T]):
     ) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Build new content for :meth:`swap`, in slices of about a millisecond.
 
-        Of two objects with the same key the later one counts.
-        An object that an index function fails on is left out; the object that is stored under its key stays.
+        Of two objects with the same key, the later one is stored.
+        An object on which an index function fails is left out, and the object under its key stays.
         Readers do not see the new content before the swap.
 
         Args:
             objects: The new content.
-            marked: The keys of stored states that are reported as well if a function fails on them again.
+            marked: The keys in quarantine; their stored states are also reported if a function fails on them again.
 
         Returns:
-            The content, and the objects that were left out, each with its error.
+            The content, and the objects that were left out, with their errors.
         """
         staged: Staged[T] = Staged(indices={name: _Index(name, each.function) for name, each in self._indices.items()})
         indices = tuple(staged.indices.values())
@@ -277,7 +277,7 @@ class Indexer(Generic[T]):
         return staged, left_out
 
     def _keep_stored(self, staged: Staged[T], obj: T, marked: Container[str]) -> bool:
-        """Keep the stored state of an object that cannot be indexed; return whether it is another one, or is marked."""
+        """Keep the stored state of an object that cannot be indexed; return whether to report the object."""
         key = key_of(obj)
         del staged.items[key]
         known = self._items.get(key)
@@ -291,8 +291,8 @@ class Indexer(Generic[T]):
         """Replace the whole content by staged content; atomic.
 
         Returns:
-            The previous content, which the caller releases in slices, and the objects that were left out, because an
-            index function that was added after :meth:`stage` failed on them; their stored states stay.
+            The previous content, which the caller frees in slices, and the objects that were left out because an index
+            function that was added after :meth:`stage` failed on them; their stored states stay.
         """
         before = Staged(self._items, self._indices)
         failed = self._add_late_indexers(staged, marked)
@@ -300,7 +300,7 @@ class Indexer(Generic[T]):
         return before, failed
 
     def _add_late_indexers(self, staged: Staged[T], marked: Container[str]) -> list[tuple[T, IndexerError]]:
-        """Index staged content by the functions that were added after it was staged."""
+        """Index staged content by functions that were added after :meth:`stage`."""
         failed: dict[str, tuple[T, IndexerError]] = {}
         for name, current in self._indices.items():
             if name not in staged.indices:
@@ -322,14 +322,14 @@ def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
         raise IndexerError(f"index function {name!r} failed on {where}: {type(error).__name__}", name) from error
     if isinstance(found, str):
         raise _invalid_values(name, found, obj)
-    for value in values:  # a loop: this runs twice for every event, and all() takes five times as long
+    for value in values:  # runs twice for every event, and all() would take five times as long
         if not isinstance(value, str):
             raise _invalid_values(name, values, obj)
     return values
 
 
 def _type_of(found: object) -> str:
-    """Describe the type of a value, never the value itself, which may be part of a secret."""
+    """Describe the type of a value, but not the value, which may be part of a secret."""
     if isinstance(found, tuple):
         return f"({', '.join(sorted({type(value).__name__ for value in found}))})"
     return f"a {type(found).__name__}"
@@ -344,9 +344,9 @@ def _invalid_values(name: str, found: object, obj: KubernetesObject) -> IndexerE
 def field_index(path: str) -> IndexFunc[KubernetesObject]:
     """Return an index function for a dotted attribute path, such as ``spec.node_name``.
 
-    An object whose value is None or empty is not indexed; if the value is a tuple, the object is indexed under each of
-    its elements.
-    The same path gives the same function, so several users of an informer may ask for the same index.
+    An object is not indexed if the value is None or empty.  If the value is a tuple, the object is indexed under each
+    element.
+    Equal paths return the same function, so several users of an informer may request the same index.
     """
     return _values_at(path)
 

@@ -27,17 +27,17 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
 
     All methods are synchronous and send no request.
-    Between two checkpoints their results are consistent with each other.
+    Their results are consistent with each other until the next checkpoint.
     The objects are shared and immutable; the tuples are new.
     A lister cannot change the cache: it has no method that writes, and its attributes cannot be set.
 
-    An object whose newest state the cache cannot take is in quarantine (:meth:`quarantined`).
-    To read its key raises `QuarantinedError`, so that it never looks as if it had been deleted.
-    All other methods return what is stored: an earlier state of the object, or nothing.
+    A bad object, whose newest state the cache cannot store, is in quarantine (:meth:`quarantined`).
+    Reading its key raises `QuarantinedError`, so that it does not look as if it was deleted.
+    All other methods return its earlier state, if there is one.
 
     Raises:
-        CacheNotSyncedError: From every method that returns objects, keys or index values, before the cache has synced.
-            An empty result could make a controller delete everything.
+        CacheNotSyncedError: Before the cache has synced, from every method that returns objects, keys or index values:
+            an empty result could make a controller delete everything.
     """
 
     _name: str
@@ -62,10 +62,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._indexer
 
     def get(self, name: str | ObjectRef | T, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
-        """Return the object of that name, or None; cluster-scoped kinds take no namespace.
+        """Return an object by name, or None if it is not in the cache; omit the namespace for cluster-scoped kinds.
 
-        ``lister.get(request)`` in a reconcile returns the request's object, and ``lister.get(obj)`` the cached state of
-        an object, whatever its uid; :meth:`Api.get <trioformer.client.Api.get>` is written in the same way.
+        In a reconcile, ``lister.get(request)`` returns the request's object.  ``lister.get(obj)`` returns the cached
+        state of an object, whatever its uid.  :meth:`Api.get <trioformer.client.Api.get>` takes the same arguments.
 
         Args:
             name: The object's name; without ``namespace`` also its key, ``namespace/name``; an
@@ -75,9 +75,9 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
-            ValueError: The kind is namespaced and there is no namespace, or the other way round: the result would be
-                None, as for an object that was deleted; or ``namespace`` is not that of ``name``.
-            TypeError: The name is none of these, or an object of another kind.
+            ValueError: The kind is namespaced and there is no namespace, or the other way round, where None would look
+                like a deleted object; or ``namespace`` differs from the namespace of ``name``.
+            TypeError: The name is not a string, an ObjectRef or an object of the kind.
         """
         if not isinstance(name, str):
             name, namespace = self._located(name, namespace)
@@ -102,8 +102,8 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the object under ``namespace/name`` (or ``name``).
 
         Raises:
-            NotInCacheError: It is not in the cache; it is a NotFoundError.
-            QuarantinedError: It is in quarantine.
+            NotInCacheError: The object is not in the cache; this is a NotFoundError.
+            QuarantinedError: The object is in quarantine.
             ValueError: No object of the kind can have this key.
             TypeError: The key is not a string.
         """
@@ -114,7 +114,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return obj
 
     def __contains__(self, key: object) -> bool:
-        """Whether an object exists under the key; true for one in quarantine, whether a state is stored or not.
+        """Whether an object exists under the key; true for every object in quarantine.
 
         Raises:
             ValueError: No object of the kind can have this key.
@@ -129,7 +129,11 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return False
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return the objects whose newest state the cache cannot take, by key; a new mapping."""
+        """Return the objects in quarantine, by key, as a new mapping.
+
+        Each has ``key``, ``reason``, ``since``, ``error``, ``resource_version`` and ``is_stored``: whether an earlier
+        state is in the cache.
+        """
         self._synced_indexer()
         return dict(self._quarantine.entries)
 
@@ -148,18 +152,17 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     ) -> tuple[T, ...]:
         """Return the objects whose labels and fields match, by the rules of the API server.
 
-        ``metadata.name=…`` and ``metadata.namespace=…`` are looked up, other selectors are compared with each object.
-        An object is left out, and logged, if a field that a selector reads does not decode.
+        ``metadata.name=…`` and ``metadata.namespace=…`` are looked up; other selectors are compared with each object.
+        An object with an undecodable field that a selector reads is left out and logged.
 
         Args:
-            label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
-            field_selector: A field selector in kubectl's grammar, or fields that must all be equal; only fields that
-                the API server supports for the kind.
+            label_selector: A label selector in kubectl's grammar, or a mapping of labels.
+            field_selector: A field selector in kubectl's grammar, or a mapping of fields; only fields that the API
+                server supports for the kind.
             namespace: Only objects of this namespace; None is all namespaces.
 
         Raises:
-            SelectorError: A selector does not parse, or the kind cannot be selected by one of the fields, whatever the
-                cache holds.
+            SelectorError: A selector does not parse, or the API server does not support a field for the kind.
             ValueError: The namespace is empty, or the kind is cluster-scoped: the result would always be empty.
         """
         indexer = self._synced_indexer()
@@ -174,7 +177,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             return ()
         supported = FieldSelector.selectable_fields(kind)
         supported.check(requirement.path for requirement in fields.requirements)
-        # The found objects are compared as well: a selector may have two names, or a name that contains a slash.
+        # The objects found by name are compared too: a selector may have two names, or a name with a slash.
         equal = {path: value for path, operator, value in fields.requirements if operator == "="}
         namespace = namespace if namespace is not None else equal.get("metadata.namespace") or None
         name = equal.get("metadata.name")
@@ -182,7 +185,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._matching(objects, lambda obj: fields.matches(functools.partial(supported.read, obj)))
 
     def _matching(self, objects: tuple[T, ...], matches: Callable[[T], bool]) -> tuple[T, ...]:
-        """Return the objects that match; one that does not decode is left out and logged."""
+        """Return the objects that match; leave out and log undecodable ones."""
         try:
             return tuple([obj for obj in objects if matches(obj)])
         except DecodeError:
@@ -207,7 +210,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._synced_indexer().by_index(index, value)
 
     def index_keys(self, index: str, value: str) -> tuple[str, ...]:
-        """Return the keys of those objects.
+        """Return the keys of the objects for which the index function ``index`` returned ``value``.
 
         Raises:
             IndexerError: The index does not exist.
@@ -231,7 +234,7 @@ def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
 
 
 def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ...]:
-    """Return the objects of a name in one namespace or in each: one look-up for each namespace, without a scan."""
+    """Return the objects of a name in one or all namespaces, with one look-up for each namespace."""
     if namespace is not None:
         keys = [f"{namespace}/{name}"]
     else:
@@ -240,15 +243,15 @@ def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ..
 
 
 def _kind_in(indexer: Indexer[T]) -> type[T] | None:
-    """Return the class of the stored objects, for a lister that was made without a class."""
+    """Return the class of the stored objects, for a lister without a class."""
     return next((type(obj) for obj in indexer.snapshot()), None)
 
 
 def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None) -> None:
-    """Check a namespace whose objects are listed; the result would be silently empty.
+    """Check that a namespace can have objects of a kind.
 
     Raises:
-        ValueError: It is empty, or the kind is cluster-scoped.
+        ValueError: The namespace is empty, or the kind is cluster-scoped.
     """
     if namespace == "":
         raise ValueError("a namespace must not be empty; pass None for all namespaces")
@@ -256,17 +259,16 @@ def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None)
         raise ValueError(f"{resource_of(kind)} are not namespaced; omit the namespace {quoted(namespace)}")
 
 
-# --- names and keys that no object of a kind can have: a lister would find nothing, as for a deleted object ---
-# They are checked after nothing was found, so that reading an object costs nothing more.
+# --- checks of names and keys that were not found: an impossible one must not look like a deleted object ---
 
 
 def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] | None) -> None:
-    """Check a name and a namespace under which a lister has found nothing.
+    """Check a name and a namespace that were not found.
 
     Args:
-        name: The name; without a namespace it may be a key.
-        namespace: The namespace; None or empty for none.
-        kind: The kind, or None if it is not known.
+        name: The name; without a namespace also a key.
+        namespace: The namespace, if any.
+        kind: The kind; None if it is unknown.
 
     Raises:
         ValueError: The kind is namespaced and there is no namespace, or the other way round, or the name has a slash.
@@ -280,11 +282,11 @@ def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] |
 
 
 def _check_key(key: object, kind: type[KubernetesObject] | None) -> None:
-    """Check a key under which a lister has found nothing.
+    """Check a key that was not found.
 
     Raises:
-        TypeError: It is not a string.
-        ValueError: No object of the kind can have it: the namespace is missing, or too much.
+        TypeError: The key is not a string.
+        ValueError: The key lacks a namespace, or has one although the kind is cluster-scoped.
     """
     if not isinstance(key, str):
         raise TypeError(f"a key must be a string, 'namespace/name' or 'name', not {type(key).__name__}; see key_of()")

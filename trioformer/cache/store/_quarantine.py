@@ -1,11 +1,11 @@
-"""The quarantine: the keys of the objects whose newest state the cache cannot take, and why.
+"""The quarantine: the keys of bad objects, whose newest state the cache cannot store, with the reasons.
 
-The problem: one object that does not decode, or on which the program's transform or index function fails, must neither
-end the informer, nor hold up the other objects, nor look as if it had been deleted.
-So the cache keeps the state that it had before, if it had one, and marks the key.
-A read of the key raises :class:`~trioformer.errors.QuarantinedError` instead of returning an old state or nothing.
+The problem: an object that does not decode, or on which the program's transform or index function fails, must not end
+the informer, hold up other objects, or look as if it was deleted.
+So the cache keeps the previous state, if there is one, and marks the key.
+Reading the key raises :class:`~trioformer.errors.QuarantinedError` instead of returning an old state or nothing.
 
-A good state, a deletion, or a list that lacks the key removes the mark: the object is tried again whenever it changes,
+A good state, a deletion, or a list without the key removes the mark.  So the object is tried again whenever it changes,
 and with every list.
 """
 
@@ -28,21 +28,21 @@ from .._bad_objects import MAX_KEY, MAX_NAMED, BadObject, Quarantined, Quarantin
 logger = logging.getLogger("trioformer.cache")
 
 MAX_LINES: Final = 5
-"""How many objects of one list, or of a minute of changes, are logged, each in a line; the others are counted."""
+"""The number of log lines for one list, or for a minute of changes; other objects are counted."""
 LOG_PERIOD: Final = 60.0
-"""Seconds of changes that are logged together: a tenant may change an object often."""
+"""Seconds in which the lines for changes are limited: a tenant may change an object often."""
 
 
 @final
 @attrs.define
 class StagedQuarantine:
-    """The next content of a quarantine, built while the current content is still in use."""
+    """The next content of a quarantine, built while the current content is in use."""
 
     entries: dict[str, Quarantined] = attrs.field(factory=dict)
     new: list[Quarantined] = attrs.field(factory=list)
-    """The first few that are to be logged."""
+    """The first few entries to log."""
     count: int = 0
-    """How many are to be logged."""
+    """The number of entries to log."""
 
 
 @final
@@ -51,7 +51,7 @@ class Quarantine:
     """The objects in quarantine, by key; written by the process loop.
 
     Args:
-        name: What is cached, for the log.
+        name: The name of the informer, for the log.
     """
 
     name: str = ""
@@ -64,7 +64,7 @@ class Quarantine:
 
     @property
     def missing(self) -> int:
-        """How many of the objects have no state in the cache."""
+        """The number of objects without any state in the cache."""
         return sum(not each.is_stored for each in self.entries.values())
 
     def add(self, bad: BadObject, *, is_stored: bool) -> None:
@@ -75,16 +75,16 @@ class Quarantine:
             self._log(entry, f" ({count - 1} more since the last such line)" if count > 1 else "")
 
     def discard(self, key: str) -> None:
-        """Remove the mark of a key: its newest state is in the cache, or the object is gone."""
+        """Remove the mark of a key, because its newest state is in the cache, or the object was deleted."""
         self.entries.pop(key, None)
 
     async def stage(self, namespace: str, bad: Mapping[str, BadObject], stored: Container[str]) -> StagedQuarantine:
-        """Build the marks that follow a list, in slices of about a millisecond.
+        """Build the marks after a list, in slices of about a millisecond.
 
         Args:
             namespace: The listed namespace; empty for all.
-            bad: The objects of the list that the cache cannot take, by key.
-            stored: The keys of which the cache will have a state.
+            bad: The bad objects of the list, by key.
+            stored: The keys that will have a state in the cache.
         """
         staged = StagedQuarantine()
         slices = Slices()
@@ -106,7 +106,7 @@ class Quarantine:
         return staged
 
     def swap(self, staged: StagedQuarantine) -> dict[str, Quarantined]:
-        """Replace all marks by staged ones, and log the first of those that are new; atomic.
+        """Replace all marks by staged ones, and log the first new ones; atomic.
 
         Returns:
             The previous marks, which the caller frees in slices.
@@ -120,20 +120,20 @@ class Quarantine:
         return before
 
     def _log(self, entry: Quarantined, others: str = "") -> None:
-        # Never its bytes: they may be those of a secret.
+        # Never log the bytes, which may be part of a secret.
         key = one_line(entry.key, longest=MAX_KEY)
         logger.warning("%s: %s is in quarantine until it changes: %s%s", self.name, key, entry.error, others)
 
     def log_at_sync(self) -> None:
-        """Log what a cache that has just synced lacks."""
+        """Log the objects in quarantine of a cache that has just synced."""
         if self.entries:
             words = in_words(len(self), self.first())
             logger.warning(
-                "%s: the cache has synced with %s; %d of them are missing in it", self.name, words, self.missing
+                "%s: the cache has synced with %s; %d of them are missing in the cache", self.name, words, self.missing
             )
 
     def first(self) -> tuple[Quarantined, ...]:
-        """Return the first few objects, to name them."""
+        """Return the first few objects, for messages."""
         return tuple(itertools.islice(self.entries.values(), MAX_NAMED))
 
     def by_reason(self) -> Mapping[QuarantineReason, int]:
@@ -142,7 +142,7 @@ class Quarantine:
         return {reason: counted[reason] for reason in QuarantineReason}
 
     def error_for(self, key: str) -> QuarantinedError:
-        """Make the error for reading a key that is in quarantine."""
+        """Return the error for reading a key in quarantine."""
         entry = self.entries[key]
         hint = "an earlier state is in the cache (allow_stale=True)" if entry.is_stored else "no earlier state is known"
         shown = quoted(key, longest=MAX_KEY)
@@ -161,5 +161,5 @@ def _entry_of(bad: BadObject, known: Quarantined | None, *, is_stored: bool) -> 
 
 
 def _is_new(entry: Quarantined, known: Quarantined | None) -> bool:
-    """Whether an object is to be logged: it was good before, or it is bad for another reason."""
+    """Whether to log an object: it was good before, or is bad for another reason now."""
     return known is None or (known.reason, known.error) != (entry.reason, entry.error)

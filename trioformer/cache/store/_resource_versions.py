@@ -1,8 +1,8 @@
 """The resourceVersion that a cache has reached, and waiting for a newer one.
 
-After a write, the cache holds the old state until the watch has brought the new one.
+After a write, the cache holds the old state until the watch delivers the new one.
 A program that must read its own writes waits for the resourceVersion that the write returned.
-The resourceVersions of one resource are numbers that grow with every change (KEP-5504); they are compared only here,
+The resourceVersions of one resource are numbers that grow with every change (KEP-5504).  They are compared only here,
 and only while a task waits.
 """
 
@@ -18,14 +18,14 @@ from ..._text import quoted
 from ...errors import DecodeError
 
 MAX_DIGITS: Final = 100
-"""Digits of a resourceVersion; etcd's have 19 at most, and Python's ``int()`` refuses more than 4,300."""
+"""The most digits of a resourceVersion; etcd's have at most 19, and Python's ``int()`` refuses more than 4,300."""
 
 
 def parse_resource_version(resource_version: str) -> int:
-    """Parse a resourceVersion as the number that it is on every Kubernetes API server.
+    """Parse a resourceVersion as a number.
 
     Raises:
-        DecodeError: It is not a number, as on some aggregated API servers, or one of absurd length.
+        DecodeError: It is not a number, as on some aggregated API servers, or has more than :data:`MAX_DIGITS` digits.
     """
     if not (resource_version.isascii() and resource_version.isdecimal()) or len(resource_version) > MAX_DIGITS:
         shown = quoted(resource_version, longest=MAX_DIGITS)
@@ -36,7 +36,7 @@ def parse_resource_version(resource_version: str) -> int:
 @final
 @attrs.define(eq=False)
 class ResourceVersions:
-    """The newest resourceVersion that a cache holds: one, or one for each namespace of a cache made of several."""
+    """The newest resourceVersion of a cache, or of each namespace for a cache of several namespaces."""
 
     _newest: dict[str, str]
     _advanced: trio.Event | None = attrs.field(default=None, init=False)
@@ -44,11 +44,11 @@ class ResourceVersions:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the cache is made of; one empty string if it is not made of several."""
+        """The namespaces of a cache of several namespaces; otherwise one empty string."""
         return tuple(self._newest)
 
     def advance(self, namespace: str, resource_version: str) -> None:
-        """Record that the cache holds the state of ``resource_version``; ignores a namespace that it does not hold."""
+        """Record that the cache has the state of ``resource_version``; ignore a namespace that it does not hold."""
         if resource_version and namespace in self._newest:
             self._newest[namespace] = resource_version
             if self._advanced is not None:
@@ -56,7 +56,7 @@ class ResourceVersions:
                 self._advanced = None
 
     def close(self) -> None:
-        """Record that the cache has stopped and does not become newer."""
+        """Record that the cache has stopped."""
         self._closed = True
         if self._advanced is not None:
             self._advanced.set()
@@ -77,13 +77,13 @@ class ResourceVersions:
 
         Raises:
             DecodeError: A resourceVersion is not a number.
-            trio.ClosedResourceError: The cache stops before.
+            trio.ClosedResourceError: The cache stopped first.
         """
         wanted, namespaces = parse_resource_version(resource_version), tuple(namespaces)
         await trio.lowlevel.checkpoint()
         while not self.has_reached(wanted, namespaces):
             if self._closed:
-                raise trio.ClosedResourceError(f"the cache stopped before it had reached {resource_version}")
+                raise trio.ClosedResourceError(f"the cache stopped before it reached {resource_version}")
             if self._advanced is None:
                 self._advanced = trio.Event()
             await self._advanced.wait()
