@@ -1,4 +1,4 @@
-"""Objects that the cache cannot take: they hold up nothing, never look deleted, and are named."""
+"""Bad objects: they hold up no others, never look deleted, and are named."""
 
 from __future__ import annotations
 
