@@ -18,7 +18,6 @@ from trioformer.controller import (
     labels_changed,
     labels_match,
     request_for_any_owner,
-    request_for_object,
     request_for_owner,
     requests_by_index,
     states_match,
@@ -60,10 +59,6 @@ def owner(kind: str, name: str, *, api_version: str = "apps/v1", controller: boo
 
 def owned(*owners: OwnerReference, namespace: str | None = "default") -> Pod:
     return Pod(metadata=ObjectMeta(name="pod", namespace=namespace, owner_references=owners))
-
-
-def test_an_object_is_enqueued_by_its_name() -> None:
-    assert request_for_object(owned()) == (Request("default", "pod"),)
 
 
 @pytest.mark.parametrize(

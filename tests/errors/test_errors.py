@@ -118,7 +118,7 @@ MISUSE_AND_LIFETIME = {
     *("trio.BrokenResourceError", "trio.BusyResourceError", "trio.ClosedResourceError", "trio.EndOfChannel"),
     *("trio.WouldBlock", "StopAsyncIteration"),
 }
-FOR_PROGRAMS = {"ReconcileDeadlineError", "RetryAfter", "TerminalError"}
+FOR_PROGRAMS = {"RetryAfter", "TerminalError"}
 """What a reconcile raises, or is logged as the failure of one; none leaves the library."""
 INTERNAL_CAUSES = {"OSError", "RecursionError", "cattrs.IterableValidationError"}
 

@@ -44,7 +44,6 @@ from ._create_or_update import create_or_update as create_or_update
 from ._current_request import RequestFilter as RequestFilter
 from ._current_request import current_request as current_request
 from ._enqueue import request_for_any_owner as request_for_any_owner
-from ._enqueue import request_for_object as request_for_object
 from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
@@ -57,7 +56,6 @@ from ._predicates import labels_changed as labels_changed
 from ._predicates import labels_match as labels_match
 from ._predicates import states_match as states_match
 from ._request import Request as Request
-from ._results import ReconcileDeadlineError as ReconcileDeadlineError
 from ._results import RequeueAfter as RequeueAfter
 from ._results import RetryAfter as RetryAfter
 from ._results import TerminalError as TerminalError
@@ -70,7 +68,6 @@ __all__ = [
     "ControllerOptions",
     "Expectations",
     "OwnerGoneError",
-    "ReconcileDeadlineError",
     "Request",
     "RequestFilter",
     "RequeueAfter",
@@ -90,7 +87,6 @@ __all__ = [
     "labels_changed",
     "labels_match",
     "request_for_any_owner",
-    "request_for_object",
     "request_for_owner",
     "requests_by_index",
     "set_controller_reference",

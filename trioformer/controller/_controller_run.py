@@ -67,7 +67,7 @@ class ControllerRun(Generic[K]):
             name=self.name,
             reconcile=self.reconcile,
             options=options,
-            observer=self.observers.for_reconciles(),
+            observers=tuple(self.observers.of_reconciles),
             queue=self.queue,
             delays=RetryDelays(self.queue, external),
             counters=self.counters,

@@ -10,28 +10,7 @@ import attrs
 from .._suggestions import describe
 from ..workqueue import QueueObserver
 from ._request import K
-from ._results import ReconcileResult
 from ._statistics import ControllerObserver
-
-
-@final
-@attrs.frozen(eq=False)
-class ControllerObservers(Generic[K]):
-    """Calls several controller observers."""
-
-    observers: Sequence[ControllerObserver[K]]
-
-    def began(self, request: K) -> None:
-        """Call ``began`` of each."""
-        for each in self.observers:
-            each.began(request)
-
-    def ended(
-        self, request: K, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
-    ) -> None:
-        """Call ``ended`` of each."""
-        for each in self.observers:
-            each.ended(request, result=result, duration=duration, is_terminal=is_terminal, has_timed_out=has_timed_out)
 
 
 @final
@@ -91,11 +70,6 @@ class Observers(Generic[K]):
         """Remove an observer."""
         self.of_reconciles = [each for each in self.of_reconciles if each is not observer]
         self.of_queues = [each for each in self.of_queues if each is not observer]
-
-    def for_reconciles(self) -> ControllerObserver[K] | None:
-        """Return one observer that calls the present ones; None without observers."""
-        found = tuple(self.of_reconciles)
-        return ControllerObservers(found) if len(found) > 1 else next(iter(found), None)
 
     def for_queue(self) -> QueueObserver[K] | None:
         """Return one observer that calls the present ones; None without observers."""

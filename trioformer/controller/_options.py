@@ -36,7 +36,7 @@ class ControllerOptions(Generic[K]):
     on_dropped: DroppedHandler[K] | None = None
     """Called when a request is dropped.  Its exceptions end the run."""
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
-    """Seconds until a reconcile is cancelled, which counts as a failure."""
+    """Seconds until a reconcile is cancelled.  This is a failure with a ``trio.TooSlowError``."""
     limiter: RateLimiter[K] | None = None
     """The delays of failed requests; a ``Retry-After`` only makes them longer.
 

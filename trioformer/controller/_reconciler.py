@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import uuid
+from collections.abc import Sequence
 from typing import Final, Generic, NamedTuple, final
 
 import attrs
@@ -56,7 +57,7 @@ class Reconciler(Generic[K]):
     name: str
     reconcile: Reconcile[K]
     options: ControllerOptions[K]
-    observer: ControllerObserver[K] | None
+    observers: Sequence[ControllerObserver[K]]
     queue: RateLimitingQueue[K]
     delays: RetryDelays[K]
     counters: Counters
@@ -88,8 +89,8 @@ class Reconciler(Generic[K]):
             del self.running[task]
 
     async def _call_observed(self, request: K) -> tuple[RequeueAfter | None, Exception | None]:
-        observer, began = self.observer, trio.current_time()
-        if observer is not None:
+        observers, began = self.observers, trio.current_time()
+        for observer in observers:
             observer.began(request)
         result: ReconcileResult = "cancelled"
         requeue: RequeueAfter | None = None
@@ -110,7 +111,7 @@ class Reconciler(Generic[K]):
                     logger.debug("controller %s: reconcile of %s: %s", self.name, request, describe_error(failure))
                     failure = None
             finally:
-                if observer is not None:
+                for observer in observers:
                     observer.ended(
                         request,
                         result=result,
