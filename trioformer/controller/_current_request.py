@@ -2,7 +2,7 @@
 
 It is in a context variable while ``reconcile`` runs, so tasks that a reconcile starts inherit it.
 
-Source: controller-runtime ``pkg/internal/controller``, whose loggers have ``controller``, ``name`` and ``reconcileID``.
+Source: controller-runtime ``pkg/internal/controller``.  Its loggers have ``controller``, ``name`` and ``reconcileID``.
 """
 
 from __future__ import annotations

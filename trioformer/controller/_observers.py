@@ -1,4 +1,4 @@
-"""The observers of a controller: its own, and those of metrics."""
+"""The observers of a controller: its own and the observers of metrics."""
 
 from __future__ import annotations
 

@@ -319,8 +319,8 @@ class WorkQueue(Generic[K]):
         now = trio.current_time()
         if self._delayed.due <= now:
             self._add_due()
-        # One checkpoint for many keys.  With one for each key, beside a task that uses slices of a millisecond, four
-        # workers took 4,300 keys a second, a hundredth of the present rate.
+        # One checkpoint for many keys.  A checkpoint for each key made workers a hundred times slower when another task
+        # used slices of a millisecond.
         self._slice_left -= 1
         if self._ready.size and (self._slice_left <= 0 or now >= self._slice_ends):
             await trio.lowlevel.checkpoint()
