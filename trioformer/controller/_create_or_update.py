@@ -67,7 +67,7 @@ _ONE_OF: Final[Mapping[str, frozenset[str]]] = {
 A client has no schemas, so the names also apply to custom kinds, which may contain pod templates.
 """
 _WHOLE: Final = frozenset({"env"})
-"""Parents that may have none of these members: a variable without a value is empty."""
+"""Parents whose stored members are removed if none is wanted: a variable without a value is empty."""
 _BY_TYPE: Final = frozenset({"appArmorProfile", "limitResponse", "seccompProfile", "strategy", "updateStrategy"})
 """Mappings whose other members depend on their ``type``."""
 
