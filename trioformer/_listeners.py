@@ -21,62 +21,46 @@ def split_address(bind: str) -> tuple[str, int]:
     """Return the host, with the brackets of an IPv6 address, and the port; the host is empty for all interfaces.
 
     Raises:
-        TypeError: It is no str.
-        ValueError: It is not ``host:port``.
+        ValueError: ``bind`` is not ``host:port``.
     """
-    if not isinstance(bind, str):
-        raise TypeError(f"cannot listen on {bind!r}: it must be a str, host:port, such as '127.0.0.1:8001'")
     host, colon, port = bind.rpartition(":")
+    problem = ""
     if not (colon and port.isascii() and port.isdecimal()):
-        raise ValueError(
-            f"cannot listen on {bind!r}: it must be host:port, such as 127.0.0.1:8001, or :8001 for all interfaces"
-        )
-    if len(port) > 5 or int(port) > 65_535:
-        raise ValueError(f"cannot listen on {bind!r}: the port must be at most 65535")
-    is_bracketed = host.startswith("[") and host.endswith("]")
-    if ":" in host and not is_bracketed:
-        raise ValueError(f"cannot listen on {bind!r}: an IPv6 address is written in brackets, such as [::1]:{port}")
+        problem = "it must be host:port, such as 127.0.0.1:8001, or :8001 for all interfaces"
+    elif len(port) > 5 or int(port) > 65_535:
+        problem = "the port must be at most 65535"
+    elif ":" in host and not (host.startswith("[") and host.endswith("]")):
+        problem = f"an IPv6 address is written in brackets, such as [::1]:{port}"
+    if problem:
+        raise ValueError(f"cannot listen on {bind!r}: {problem}")
     return host, int(port)
 
 
 async def open_listener(bind: str) -> socket.socket:
-    """Listen on ``host:port``.
-
-    Args:
-        bind: ``host:port``; port 0 selects a free one.  ``:port`` is that port of all interfaces, of IPv6 and IPv4.
+    """Listen on ``host:port``; port 0 selects a free one, and ``:port`` is all interfaces, of IPv6 and IPv4.
 
     Raises:
-        TypeError: It is no str.
-        ValueError: It is not ``host:port``.
-        OSError: The address cannot be listened on.
+        ValueError: ``bind`` is not ``host:port``.
+        OSError: The server cannot listen on the address.
     """
     host, port = split_address(bind)
-    is_everywhere = not host
-    if is_everywhere:
-        host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
+    has_both = host in ("", "[::]") and socket.has_dualstack_ipv6()
     try:
-        found = await trio.socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        name = host.strip("[]") or ("::" if has_both else "0.0.0.0")
+        found = await trio.socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except UnicodeError as exc:  # a label that is too long or empty
         raise ValueError(f"cannot listen on {bind!r}: {host!r} is not a host name") from exc
-    family, kind, protocol, _, address = found[0]
-    listener = socket.socket(family, kind, protocol)
+    family, _, _, _, address = found[0]
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if is_everywhere and family is socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listener.bind(address)
-        listener.listen()
-    except BaseException:
-        listener.close()
-        raise
-    return listener
+        return socket.create_server(address, family=family, dualstack_ipv6=has_both)
+    except OSError as exc:  # its text names the address in another way
+        raise OSError(exc.errno, os.strerror(exc.errno or 0)) from exc
 
 
 def url_of(listener: socket.socket, scheme: str = "http", host: str | None = None) -> str:
-    """Return the URL of a listening socket; with a host, under this one instead of its address."""
-    address: str
+    """Return the URL of a listening socket, with its address or another host."""
     address, port = listener.getsockname()[:2]
-    host = address if host is None else host
+    host = host or str(address)
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
@@ -95,14 +79,7 @@ def is_loopback(host: str) -> bool:
 def server_context(
     certificate: str | PathLike[str], key: str | PathLike[str], *, names: tuple[str, str] = ("certificate", "key")
 ) -> ssl.SSLContext:
-    """Return a TLS context for a server with this certificate chain and key, both PEM files.
-
-    It offers HTTP/1.1 only, and TLS 1.2 at least.
-
-    Args:
-        certificate: The file of the certificate chain.
-        key: The file of the key.
-        names: What the user calls the two, for errors.
+    """Return a TLS context for a server with this certificate chain and key, both PEM files; TLS 1.2 is the minimum.
 
     Raises:
         ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
@@ -126,7 +103,7 @@ def _read(file: str | PathLike[str], name: str) -> Secret[bytes]:
 
 
 def is_token(token: Secret[str]) -> bool:
-    """Return whether a token can be sent in a header."""
+    """Return whether a header can contain a token."""
     return bool(token) and all("!" <= letter <= "~" for letter in token.reveal())
 
 

@@ -44,11 +44,13 @@ async def manager(client: Client, **options: Any) -> AsyncIterator[str]:
 # --- connections ---
 
 
-async def test_200_idle_clients_leave_file_descriptors_and_the_probes_are_served(client: Client) -> None:
+async def test_200_clients_that_hold_requests_leave_descriptors_and_the_probes_are_served(client: Client) -> None:
     async with manager(client) as url, AsyncExitStack() as clients:
         before = len(os.listdir("/proc/self/fd"))
-        for _ in range(200):
-            await clients.enter_async_context(connection(url))
+        for number in range(200):
+            stream = await clients.enter_async_context(connection(url))
+            # Half of them hold a request whose body is not complete.
+            await stream.send_all(HEALTH + b"content-length: 9\r\n\r\n1" if number % 2 else b"G")
         await trio.testing.wait_all_tasks_blocked(0.05)
         servers = len(os.listdir("/proc/self/fd")) - before - 200
         assert servers <= 65
@@ -101,8 +103,7 @@ async def test_no_other_protocol_is_granted(client: Client, upgrade: bytes, capl
 @pytest.mark.parametrize(
     ("request_", "code"),
     [
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0", 505),
-        (b"GET /healthz HTTP/3.0\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0", 405),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03secret-of-a-client\r\n\r\n", 400),
         (b"GET /healthz\r\n\r\n", 400),
         (b"GET  /healthz HTTP/1.1\r\nhost: x\r\n\r\n", 400),
@@ -115,8 +116,8 @@ async def test_no_other_protocol_is_granted(client: Client, upgrade: bytes, capl
         (b"GET /healthz HTTP/1.1\r\nhost: x\r\nsecret-of-a-client: " + b"x" * 100_000, 431),
         (b"GET /" + b"x" * 100_000, 431),
         (b"CONNECT /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", 405),
-        (b"POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n" + b"x" * 1_000_000, 405),
-        (b"GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nfrob\r\n", 200),
+        (b"POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n" + b"x" * 1_000_000, 413),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nfrob\r\n", 400),
         (b"GET /healthz?exclude=%ff%00%0a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", 200),
         (b"GET /%2e%2e/%ff%00 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", 404),
     ],
@@ -345,24 +346,6 @@ async def test_a_token_that_others_could_read_on_its_way_is_warned_of_once(
 def test_options_that_contradict_each_other_raise(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         HTTPOptions("127.0.0.1:0", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"bind": 8080}, "bind= must be a str, host:port, such as ':8080', not int"),
-        ({"bind": None}, "bind= must be a str, host:port, such as ':8080', not NoneType"),
-        ({"metrics_token": b"s3cret"}, "metrics_token= must be a str, not bytes"),
-        ({"metrics_token": 5}, "metrics_token= must be a str, not int"),
-        ({"check_metrics_token": "s3cret"}, "check_metrics_token= must be an async function, not str"),
-        ({"certificate": b"x", "key": "x"}, "certificate= must be a path, not bytes"),
-        ({"certificate": "x", "key": 3}, "key= must be a path, not int"),
-    ],
-)
-def test_options_of_other_types_raise(options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(TypeError) as raised:
-        HTTPOptions(**{"bind": ":0", **options})
-    assert str(raised.value) == f"HTTPOptions: {problem}"
 
 
 async def test_a_certificate_that_cannot_be_read_is_an_ungrouped_error(client: Client, tmp_path: Path) -> None:

@@ -103,14 +103,6 @@ async def test_a_token_check_ends_when_its_client_disconnects(
     nursery.cancel_scope.cancel()
 
 
-async def test_a_request_with_a_body_has_its_token_checked_as_well(nursery: trio.Nursery) -> None:
-    url = await serve_with(Review(), nursery)
-    with trio.fail_after(10):
-        response = await exchange(url, scrape("good"), b"content-length: 100\r\n\r\n", b"x" * 50)
-    assert status_of(response) == 200
-    nursery.cancel_scope.cancel()
-
-
 async def test_the_answer_about_a_token_is_kept_for_10_s(
     mock_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:

@@ -62,12 +62,12 @@ def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
         f"{_quantity._MAX_EXPONENT}",
         f"{_tunnel.MAX_HEAD // KIB} KiB, {_tunnel.TUNNEL_PATIENCE:g} s",
         f"{manager.connections}",
-        f"{manager.head_size // KIB} KiB, {manager.head_period:g} s",
+        f"{manager.head_size // KIB} KiB, {manager.body_size // KIB} KiB, {manager.request_period:g} s",
         f"{_token_checks.MAX_CHECKS}, {_token_checks.CHECK_PERIOD:g} s",
         f"{MAX_BYTES // MIB} MiB; {MAX_OPERATIONS:,}; {MAX_COPIED // MIB} MiB",
         f"{MAX_VALUES:,}; {MAX_CONTAINERS:,}",
         f"{embedded.connections}",
-        f"{embedded.head_size // KIB} KiB, {embedded.head_period:g} s",
+        f"{embedded.head_size // KIB} KiB, {embedded.request_period:g} s",
     ]
 
 

@@ -1,6 +1,7 @@
-"""An HTTP/1.1 server, for a manager's health and metrics and for the embedded API server, with limits for every peer.
+"""HTTP/1.1 servers: a manager's health and metrics, and the embedded API server on a socket.
 
-h11 reads and writes the messages; ASGI is the interface to applications.
+h11 parses and formats the messages; ASGI is the interface to the application.
+Everything that a client can make a server keep or wait for has a limit.
 """
 
 from __future__ import annotations

@@ -18,10 +18,13 @@ from .._secret import Secret, conceal
 from .._serving import ServerLimits, serve_app
 from ._server import APIServer
 from ._serving._guard import Guard, checked_host, plain_host
+from ._storage._bodies import MAX_BYTES
 
 logger: Final = logging.getLogger("trioformer.testing")
 
-LIMITS: Final = ServerLimits(connections=512, head_size=64 * 1024, send_period=60.0)
+LIMITS: Final = ServerLimits(
+    connections=512, head_size=64 * 1024, body_size=MAX_BYTES, request_period=60.0, send_period=60.0
+)
 """More than a health port has: each watch is a connection, and selectors may be long."""
 
 
