@@ -19,7 +19,6 @@ from trioformer.controller import (
     RequeueAfter,
     TerminalError,
     generation_changed,
-    labels_match,
     request_for_owner,
 )
 from trioformer.models.apps_v1 import ReplicaSet
@@ -47,25 +46,6 @@ def pod_of(name: str, owner: str | None) -> dict[str, object]:
         "metadata": metadata,
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
-
-
-async def test_owned_objects_reconcile_their_owners_of_one_kind(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    factory = SharedInformerFactory(client)
-    controller = Controller("replicas", reconcile := Reconcile())
-    pods = controller.owns(factory, Pod, owner=ReplicaSet, predicates=[labels_match("app=web")])
-    assert pods is factory.informer(Pod)
-    nursery.start_soon(controller.run)
-    await nursery.start(factory.run)
-    api_server.create(replica_set("web"))
-    for name, owner, labels in (("a", "web", "web"), ("b", None, "web"), ("c", "api", "other")):
-        pod = pod_of(name, owner)
-        pod["metadata"]["labels"] = {"app": labels}  # type: ignore[index]  # a dict
-        api_server.create(pod)
-    await trio.sleep(1)
-    assert set(reconcile.calls) == {"web"}
-    nursery.cancel_scope.cancel()
 
 
 async def test_a_pods_owners_are_reconciled_when_it_is_added_moved_and_deleted(
@@ -349,23 +329,3 @@ async def test_a_thousand_failing_objects_neither_delay_others_nor_are_retried_t
     assert at[0] - created < 0.1
     assert {calls[f"bad-{number}"] for number in range(1_000)} == {4}
     assert controller.statistics().dropped == 1_000
-
-
-async def test_a_controller_runs_again_in_each_term_of_a_leader(
-    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
-) -> None:
-    """The informers run between the terms, so a new term starts with all cached objects and sends no request."""
-    api_server.create(pod_of("a", None))
-    factory = SharedInformerFactory(client)
-    controller = Controller("pods", reconcile := Reconcile())
-    controller.watch(factory.informer(Pod))
-    await nursery.start(factory.run)
-    for _ in range(3):
-        async with trio.open_nursery() as term:
-            await term.start(controller.run)
-            await trio.sleep(10)
-            with trio.move_on_after(30):
-                await controller.stop()
-        await trio.sleep(10)
-    assert reconcile.calls == ["a", "a", "a"]
-    assert factory.informer(Pod).statistics().reflector.lists == 1

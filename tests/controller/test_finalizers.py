@@ -70,6 +70,15 @@ async def test_finalizers_that_the_cache_does_not_show_yet_stay(api: Api[ConfigM
     assert stored(api_server).metadata.finalizers == ("example.com/third",)
 
 
+async def test_a_finalizer_that_somebody_else_has_set_meanwhile_is_not_set_twice(
+    api: Api[ConfigMap], api_server: APIServer
+) -> None:
+    stale = create(api_server)
+    now = api_server.patch(ConfigMap, "a", {"metadata": {"finalizers": [OURS]}})
+    assert await ensure_finalizer(api, stale, OURS) == now
+    assert stored(api_server).metadata.finalizers == (OURS,)
+
+
 async def test_after_four_conflicts_the_error_is_raised(api: Api[ConfigMap], api_server: APIServer) -> None:
     obj = create(api_server)
     api_server.fail_next(4, verb="patch", resource="configmaps", status=409)

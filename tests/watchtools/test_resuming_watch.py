@@ -328,14 +328,6 @@ async def test_delays_grow_and_are_reset_after_a_healthy_watch(autojump_clock: M
     assert gaps == pytest.approx([0.8, 1.6, 3.2, 30 + 0.8, 1.6, 4 + 3.2])
 
 
-async def test_a_failed_connection_is_tried_ten_times_before_delays_grow(autojump_clock: MockClock) -> None:
-    failing = [httpx.ConnectError("refused")] * 12
-    async with playing(*failing, stream(event(6), None), policy=BackoffPolicy()) as play:
-        assert await play.versions() == ["6"]
-    gaps = [after - before for before, after in itertools.pairwise(play.server.times[:13])]
-    assert all(base <= gap < 2 * base for base, gap in zip([0.5] * 10 + [0.8, 1.6], gaps, strict=True))
-
-
 async def test_a_request_that_fails_slowly_is_not_a_healthy_watch(autojump_clock: MockClock) -> None:
     failing: list[Reply] = [40.0, httpx.ConnectError("no route")]
     async with playing(stream(event(6), 2.0), *failing, *failing, *failing, stream(event(7), None)) as play:
@@ -512,20 +504,6 @@ async def test_failures_are_logged_without_a_callback(
     assert [(found.name, found.getMessage()) for found in caplog.records] == [
         ("trioformer.watchtools", "watch pods: no (HTTP 500)")
     ]
-
-
-async def test_a_cause_is_logged_at_once_and_then_once_a_minute(
-    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = Script([*[httpx.ConnectError("refused")] * 20, stream(event(6), None)])
-    async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client,
-        resuming_watch(client.api(Pod), resource_version="5") as events,
-    ):
-        await anext(events)
-    lines = 1 + int(trio.current_time() // 60)
-    assert 2 <= len(caplog.messages) <= lines, "one at the beginning, and one a minute"
-    assert "times since" in caplog.messages[1]
 
 
 async def test_an_exception_of_the_callback_propagates_from_the_read(autojump_clock: MockClock) -> None:

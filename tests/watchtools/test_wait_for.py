@@ -13,11 +13,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.support.raw_requests import config_map, pod
+from tests.support.raw_requests import pod
 from tests.support.scripted_http import InMemory, Step, response
 from trioformer.client import Api, Client, ClientOptions, open_client
 from trioformer.errors import (
-    ConnectionFailedError,
     DecodeError,
     ExpiredError,
     ForbiddenError,
@@ -27,7 +26,7 @@ from trioformer.errors import (
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict, unstructured_kind
-from trioformer.models.core_v1 import ConfigMap, Node, Pod
+from trioformer.models.core_v1 import Node, Pod
 from trioformer.testing import APIServer
 from trioformer.transport import Limits
 from trioformer.watchtools import BackoffPolicy, created, deleted, has_condition, has_field, wait_for
@@ -374,21 +373,6 @@ async def test_an_expired_version_is_followed_by_a_list(
     assert [type(error) for error in errors] == [ExpiredError]
 
 
-async def test_watches_that_fail_are_retried(
-    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
-) -> None:
-    api_server.create(pod("web-0"))
-    api_server.fail_next(3, verb="watch", status=500)
-    errors: list[Exception] = []
-    wait = start(pods, "web-0", has_condition("Ready"), on_retry=errors.append)
-    await trio.sleep(1)
-    api_server.patch(Pod, "web-0", ready())
-    await trio.sleep(10)
-    assert isinstance(wait.outcome, Pod)
-    assert wait.at == pytest.approx(0.8 + 1.6 + 3.2)
-    assert [type(error) for error in errors] == [InternalServerError] * 3
-
-
 async def test_a_server_whose_versions_all_expire_is_not_requested_in_a_tight_loop(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
@@ -428,20 +412,6 @@ async def test_a_permanent_error_is_raised_with_a_note_that_names_the_condition(
         await wait_for(pods, "web-0", deleted())
     assert caught.value.__notes__[1:] == ["while waiting for pods/web-0 in namespace default: deletion"]
     assert trio.current_time() == 0
-
-
-async def test_wait_for_continues_after_an_outage(
-    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
-) -> None:
-    api_server.create(pod("web-0"))
-    errors: list[Exception] = []
-    with api_server.unreachable():
-        wait = start(pods, "web-0", has_field("status.phase", "Running"), on_retry=errors.append)
-        await trio.sleep(300)
-    api_server.patch(Pod, "web-0", ready())
-    await trio.sleep(60)
-    assert isinstance(wait.outcome, Pod)
-    assert {type(error) for error in errors} == {ConnectionFailedError}
 
 
 async def test_failures_are_logged_without_a_callback(
@@ -643,18 +613,3 @@ async def test_an_async_condition_is_rejected(api_server: APIServer, pods: Api[P
     api_server.create(pod("web-0"))
     with pytest.raises(TypeError, match=r"never must be a plain function, not an async one"):
         await wait_for(pods, "web-0", never)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-async def test_conditions_can_be_combined(
-    api_server: APIServer, client: Client, start: Callable[..., Wait], autojump_clock: MockClock
-) -> None:
-    api_server.create(config_map("settings"))
-    is_set = has_field("data.colour", "blue")
-    wait = start(client.api(ConfigMap, "default"), "settings", lambda obj: is_set(obj) and "size" in obj.data)
-    await trio.sleep(1)
-    api_server.patch(ConfigMap, "settings", {"data": {"colour": "blue"}})
-    await trio.sleep(1)
-    assert wait.outcome == "waiting"
-    api_server.patch(ConfigMap, "settings", {"data": {"size": "1"}})
-    await wait_all_tasks_blocked()
-    assert isinstance(wait.outcome, ConfigMap)

@@ -96,15 +96,6 @@ async def do_nothing(key: str) -> None:
     """Process a key."""
 
 
-async def test_statistics_do_not_change_after_they_were_read() -> None:
-    queue = WorkQueue[str]()
-    seen = queue.statistics()
-    queue.add("a")
-    assert (seen.depth, dict(seen.depth_by_priority)) == (0, {})
-    with pytest.raises(TypeError):
-        seen.depth_by_priority[0] = 1  # type: ignore[index]  # the test is that this fails
-
-
 async def test_a_delayed_key_waits_from_its_due_time(mock_clock: Clock) -> None:
     recorder = Recorder()
     queue = WorkQueue[str](observer=recorder)
