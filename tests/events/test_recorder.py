@@ -113,7 +113,7 @@ async def test_an_event_is_in_the_namespace_of_its_object(
     assert to_dict(event.regarding) == reference
 
 
-@pytest.mark.parametrize("name", ["x" * 253, "2001:db8::123", "system:node", "UPPER", "-dash"])
+@pytest.mark.parametrize("name", ["x" * 253, "system:node", "-dash"])
 async def test_an_object_name_that_is_not_valid_for_events_gives_a_random_event_name(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, name: str
 ) -> None:
@@ -184,7 +184,7 @@ async def test_an_argument_that_is_not_an_object_raises(client: Client) -> None:
         recorder.event("web", reason="Tested", action="Testing", note="")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("controller", ["", "a/b/c", "example.com/", "x" * 64, "-x", "Ex.com/x", "a b"])
+@pytest.mark.parametrize("controller", ["", "a/b/c", "x" * 64, "Ex.com/x"])
 async def test_a_controller_name_that_a_server_would_reject_raises_immediately(client: Client, controller: str) -> None:
     with pytest.raises(ValueError, match="the controller of an event recorder must be a name"):
         EventRecorder(client, controller=controller)

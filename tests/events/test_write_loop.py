@@ -32,7 +32,7 @@ def notes(server: APIServer) -> list[str | None]:
 # --- one that fails ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["refuse", "hang", "lose response", "500", "503", "429"])
+@pytest.mark.parametrize("how", ["refuse", "hang", "lose response", "429"])
 async def test_an_event_that_fails_does_not_hold_up_those_of_other_objects(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: str
 ) -> None:
@@ -126,10 +126,10 @@ async def test_a_slow_response_is_not_waited_for_and_requests_are_limited(
         assert recorder.statistics().written == 100
 
 
-@pytest.mark.parametrize("hanging", [8, 30])
 async def test_events_that_hang_hold_up_the_others_for_a_quarter_of_a_second(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, hanging: int
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
+    hanging = 30
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         transport.fault = failing("bad", "hang")
         for number in range(hanging):
@@ -170,7 +170,7 @@ async def test_one_request_at_a_time_is_sent_while_responses_are_fast(
 # --- the server fails -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["refuse", "hang", "500"])
+@pytest.mark.parametrize("how", ["hang", "500"])
 @pytest.mark.parametrize(("objects", "requests"), [(15, 15 * 60), (200, 250)])
 async def test_an_outage_of_ten_minutes_costs_few_events_and_few_requests(
     autojump_clock: trio.testing.MockClock,
@@ -246,7 +246,7 @@ async def test_an_event_that_hangs_does_not_hold_up_the_others_at_shutdown(
     )
 
 
-@pytest.mark.parametrize(("running_for", "hanging"), [(30, 8), (30, 60), (0, 8), (0, 30)])
+@pytest.mark.parametrize(("running_for", "hanging"), [(30, 60), (0, 8)])
 async def test_events_that_hang_do_not_hold_up_the_others_at_shutdown(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,

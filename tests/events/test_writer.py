@@ -101,7 +101,7 @@ async def test_a_retry_after_header_is_honoured(
         assert counts(api_server) == [("it happened", 1)]
 
 
-async def test_a_thousand_events_that_fail_four_times_are_all_written(
+async def test_hundreds_of_events_that_fail_four_times_are_all_written(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestLotsOfEvents"""
@@ -113,12 +113,12 @@ async def test_a_thousand_events_that_fail_four_times_are_all_written(
 
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         transport.fault = refuse_four_times
-        for number in range(1_000):
+        for number in range(300):
             record(recorder, str(number), regarding=pod(f"pod-{number}"), reason=f"Reason-{number}")
         await trio.sleep(86_000)
-        assert [event.note for event in stored(api_server)] == [str(number) for number in range(1_000)]
+        assert [event.note for event in stored(api_server)] == [str(number) for number in range(300)]
         assert set(tries.values()) == {5}
-        assert recorder.statistics().written == 1_000
+        assert recorder.statistics().written == 300
 
 
 async def test_a_request_that_hangs_is_retried_after_its_deadline(

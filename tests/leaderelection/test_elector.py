@@ -123,7 +123,7 @@ async def test_a_held_lease_is_acquired_when_it_has_not_changed_for_its_duration
     assert max(delays[:-1]) - min(delays[:-1]) > 0.5
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 async def test_the_next_leader_takes_over_within_lease_duration_and_retry_period(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, seed: int
 ) -> None:
@@ -669,58 +669,6 @@ async def test_leader_code_that_does_not_end_in_time_is_logged_as_critical(
         "lease default/the-lease: the leader code of 'us' was cancelled and still runs 15.0 s after the last renewal; "
         "another candidate may lead"
     )
-
-
-async def test_a_lease_edited_to_another_holder_is_lost_at_the_next_renewal(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
-) -> None:
-    async with candidate(api_server, nursery, "us") as (elector, transport):
-        with pytest.raises(LeadershipLostError, match="the lease is held by 'them'") as caught:  # noqa: PT012  # the block is what is cancelled
-            async with elector.lead():
-                await trio.sleep(2.5)
-                api_server.patch(Lease, NAME, {"spec": {"holderIdentity": "them"}}, namespace=NAMESPACE)
-                await trio.sleep_forever()
-        assert trio.current_time() == 4
-        assert caught.value.__cause__ is None
-        assert transport.methods[-2:] == ["PUT", "GET"]  # without a release
-    assert stored_lease(api_server).holder_identity == "them"
-
-
-@pytest.mark.parametrize("change", ["deleted", "emptied"])
-async def test_a_deleted_or_emptied_lease_is_acquired_again(
-    autojump_clock: trio.testing.MockClock,
-    api_server: APIServer,
-    nursery: trio.Nursery,
-    caplog: pytest.LogCaptureFixture,
-    change: str,
-) -> None:
-    create_lease(api_server, "")
-    async with candidate(api_server, nursery, "us") as (elector, _), elector.lead() as term:
-        await trio.sleep(2.5)
-        if change == "deleted":
-            api_server.delete(Lease, NAME, namespace=NAMESPACE)
-        else:
-            api_server.patch(Lease, NAME, {"spec": {"holderIdentity": ""}}, namespace=NAMESPACE)
-        await trio.sleep(2)
-        spec = stored_lease(api_server)
-        assert (spec.holder_identity, spec.lease_transitions) == ("us", 4)
-        assert term.is_held
-        assert term.expires_at == pytest.approx(19, abs=0.1)
-    response = {"deleted": "created it again", "emptied": "acquired it again"}[change]
-    assert [record.message for record in caplog.records] == [
-        f"lease default/the-lease: {change} by another client; 'us' {response}"
-    ]
-
-
-async def test_a_lease_that_another_candidate_held_and_released_is_lost(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
-) -> None:
-    async with candidate(api_server, nursery, "us") as (elector, _):
-        with pytest.raises(LeadershipLostError, match="the lease was emptied"):  # noqa: PT012  # the block is what is cancelled
-            async with elector.lead():
-                released = {"spec": {"holderIdentity": "", "leaseTransitions": 1}}
-                api_server.patch(Lease, NAME, released, namespace=NAMESPACE)
-                await trio.sleep_forever()
 
 
 @pytest.mark.parametrize(

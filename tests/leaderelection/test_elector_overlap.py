@@ -138,6 +138,6 @@ def test_leader_runs_never_overlap_in_hundreds_of_scenarios() -> None:
 
 
 def test_the_scenarios_have_many_leaders_and_losses() -> None:
-    for runs in [check_scenario(seed) for seed in range(3)]:
-        assert len(runs.ended) >= 5
-        assert {identity for identity, _, _ in runs.ended} == {"a", "b", "c"}
+    runs = check_scenario(0)
+    assert len(runs.ended) >= 5
+    assert {identity for identity, _, _ in runs.ended} == {"a", "b", "c"}

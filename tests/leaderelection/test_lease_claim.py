@@ -77,15 +77,10 @@ EMPTIED = f"WARNING {LEASE} emptied by another client; 'us' acquired it again"
 KEPT = {
     "deleted": (deleted, f"WARNING {LEASE} deleted by another client; 'us' created it again"),
     "emptied": (edited(holderIdentity=""), EMPTIED),
-    "without holder": (edited(holderIdentity=None), EMPTIED),
     "shortened": (edited(leaseDurationSeconds=1), CHANGED),
-    "without duration": (edited(leaseDurationSeconds=None), CHANGED),
     "for ever": (edited(leaseDurationSeconds=2**31 - 1), CHANGED),
-    "renewed in the future": (edited(renewTime="2040-01-01T00:00:00.000000Z"), CHANGED),
     "renewed at the end of time": (edited(renewTime=END_OF_TIME), CHANGED),
-    "renewed long ago": (edited(renewTime="1970-01-01T00:00:00.000000Z"), CHANGED),
     "never renewed": (edited(renewTime=None, acquireTime=None), CHANGED),
-    "with other transitions": (edited(leaseTransitions=99), CHANGED),
     "with a note": (annotated, CHANGED),
 }
 
@@ -278,11 +273,11 @@ async def test_a_candidate_waits_for_the_duration_that_the_lease_currently_names
     runs = LeaderRuns()
     async with candidate(api_server, nursery, "us") as (elector, _):
         nursery.start_soon(elector.run, runs.leader_code())
-        await trio.sleep(3_600)
+        await trio.sleep(600)
         assert runs.running == []
         edited(leaseDurationSeconds=60)(api_server)
         await runs.wait_for("us")
-        assert 3_660 <= trio.current_time() < 3_669
+        assert 660 <= trio.current_time() < 669
         *waits, acquired = log()
         assert waits == [
             f"INFO {LEASE} held by 'them'; 'us' waits until it has not been renewed for {2**31 - 1:g} s",

@@ -146,7 +146,7 @@ async def test_known_tokens_are_served_while_others_have_all_checks(
     async with httpx.AsyncClient(base_url=url) as http:
         headers = {"authorization": "Bearer good"}
         assert (await http.get("/metrics", headers=headers)).status_code == 200
-        for number in range(1_000):  # what is refused does not displace what is allowed
+        for number in range(300):  # what is refused does not displace what is allowed
             headers = {"authorization": f"Bearer bad{number}"}
             assert (await http.get("/metrics", headers=headers)).status_code == 401
         check.asked.clear()

@@ -167,7 +167,7 @@ def test_without_prometheus_client_the_import_error_names_the_extra() -> None:
 # --- rendering --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("accept", ["", "*/*", "text/plain;version=0.0.4", "application/json"])
+@pytest.mark.parametrize("accept", ["", "text/plain;version=0.0.4", "application/json"])
 def test_the_text_format_is_the_default(accept: str) -> None:
     body, content_type = Metrics().render(accept)
     assert content_type == "text/plain; version=0.0.4; charset=utf-8"
