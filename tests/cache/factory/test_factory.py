@@ -94,11 +94,6 @@ class Busy(ResourceEventHandler[Pod]):
         await self.returned.wait()
 
 
-class Failing(ResourceEventHandler[Pod]):
-    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-        raise ZeroDivisionError(obj.name)
-
-
 # --- what is shared ---
 
 
@@ -406,17 +401,6 @@ async def test_a_cancelled_block_ends_like_any_other(
         assert factory.informers == {}
 
 
-async def test_a_block_that_is_cancelled_before_it_begins_creates_no_informer(
-    autojump_clock: trio.testing.MockClock, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        async with factory.open_informer(Pod):
-            pytest.fail("the block must not begin")
-    assert factory.informers == {}
-
-
 async def test_leaving_waits_for_a_handlers_cleanup_and_new_requests_do_not(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
@@ -598,40 +582,6 @@ async def test_an_informer_that_fails_ends_the_wait_immediately(
         assert (pods.name, nodes.name, nodes.phase) == ("Pod", "Node", "failed")
         assert isinstance(nodes.error, ForbiddenError)
         nursery.cancel_scope.cancel()
-
-
-async def test_an_informer_that_failed_after_its_sync_is_reported_as_not_synced(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client, supervise=True)
-    registration = factory.informer(Pod).add_event_handler(Failing())
-    factory.informer(Node)
-    async with run(factory):
-        await factory.wait_for_cache_sync(registration)
-        api_server.create(pod("a"))
-        await trio.sleep(1)
-        with pytest.raises(CacheSyncError, match="not synced: Pod: failed after a, for 1 s"):
-            await factory.wait_for_cache_sync()
-
-
-async def test_the_end_of_the_factory_ends_the_wait(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    api_server.fail_next(1_000, resource="pods", status=500)
-    factory = quiet(client)
-    factory.informer(Pod)
-    async with trio.open_nursery() as nursery:
-
-        async def wait() -> None:
-            with pytest.raises(CacheSyncError, match="not synced: Pod: stopped"):
-                await factory.wait_for_cache_sync()
-
-        nursery.start_soon(wait)
-        with trio.move_on_after(3):
-            await factory.run()
-    assert trio.current_time() == pytest.approx(3)
-    with pytest.raises(CacheSyncError, match="not synced: Pod: stopped"):
-        await factory.wait_for_cache_sync()
 
 
 async def test_a_handler_that_is_removed_ends_the_wait(
@@ -900,20 +850,6 @@ async def test_a_factory_reports_its_informers_and_their_state(
         assert sum(informer.statistics().objects for informer in factory.informers.values()) == objects
     assert not factory.has_synced
     assert not factory.is_healthy
-
-
-async def test_a_factory_that_is_cancelled_before_its_first_step_ends_its_informers(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
-) -> None:
-    factory = SharedInformerFactory(client)
-    informer = factory.informer(Pod)
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        await factory.run()
-    with pytest.raises(trio.ClosedResourceError):
-        await informer.wait_until_synced()
-    assert str(informer.state) == "stopped"
-    assert api_server.statistics().requests_served == 0
 
 
 async def test_an_informer_unused_when_the_factory_starts_sends_no_request(

@@ -736,14 +736,3 @@ async def test_waiting_for_the_end_of_an_informer_returns_when_it_has_stopped(
     await informer.wait_until_stopped()
     assert (trio.current_time(), str(informer.state)) == (10, "stopped")
     await informer.wait_until_stopped()
-
-
-async def test_a_handler_removed_before_the_start_is_never_called(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
-    recorder = Recorder()
-    informer.add_event_handler(recorder).remove()
-    await nursery.start(informer.run)
-    await trio.sleep(1)
-    assert recorder.seen == []

@@ -112,16 +112,6 @@ async def test_has_synced_is_set_when_the_last_initial_object_was_processed(
     assert buffer.has_synced
 
 
-async def test_an_empty_initial_batch_syncs_immediately(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    buffer = new_buffer()
-    buffer.put_batch(initial())
-    nursery.start_soon(buffer.take)
-    await buffer.wait_until_synced()
-    nursery.cancel_scope.cancel()
-
-
 async def test_a_batch_takes_one_place_and_is_not_copied(autojump_clock: trio.testing.MockClock) -> None:
     buffer = new_buffer(size=1)
     buffer.put_batch(initial(*(pod(str(n)) for n in range(50))))
@@ -270,23 +260,6 @@ async def test_block_breaks_a_buffer_whose_listener_takes_nothing_for_its_patien
         await buffer.take()
 
 
-async def test_patience_applies_to_one_notification_not_to_the_whole_backlog(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    buffer = new_buffer(size=1, overflow="block", patience=60)
-    for n in range(5):
-        buffer.put(Added(pod(str(n))))
-
-    async def read_slowly() -> None:
-        for _ in range(5):
-            await trio.sleep(50)
-            await buffer.take()
-
-    nursery.start_soon(read_slowly)
-    await buffer.wait_for_room()
-    assert buffer.broken_because is None
-
-
 @pytest.mark.parametrize("waiting", [True, False])
 async def test_close_ends_the_listener_and_drops_unread_notifications(
     waiting: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
@@ -364,15 +337,6 @@ async def test_a_buffer_closed_before_the_last_initial_object_has_not_synced(
     assert not buffer.has_synced
     with pytest.raises(trio.ClosedResourceError, match="before it synced"):
         await buffer.wait_until_synced()
-
-
-async def test_close_wakes_a_waiting_writer(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
-    buffer = new_buffer(size=1, overflow="block")
-    buffer.put(Added(pod("a")))
-    buffer.put(Added(pod("b")))
-    nursery.start_soon(buffer.wait_for_room)
-    await trio.testing.wait_all_tasks_blocked()
-    buffer.close()
 
 
 async def test_a_cancelled_take_loses_nothing(autojump_clock: trio.testing.MockClock) -> None:

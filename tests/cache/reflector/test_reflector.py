@@ -35,7 +35,6 @@ from trioformer.errors import (
     ServerTimeoutError,
     StatusError,
     TooManyRequestsError,
-    UnauthorizedError,
 )
 from trioformer.errors._status import StatusCause, StatusDetails
 from trioformer.models.core_v1 import Pod
@@ -355,14 +354,6 @@ async def test_a_permanent_error_is_raised_after_the_grace_period(autojump_clock
     assert caught.value.__notes__ == ["informer of Pod: only permanent errors for 30 s"]
 
 
-async def test_a_permanent_error_is_raised_at_once_without_a_grace_period(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    with pytest.raises(UnauthorizedError):
-        await play(ScriptedListWatch([UnauthorizedError("who?", code=401)]), Sink(), 1, grace_period=0)
-    assert trio.current_time() == 0
-
-
 async def test_a_certificate_that_does_not_verify_is_a_permanent_error(autojump_clock: trio.testing.MockClock) -> None:
     error = ConnectionFailedError("certificate verify failed", permanent=True)
     with pytest.raises(ConnectionFailedError):
@@ -387,16 +378,6 @@ async def test_failures_are_logged_in_one_line_without_a_handler(
     assert failed.startswith("Pod: etcd (HTTP 500); retrying in ")
     assert "again" in again
     assert expired == "Pod: the watch's resourceVersion has expired; listing again"
-
-
-@pytest.mark.parametrize("life", [1.0, 5.0, 29.0])
-async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most(
-    life: float, autojump_clock: trio.testing.MockClock
-) -> None:
-    source = ScriptedListWatch([listing(version=5)], [[life] for _ in range(4_000)])
-    await play(source, Sink(), 3_600)
-    watches = sum(what == "watch" for what, *_ in source.asked)
-    assert watches * life / 3_600 > 0.9
 
 
 async def test_a_watch_without_a_version_ignores_the_versions_of_its_initial_events(

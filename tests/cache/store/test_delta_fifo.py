@@ -83,21 +83,6 @@ async def test_consecutive_resyncs_are_one_unless_a_change_is_between_them() -> 
     assert len(queue) == 0
 
 
-async def test_each_kind_of_write_wakes_a_waiting_consumer(nursery: trio.Nursery) -> None:
-    queue = fifo()
-    got: list[object] = []
-
-    async def read() -> None:
-        got.extend([type(await queue.pop()) for _ in range(3)])
-
-    nursery.start_soon(read)
-    for write in (lambda: queue.add(pod("a")), queue.resync, lambda: queue.replace([], "1")):
-        await trio.testing.wait_all_tasks_blocked()
-        write()
-    await trio.testing.wait_all_tasks_blocked()
-    assert got == [list, Sync, Replaced]
-
-
 async def test_close_ends_a_waiting_consumer_and_rejects_writes(nursery: trio.Nursery) -> None:
     """client-go: TestRealFIFO_PopShouldUnblockWhenClosed, TestDeltaFIFO_PopShouldUnblockWhenClosed"""
     queue = fifo()
