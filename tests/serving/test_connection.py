@@ -201,6 +201,41 @@ async def test_an_error_in_the_middle_of_a_response_breaks_it_off(autojump_clock
     assert response.endswith(b"1\r\na\r\n")  # and no last chunk
 
 
+@pytest.mark.parametrize("size", [1, 10_000])
+async def test_requests_sent_during_a_response_are_served_later(
+    size: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def wait_and_respond(scope: Message, receive: Receive, send: Send) -> None:
+        await receive()
+        with trio.move_on_after(1) as waiting:
+            await receive()
+        await respond(send, b"waited" if waiting.cancelled_caught else b"disconnected")
+
+    async with connected(wait_and_respond) as stream:
+        await stream.send_all(GET)
+        await trio.testing.wait_all_tasks_blocked()
+        await stream.send_all(GET * size)  # more than the server buffers
+        received = b""
+        while received.count(b"waited") < 2:
+            received += await stream.receive_some()
+        assert b"disconnected" not in received
+
+
+async def test_the_application_can_switch_to_another_protocol(autojump_clock: trio.testing.MockClock) -> None:
+    async def switch(scope: Message, receive: Receive, send: Send) -> None:
+        stream = await scope["extensions"]["trioformer.upgrade"]([(b"upgrade", b"echo"), (b"connection", b"upgrade")])
+        await stream.wait_send_all_might_not_block()
+        for _ in range(2):
+            await stream.send_all(await stream.receive_some())
+        await stream.aclose()
+
+    async with connected(switch) as stream:
+        await stream.send_all(GET[:-2] + b"upgrade: echo\r\nconnection: upgrade\r\n\r\nearly")
+        assert (await receive_response(stream, b"early")).startswith(b"HTTP/1.1 101 ")
+        await stream.send_all(b"later")
+        assert await read_to_end(stream) == b"later"
+
+
 # --- the places of connections ---
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import unquote
@@ -138,14 +138,11 @@ class Connection:
             await self._linger()
 
     async def _linger(self) -> None:
-        try:
-            with self._places.waiting(LINGER):
-                if isinstance(self._stream, trio.abc.HalfCloseableStream):
-                    await self._stream.send_eof()
-                while await self._stream.receive_some(READ_SIZE):
-                    pass
-        except _GONE:
-            pass
+        with suppress(*_GONE), self._places.waiting(LINGER):
+            if isinstance(self._stream, trio.abc.HalfCloseableStream):
+                await self._stream.send_eof()
+            while await self._stream.receive_some(READ_SIZE):
+                pass
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -228,13 +225,11 @@ class Connection:
         if body is not None:
             await trio.lowlevel.checkpoint()
             return {"type": "http.request", "body": body, "more_body": False}
-        try:
+        with suppress(*_GONE):
             while data := await self._stream.receive_some(READ_SIZE):
                 self._h11.receive_data(bytes(data))  # it belongs to the next request
                 if len(self._h11.trailing_data[0]) > self._limits.head_size:
                     await trio.sleep_forever()  # no more until this response is complete
-        except _GONE:
-            pass
         self._is_broken = True
         return {"type": "http.disconnect"}
 
