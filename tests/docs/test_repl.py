@@ -79,7 +79,7 @@ def test_a_client_and_an_informer_live_in_a_thread_beside_a_prompt(kubeconfig: P
 
 
 def test_the_prompt_of_trio_awaits_and_keeps_a_client_open(kubeconfig: Path) -> None:
-    typed = PAGE.read_text().split("The prompt of trio\n")[1].split("A watch, or an informer")[0]
+    typed = PAGE.read_text().split("The prompt of trio\n")[1].split("A watch or an informer")[0]
     lines = [line.strip().removeprefix(">>> ") for line in typed.splitlines() if line.strip().startswith(">>> ")]
     ended = subprocess.run(
         [sys.executable, "-m", "trio"],

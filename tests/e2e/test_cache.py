@@ -32,7 +32,6 @@ from trioformer.client import Api, Client, ClientOptions
 from trioformer.models import KubernetesObject, ObjectMeta, encode, key_of
 from trioformer.models.core_v1 import ConfigMap, LimitRange, Secret, ServiceAccount
 from trioformer.testing import ControlPlane
-from trioformer.transport import MAX_RETRIES
 
 FUTURE = "999999999"
 POLICY = {
@@ -102,7 +101,7 @@ async def connected(
     *,
     through: TcpProxy | None = None,
     user_agent: str | None = None,
-    retries: int = MAX_RETRIES,
+    retries: int = ClientOptions().retries,
 ) -> AsyncIterator[Client]:
     config = load_config(kubeconfig=control_plane.kubeconfig)
     if through is not None:
