@@ -1,6 +1,6 @@
 """The checks of this repository: ``nox -l`` lists them, ``nox -s tests lint`` runs two of them.
 
-What follows ``--`` is handed to pytest (sessions ``tests…``, ``coverage``, ``lowest``,
+Arguments after ``--`` are passed to pytest (sessions ``tests…``, ``coverage``, ``lowest``,
 ``newest`` and ``e2e``)::
 
     nox -s tests -- --long
@@ -24,10 +24,10 @@ import nox
 
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
 IN_CHROOT = ("3.14", "3.15")
-"""Those that Debian's unstable distribution has, for a system that does not have them."""
+"""Interpreters of Debian's unstable distribution, for a system without them."""
 COVERAGE = 98
 CORE = ("tests/cache", "tests/kubeconfig", "tests/models", "tests/retry", "tests/workqueue")
-"""What is tested on interpreters between the oldest, with the oldest dependencies, and the newest."""
+"""Tests for interpreters between the oldest, with the oldest dependencies, and the newest."""
 
 KUBERNETES = ("v1.34.4", "v1.35.4", "v1.37.2")
 """The supported versions beside the one that ``tests/e2e/control_plane/go.mod`` pins, for which all tests are."""
@@ -40,14 +40,14 @@ E2E_CORE = (
     "tests/e2e/contract/test_scale.py",
     "tests/e2e/contract/test_verbs.py",
 )
-"""What is tested on them."""
+"""The tests that run on them."""
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "venv"
-# An interpreter that is not here is not tested with: never fetched, never an error.
+# A missing interpreter is skipped: it is never fetched and never an error.
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False
 nox.options.sessions = ["lint", "typing", "tests", "docs"]
@@ -86,7 +86,7 @@ def _find_interpreters() -> list[str]:
             found.append(version)
         elif interpreter := next((path for path in _candidates(version) if _runs(path, version)), None):
             found.append(version)
-            # In front, where no broken shim can hide it.  Sessions call their own environment's programs anyway.
+            # First, so that no broken shim can hide it.  Sessions call their own environment's programs anyway.
             os.environ["PATH"] = os.pathsep.join([str(interpreter.parent), os.environ["PATH"]])
     return found
 
@@ -214,7 +214,7 @@ def _chroot(session: nox.Session) -> None:
         packages = ["ca-certificates", "procps"]
         packages += [f"python{each}{part}" for each in IN_CHROOT for part in ("", "-venv")]
         session.run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", "sid", str(root))
-    # What lets pip reach its index here lets it there: its variables, and the certificates that they name.
+    # pip needs the same variables, and the certificates that they name, to reach its index there.
     for name in ("PIP_CERT", "SSL_CERT_FILE"):
         if certificates := os.environ.get(name):
             (root / Path(certificates).relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
@@ -316,7 +316,7 @@ def _control_plane(session: nox.Session, *programs: str, env: dict[str, str] | N
     if shutil.which("go") is None:
         session.error("the control plane is built with Go, and go is not on PATH")
     session.run("python", "tests/e2e/build.py", *programs, env=env)
-    # Everything is built now; the second run only says where, in its last line.
+    # Everything is built now; the last line of the second run names the directory.
     said = session.run("python", "tests/e2e/build.py", *programs, env=env, silent=True)
     return {"KUBEBUILDER_ASSETS": str(said).strip().splitlines()[-1]}
 
