@@ -1,11 +1,11 @@
 """CustomResourceDefinitions from classes: schemas with defaults, bounds and rules, versions, and their installation.
 
-A class of a custom resource states everything that its definition says::
+The class of a custom resource contains everything in its definition::
 
     from trioformer.crds import Schema, crd_of, custom_resource, install_crds, resource_part
 
 - ``_decorators.py``: :func:`custom_resource` and :func:`resource_part`, which make the classes
-- ``_facts.py``: what a class says besides its fields: :class:`Schema`, :class:`Rule`, :class:`PrinterColumn`, …
+- ``_facts.py``: :class:`Schema`, :class:`Rule`, :class:`PrinterColumn` and other additions to the fields
 - ``_schemas.py``: the structural schema of a class and of each type of field
 - ``_constraints.py``: adds bounds and rules to a schema, and checks defaults against them
 - ``_sources.py``: the lines and descriptions of fields, from the source of their class

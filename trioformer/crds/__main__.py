@@ -24,7 +24,7 @@ class _UsageError(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m trioformer.crds",
         description="Print the CustomResourceDefinitions of classes as YAML, for kubectl apply -f -.",

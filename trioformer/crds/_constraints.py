@@ -1,4 +1,4 @@
-"""Adds what a :class:`Schema` says to the schema of a type, and checks that the two agree, and defaults with them.
+"""Add the constraints of a :class:`Schema` to the schema of a type, and check defaults against them.
 
 A schema is JSON: a dict with the API's names.
 """
@@ -19,11 +19,11 @@ JSONSchema: TypeAlias = dict[str, Any]
 """The JSON of a schema."""
 
 Fail: TypeAlias = Callable[[str], Exception]
-"""Makes the error of the field whose schema is made."""
+"""Makes an error for the field of the schema."""
 
 _MAX_INT64: Final = 2**63 - 1
 _NUMBERS = ("integer", "number")
-# The API's names of what a Schema says about values, and the types of values that it is for.
+# The API's names of the constraints, and the types of values that they apply to.
 _FACTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "title": ("title", ()),
     "format": ("format", ("string", *_NUMBERS)),
@@ -52,11 +52,11 @@ _NOT_RE2: Final = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
 
 
 def add_facts(schema: JSONSchema, facts: Schema, fail: Fail) -> None:
-    """Add what is said about a value to its schema.
+    """Add the constraints of a value to its schema.
 
     Args:
-        schema: The schema of the value's type, which is changed.
-        facts: What is said.
+        schema: The schema of the value's type; it is changed.
+        facts: The constraints.
         fail: Makes the error.
     """
     kind = schema.get("type")
@@ -65,7 +65,7 @@ def add_facts(schema: JSONSchema, facts: Schema, fail: Fail) -> None:
         if value is None:
             continue
         if kinds and kind is not None and kind not in kinds:
-            raise fail(f"{name} is for {_WORDS[kinds[0]]}, but the type of the field is {kind}")
+            raise fail(f"{name} applies to {_WORDS[kinds[0]]}, but the type of the field is {kind}")
         schema[member] = value
     if facts.pattern is not None:
         _check_pattern(facts.pattern, fail)
@@ -87,7 +87,7 @@ def add_facts(schema: JSONSchema, facts: Schema, fail: Fail) -> None:
 
 
 def merged(*facts: Schema) -> Schema:
-    """Return what all say; the later ones replace the earlier."""
+    """Combine constraints; later ones replace earlier ones."""
     changes: dict[str, Any] = {}
     for each in facts:
         changes |= {
@@ -114,7 +114,7 @@ def _check_pattern(pattern: str, fail: Fail) -> None:
 
 
 def check_list_type(schema: JSONSchema, fail: Fail) -> None:
-    """Check that the items of a list can be told apart as it says."""
+    """Check that the items of a list can be distinguished by its list type."""
     list_type, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys", ())
     items: JSONSchema = schema.get("items", {})
     if list_type == "map":
@@ -144,7 +144,7 @@ def check_list_type(schema: JSONSchema, fail: Fail) -> None:
 def violation(schema: Mapping[str, Any], value: Any) -> str | None:
     """Return why a value does not follow a schema, or None.
 
-    Formats and rules are checked by the server alone.
+    Only the server checks formats and rules.
     """
     return next(_violations(schema, value), None)
 

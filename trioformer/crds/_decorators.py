@@ -1,4 +1,4 @@
-"""The decorators that make the class of a custom resource, and those of its parts."""
+"""The decorators for custom resources and their parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def custom_resource(
     deprecated: bool | str = False,
     preserve_unknown_fields: bool | None = None,
 ) -> Callable[[type[K]], type[K]]:
-    """Make a class the class of a custom resource, which states its CustomResourceDefinition.
+    """Make a class the class of a custom resource, with its CustomResourceDefinition.
 
     For example::
 
@@ -48,7 +48,7 @@ def custom_resource(
             status: WebsiteStatus | None = None
 
     The decorator sets ``__resource__`` and applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class.
-    :func:`crd_of` makes the definition, and refuses a class that has no schema.
+    :func:`crd_of` makes the definition, and refuses a class without a schema.
 
     Args:
         api_version: Group and version, such as ``example.com/v1``.
@@ -65,16 +65,16 @@ def custom_resource(
         rules: Validation rules for the object as a whole.
         stored: Whether the server stores objects in this version; None if the kind has no other.
         served: Whether the server serves this version.
-        deprecated: Whether the server warns whoever uses this version; a string is the text of the warning.
+        deprecated: Whether the server sends a warning with this version; a string is its text.
         preserve_unknown_fields: Whether the server stores members that the class does not have, at the top level.
 
     Raises:
-        ValueError: A name is not valid; or there is no group.
+        ValueError: A name is not valid, or the group is missing.
         TypeError: The class is not a KubernetesObject, or a field has a type that models do not have.
     """
     group, slash, version = api_version.rpartition("/")
     if not slash or not group:
-        raise ValueError(f"a custom resource has a group and a version, such as example.com/v1, not {api_version!r}")
+        raise ValueError(f"api_version must be a group and a version, such as example.com/v1, not {api_version!r}")
 
     def decorate(cls: type[K]) -> type[K]:
         made = _made(cls, KubernetesObject)
@@ -121,8 +121,8 @@ def resource_part(
 ) -> Callable[[type[M]], type[M]]:
     """Make a class a part of custom resources, such as a spec.
 
-    It applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class, and adds what is said here to the schema
-    of each field that has such a part::
+    It applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class, and adds the arguments to the schema of
+    each field with such a part::
 
         @resource_part(rules=(Rule("self.minReplicas <= self.maxReplicas"),))
         class Range(Model):
@@ -131,10 +131,10 @@ def resource_part(
 
     Args:
         rules: Validation rules.
-        map_type: Whether an object has one owner as a whole.
+        map_type: ``atomic`` if an object has one owner as a whole.
         preserve_unknown_fields: Whether the server stores members that the class does not have.
-        min_properties: The least number of members.
-        max_properties: The greatest number of members.
+        min_properties: The minimum number of members.
+        max_properties: The maximum number of members.
         more: Other members of the schema, with the API's names, such as ``oneOf``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of classes, each of which is a version of one kind."""
+"""Make CustomResourceDefinitions of classes; each class is a version of one kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def crds_of(*classes: Kind) -> tuple[CustomResourceDefinition, ...]:
         classes: Classes of :func:`custom_resource`, in any order.
 
     Raises:
-        SchemaError: A class has no schema, or the versions of a kind do not agree; names class, field, file and line.
+        SchemaError: A class has no schema, or the versions of a kind do not agree; the text has class, field, file and
+            line.
     """
     kinds: dict[tuple[str, str], list[Kind]] = {}
     for cls in classes:
@@ -40,17 +41,17 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
     """Return the CustomResourceDefinition of one kind.
 
     Args:
-        classes: A class of :func:`custom_resource` for each version, in the order of the definition; one of several is
-            ``stored=True``.
-        conversion: How the server converts objects between versions; None if only their apiVersion differs.  A field
-            that the stored version does not have is then lost.
+        classes: A class of :func:`custom_resource` for each version, in the order of the definition.  If there are
+            several, one has ``stored=True``.
+        conversion: The conversion between versions; None if only the apiVersion changes.  Fields that the stored
+            version does not have are then lost.
 
     Raises:
-        SchemaError: A class has no schema, or the versions do not agree; names class, field, file and line.
-        ValueError: No class is given.
+        SchemaError: A class has no schema, or the versions do not agree; the text has class, field, file and line.
+        ValueError: There are no classes.
     """
     if not classes:
-        raise ValueError("crd_of needs the class of at least one version")
+        raise ValueError("crd_of() requires the class of at least one version")
     first, *others = classes
     versions = [_version_of(cls, is_only=not others) for cls in classes]
     _check_versions(classes)
@@ -82,7 +83,7 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
 
 
 def is_custom_resource(value: object) -> TypeGuard[Kind]:
-    """Return whether a value is a class that :func:`custom_resource` has made, and not only a subclass of one."""
+    """Return whether :func:`custom_resource` has made a class; False for a subclass of one."""
     return isinstance(value, type) and isinstance(vars(value).get("__custom_resource__"), CustomResource)
 
 
@@ -126,9 +127,7 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
         for name in ("group", "kind", "plural", "singular", "namespaced", "short_names", "categories"):
             mine, theirs = getattr(info, name), getattr(first.__resource__, name)
             if mine != theirs:
-                text = (
-                    f"{name} is {mine!r}, and that of {first.__name__} is {theirs!r}; versions of a kind have the same"
-                )
+                text = f"{name} is {mine!r}, but {first.__name__} has {theirs!r}; all versions must have the same"
                 raise problem(cls, None, text)
         if info.version in seen:
             raise problem(cls, None, f"{seen[info.version].__name__} has the version {info.version}, too")
@@ -136,7 +135,7 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
     stored = [cls for cls in classes if _facts_of(cls).stored or (len(classes) == 1 and _facts_of(cls).stored is None)]
     if len(stored) != 1:
         found = " and ".join(cls.__name__ for cls in stored) or "none"
-        text = f"one version of {first.__resource__} is stored, not {found}; write stored=True in one of them"
+        text = f"exactly one version of {first.__resource__} must be stored, not {found}; set stored=True in one"
         raise problem(stored[-1] if stored else first, None, text)
 
 
@@ -146,7 +145,7 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
 def _field_at(schema: JSONSchema, path: str) -> JSONSchema | None:
     """Return the schema at a path of names such as ``.spec.replicas``; None if the class has no such field.
 
-    What is below a part that keeps unknown fields, or a map, is not known, and its schema is empty.
+    Below a map or a part that keeps unknown fields, the schema is not known and empty.
     """
     found: JSONSchema = schema
     for name in path.removeprefix(".").split("."):
@@ -170,7 +169,7 @@ def _check_path(cls: Kind, schema: JSONSchema, path: str, what: str) -> JSONSche
         raise problem(cls, None, f"{what}: {path!r} is not a JSON path of names, such as .spec.replicas")
     found = {"type": "string"} if path.startswith(".metadata.") else _field_at(schema, path)
     if found is None:
-        raise problem(cls, None, f"{what}: {path!r} is not a field of the class; paths have the API's names")
+        raise problem(cls, None, f"{what}: {path!r} is not a field of the class; a path consists of the API's names")
     return found
 
 
@@ -204,7 +203,7 @@ def _subresources(cls: Kind, facts: CustomResource, info: ResourceInfo, schema: 
 
 def _selectable_fields(cls: Kind, facts: CustomResource, schema: JSONSchema) -> list[dict[str, str]]:
     if len(facts.selectable_fields) > _MAX_SELECTABLE:
-        text = f"it has {len(facts.selectable_fields)} selectable fields, and the server allows {_MAX_SELECTABLE}"
+        text = f"it has {len(facts.selectable_fields)} selectable fields, but the server allows only {_MAX_SELECTABLE}"
         raise problem(cls, None, text)
     for path in facts.selectable_fields:
         found = _check_path(cls, schema, path, "a selectable field")

@@ -1,8 +1,8 @@
-"""Installs CustomResourceDefinitions, and waits until their kinds can be used.
+"""Install CustomResourceDefinitions, and wait until their kinds can be used.
 
-A definition is established a moment before the server serves its kind: discovery has it later, and requests for objects
-are answered with 404, and then with 429 while their storage is made.
-Nothing can be watched for that, so the server is asked again, with growing delays.
+A definition is established a moment before the server serves its kind: discovery shows it later, and requests for its
+objects get 404, and then 429 while their storage is created.
+This cannot be watched, so the server is asked again with growing delays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["install_crds", "wait_until_served"]
 Definition: TypeAlias = CustomResourceDefinition
 
 FIELD_MANAGER: Final = "install-crds"
-"""The same for all programs, so that a new version of a program may change what an old one has applied."""
+"""The same for all programs, so that a new version of a program can change the definitions of an old one."""
 BACKOFF: Final = BackoffPolicy(initial=0.05, factor=1.5, maximum=2.0, jitter=0.2)
 
 
@@ -51,12 +51,12 @@ async def install_crds(
             await install_crds(client, Website, Backup)
 
     Definitions that exist are updated, by server-side apply.
-    Several processes may do this at the same time, and again; what has not changed is not written.
+    Several processes may do this at the same time and repeatedly; unchanged definitions are not written.
 
     Args:
         client: The client; it needs the permissions get, list, watch, create and patch for definitions.
         kinds: Classes of :func:`custom_resource`, with all versions of a kind; or definitions.
-        field_manager: Who applies, in the ``managedFields`` of the definitions.
+        field_manager: The manager in the ``managedFields`` of the definitions.
         force: Whether to take fields that another manager has set to another value, such as kubectl or Helm.
         may_drop_fields: Whether a version may lose fields that its stored schema has; the server drops their values.
 
@@ -65,15 +65,15 @@ async def install_crds(
 
     Raises:
         SchemaError: A class has no schema.
-        CRDInstallError: A definition would drop a version in which objects are stored, or fields of a version; or its
-            names are taken.
+        CRDInstallError: A definition would drop a version with stored objects, or fields of a version, or its names are
+            taken.
         ConflictError: Another manager has set a field to another value.
         InvalidError: The server refuses the definition, such as one that changes the scope.
         StatusError: The server rejects a request.
         ConnectionFailedError: The server's certificate does not verify, or a definition could not be written.
 
     Cancellation:
-        Definitions may have been applied; do it again.
+        Definitions may have been applied; call it again.
 
     Ownership:
         Starts no task.
@@ -88,7 +88,7 @@ async def install_crds(
 async def wait_until_served(client: Client, definition: CustomResourceDefinition) -> CustomResourceDefinition:
     """Wait until a definition is established, and the server serves its kind in all versions that it should.
 
-    Several API servers learn of a kind one after the other; this waits for the one that responds.
+    Several API servers learn of a kind one after the other; this waits only for the one that responds.
 
     Args:
         client: The client; if it may not list the objects of the kind, discovery decides.
@@ -133,7 +133,7 @@ def _check_stored_versions(stored: Definition, definition: Definition) -> None:
     dropped = [name for name in stored.status.stored_versions if name not in wanted]
     if dropped:
         raise CRDInstallError(
-            f"{definition.name}: objects may be stored as {', '.join(dropped)}, and the new definition has only"
+            f"{definition.name}: objects may be stored as {', '.join(dropped)}, but the new definition has only"
             f" {', '.join(sorted(wanted))}; keep the version with served=False, write every object once, and remove"
             " it from status.storedVersions before you drop it",
             name=definition.name,
@@ -141,7 +141,7 @@ def _check_stored_versions(stored: Definition, definition: Definition) -> None:
 
 
 def _check_fields(stored: Definition, definition: Definition) -> None:
-    """Refuse a schema without fields that the stored one has: an old process would drop what a new one has written."""
+    """Refuse a schema that lacks fields of the stored one: an old process would drop the values of a new one."""
     wanted = {version["name"]: version for version in to_dict(definition)["spec"]["versions"]}
     for version in to_dict(stored)["spec"]["versions"]:
         old, new = (_root(each) for each in (version, wanted.get(version["name"], version)))
@@ -185,7 +185,7 @@ def _is_established(definition: Definition) -> bool:
 
 
 def _is_current(condition: CustomResourceDefinitionCondition, definition: Definition) -> bool:
-    """Return whether a condition is for the current generation; older servers do not say."""
+    """Return whether a condition is for the current generation; older servers do not report it."""
     observed = condition.observed_generation or definition.status.observed_generation
     generation = definition.metadata.generation
     return observed is None or generation is None or observed >= generation
@@ -209,7 +209,7 @@ async def _wait_for_version(client: Client, definition: Definition, version: str
 
 
 async def _serves(client: Client, definition: Definition, version: str) -> bool:
-    """Whether a definition still is to serve a version, which another program may have changed.
+    """Whether a definition still serves a version; another program may have changed this.
 
     Raises:
         NotFoundError: It was deleted.

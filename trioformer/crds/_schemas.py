@@ -1,8 +1,8 @@
 """The structural schema of a class.
 
-A class of the program says which fields it has, of which types, and which values they have if they are absent.
-The classes of built-in kinds, such as a PodTemplateSpec, say only the types: their values are checked when an object of
-that kind is made of them.
+A class of the program defines the fields, their types and their defaults.
+The classes of built-in kinds, such as a PodTemplateSpec, define only the types: the server checks their values when an
+object of the built-in kind is created.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Field:
 
 
 _MADE: Final = object()
-"""The default of a field whose default is made for each object."""
+"""Marks a default that is made for each object."""
 
 
 def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -> JSONSchema:
@@ -96,8 +96,8 @@ def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -
 
     Args:
         cls: The class.
-        facts: What is said about objects as a whole.
-        has_status: Whether the status is a subresource; then the server fills in no defaults in it.
+        facts: The constraints of objects as a whole.
+        has_status: Whether the status is a subresource; then the server sets no defaults in it.
 
     Raises:
         SchemaError: A field has no schema.
@@ -127,14 +127,14 @@ class _Builder:
 
         Args:
             cls: The class.
-            owner: The class of the field that has it.
+            owner: The class of the field.
             field: The field; None for a kind.
             fills: Whether the server fills in the defaults.
             has_status: Whether it fills in none in the field ``status``.
         """
         if cls in self._around:
             names = " → ".join(each.__name__ for each in (*self._around[self._around.index(cls) :], cls))
-            text = f"{names} contains itself, and a schema of the server cannot; use trioformer.models.JSON"
+            text = f"{names} contains itself, which a schema of the server cannot express; use trioformer.models.JSON"
             raise problem(owner, field, text)
         self._around.append(cls)
         properties: JSONSchema = {}
@@ -158,7 +158,7 @@ class _Builder:
         return schema
 
     def _field(self, cls: type[Any], field: _Field, *, fills: bool) -> tuple[JSONSchema, bool]:
-        """Make the schema of a field, and return whether it must be given."""
+        """Make the schema of a field, and return whether it is required."""
         facts = merged(*_notes(field.hint))
         schema = self._value(cls, field.name, field.hint, fills=fills)
         if facts.description is None and (text := source_of(cls, field.name).descriptions.get(field.name)):
@@ -170,7 +170,7 @@ class _Builder:
         if field.default in (attrs.NOTHING, _MADE, None) or is_builtin:
             if facts.server_default:
                 raise problem(
-                    cls, field.name, "server_default needs a default of the class that is a constant, not None"
+                    cls, field.name, "server_default requires a constant default of the class that is not None"
                 )
         elif (fills or facts.server_default) and facts.server_default is not False:
             default = _encoded_default(cls, field)
@@ -306,7 +306,7 @@ def _own_notes(hint: Any) -> list[Schema]:
 
 
 def _notes(hint: Any) -> list[Schema]:
-    """Return what is said about the values of a field itself, also if it says ``Annotated[T, …] | None``."""
+    """Return the constraints of the values of a field, also for ``Annotated[T, …] | None``."""
     if get_origin(hint) is Annotated:
         return [*_notes(get_args(hint)[0]), *_own_notes(hint)]
     return [note for each in get_args(hint) for note in _notes(each)] if get_origin(hint) in UNIONS else []
@@ -338,7 +338,7 @@ def _encoded_default(cls: type[Any], field: _Field) -> Any:
 
 
 def _filled(schema: JSONSchema, value: Any) -> Any:
-    """Return a value with the defaults of the members that it does not have."""
+    """Return a value with the defaults of its absent members."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, Any]", value)

@@ -1,4 +1,4 @@
-"""What the source of a class says: the lines of its fields, and the strings below them."""
+"""Read the source of a class: the lines of its fields, and the strings below them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Source", "description_of", "problem", "source_of"]
 @final
 @attrs.frozen
 class Source:
-    """Where a class is defined, and what it says about its fields."""
+    """The place of a class, and the lines and descriptions of its fields."""
 
     file: str | None = None
     """The file; None if it is not known."""
@@ -33,7 +33,7 @@ class Source:
 
 
 def _find(cls: type[Any]) -> Source:
-    """Read the source of one class; empty if it is not at hand, as in an interactive session."""
+    """Read the source of one class; empty if it is not available, for example in an interactive session."""
     if cls.__module__.startswith(_MODELS):
         return Source()  # generated: its fields have no strings, and it takes long to parse
     try:

@@ -1,12 +1,12 @@
-"""Manifests: load YAML files, apply them to a cluster, wait for what they make, and delete it.
+"""Manifests: load YAML files, apply them to a cluster, wait for their objects, and delete them.
 
 - ``_load.py``: :func:`load_manifests`, from files and texts
 - ``_yaml.py``: YAML and JSON with lines and columns
-- ``_manifest.py``: :class:`Manifest`, an object and its place; :class:`ManifestResult`, what was done with it
+- ``_manifest.py``: :class:`Manifest`, an object and its place, and the result of applying it
 - ``_targets.py``: the API of each manifest, and the order in which they are applied
 - ``_apply.py``: :func:`apply_manifests`
-- ``_apply_set.py``: :class:`ApplySet`, what is applied together
-- ``_prune.py``: deletes what is not among the manifests any more
+- ``_apply_set.py``: :class:`ApplySet`, a set of objects that are applied together
+- ``_prune.py``: deletes objects that are no longer among the manifests
 - ``_delete.py``: :func:`delete_manifests`
 - ``_wait.py``: :func:`wait_for_manifests`
 - ``_readiness.py``: :func:`readiness_of`, whether an object is ready

@@ -1,4 +1,4 @@
-"""Applies manifests in an order in which the server accepts them."""
+"""Apply manifests in an order that the server accepts."""
 
 from __future__ import annotations
 
@@ -40,51 +40,52 @@ async def apply_manifests(
 
         results = await apply_manifests(client, load_manifests("deploy/"), field_manager="deployer")
 
-    Namespaces come first, then CustomResourceDefinitions, whose kinds are waited for, then what pods need to be
-    admitted, and webhooks last; otherwise the order is that of the manifests.
-    If the server rejects an object, the others are still applied, and one error at the end names the rejected ones;
-    nothing is then pruned.
+    Namespaces come first, then CustomResourceDefinitions until their kinds are served, then the objects that pods
+    require for admission, and webhooks last; otherwise the order of the manifests is kept.
+    If the server rejects an object, the others are still applied, one error at the end names all rejected ones, and
+    nothing is pruned.
     Applying again has no effect, so call it again after any error or cancellation.
 
     Args:
         client: The cluster.
-        manifests: What :func:`load_manifests` returns, or objects.
-        field_manager: The field manager, such as the name of the program; None for the client's own.
-        force: Take over fields that another manager has set to another value.
-        namespace: For objects without one; None for the namespace of the client's configuration.
+        manifests: The result of :func:`load_manifests`, or objects.
+        field_manager: The manager, such as the name of the program; None for the client's.
+        force: Whether to take fields that another manager has set to another value.
+        namespace: The namespace of objects without one; None for the one of the client's configuration.
         dry_run: Validate and default the objects on the server without storing them.  Objects in a namespace, or of a
             kind, that the set itself creates are then rejected.
-        prune: Delete what was applied before and is not among the manifests: an :class:`ApplySet`, or a label selector,
-            which every manifest must match.  By a selector, only objects that ``field_manager`` has applied, in the
-            namespaces of the manifests, are deleted, of the kinds of the manifests and of some common ones; an
-            :class:`ApplySet` knows what it has contained.
-        prune_all: Delete all objects of the ApplySet, if there are no manifests.
+        prune: Delete objects that were applied before and are not among the manifests: an :class:`ApplySet`, or a label
+            selector, which every manifest must match.  A selector deletes only objects that ``field_manager`` has
+            applied, in the namespaces of the manifests, of their kinds and some common ones; an :class:`ApplySet`
+            remembers its contents.
+        prune_all: Without manifests, delete the whole ApplySet.
         on_progress: Called with each result.
 
     Returns:
-        What was done with each object, the manifests in the order in which they were applied, then what was pruned.
+        The result for each object: ``action``, ``manifest`` and ``object``.  The manifests are in the order of
+        application; pruned objects follow.
 
     Raises:
-        ManifestsFailedError: The server rejected some of them; the others were applied.  Or nothing was applied: the
-            parent of the ApplySet is not its own, or a group of which it has had a kind is down.
+        ManifestsFailedError: The server rejected some of them; the others were applied.  Or nothing was applied,
+            because the parent belongs to another ApplySet, or an API group of the ApplySet is down.
         ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
         TypeError: ``on_progress`` is async.
-        ValueError: A manifest does not match the label selector, or that is empty; there are no manifests, and an
-            ApplySet, without ``prune_all``; or there is no field manager.
+        ValueError: A manifest does not match the label selector, or the selector is empty; an ApplySet is given without
+            manifests and without ``prune_all``; or there is no field manager.
 
     Cancellation:
-        Applied objects stay applied, and nothing more is pruned.
+        Applied objects stay, and nothing more is pruned.
     """
     manifests = tuple(manifests)
     check_progress(on_progress, "def on_progress(result)")
     manager = default_field_manager(client) if field_manager is None else field_manager
     if manager is None:
-        raise ValueError("apply_manifests needs a field manager; pass field_manager=, here or to open_client()")
+        raise ValueError("apply_manifests() requires a field manager; pass field_manager=, here or to open_client()")
     if isinstance(prune, ApplySet) and not manifests and not prune_all:
-        what = f"there are no manifests, so that all of the ApplySet {prune.name!r} would be deleted"
-        raise ValueError(f"{what}; if it shall, write prune_all=True")
+        what = f"there are no manifests, so the whole ApplySet {prune.name!r} would be deleted"
+        raise ValueError(f"{what}; to delete it, pass prune_all=True")
     if prune_all and (manifests or not isinstance(prune, ApplySet)):
         raise ValueError("prune_all=True is for an ApplySet without manifests; omit it")
     targets = await find_targets(client, manifests, namespace)
@@ -119,9 +120,9 @@ async def apply_manifests(
 
 
 def _content(obj: KubernetesObject) -> dict[str, object]:
-    """Return what a manifest may change: not the status, whose writers may write between two requests.
+    """Return the parts that a manifest may change; other writers may change the status between two requests.
 
-    The resourceVersion says nothing about a dry run.
+    A dry run does not change the resourceVersion.
     """
     whole = to_dict(obj)
     metadata = {key: whole["metadata"][key] for key in whole["metadata"] if key not in _BOOKKEEPING}
@@ -147,7 +148,7 @@ class _Run:
             self._on_progress(result)
 
     async def apply(self, target: Target, membership: Membership | None) -> None:
-        """Apply one object; what the server rejects is noted, and other errors propagate."""
+        """Apply one object; record a rejection by the server, and raise other errors."""
         try:
             result = await self._applied(target, membership)
         except (ConnectionFailedError, UnauthorizedError) as exc:

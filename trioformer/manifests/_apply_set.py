@@ -1,4 +1,4 @@
-"""ApplySets: the set of what is applied together is kept in the cluster, so that what has left it can be deleted.
+"""ApplySets: the cluster stores the set of objects that are applied together, so that objects that left it are deleted.
 
 A parent object, a Secret or ConfigMap, names the kinds and namespaces of the members; each member has the ID of the set
 as a label.
@@ -51,14 +51,14 @@ _Change: TypeAlias = Callable[[set[tuple[str, str]], set[str]], tuple[set[tuple[
 class ApplySet:
     """A set of objects that are applied together, for ``apply_manifests(prune=…)``; kubectl's ``--applyset``.
 
-    Objects of the set that are no longer among the manifests are deleted, also if the manifests no longer have their
-    kinds or namespaces.
+    Objects of the set that are no longer among the manifests are deleted, also of kinds and in namespaces that the
+    manifests no longer have.
     """
 
     name: str
     """The name of the parent object, which :func:`apply_manifests` makes."""
     namespace: str | None = None
-    """The namespace of the parent; None for the one of ``apply_manifests`` or of the client's configuration.
+    """The namespace of the parent; None for the one of ``apply_manifests``, or of the client's configuration.
 
     It must exist: a namespace among the manifests is applied after the parent.
     """
@@ -66,7 +66,7 @@ class ApplySet:
     """The kind of the parent."""
 
     def id(self, namespace: str) -> str:
-        """Return the ID of the set whose parent is in a namespace; the value of the label of its members."""
+        """Return the ID of the set, which is the value of its members' label, for a parent in this namespace."""
         text = f"{self.name}.{namespace}.{self.kind}."
         digest = hashlib.sha256(text.encode()).digest()
         return f"applyset-{base64.urlsafe_b64encode(digest).decode().rstrip('=')}-v1"
@@ -86,7 +86,7 @@ class Membership:
     _field_manager: str
     _dry_run: bool
     _kinds: frozenset[tuple[str, str]]
-    """Kind and group of what the set has contained, with the new ones."""
+    """Kinds and groups of the earlier and new objects of the set."""
     _namespaces: frozenset[str]
     _classes: tuple[type[KubernetesObject], ...]
     """Of the kinds that the server serves."""
@@ -108,7 +108,7 @@ class Membership:
         return from_dict(type(target.object), whole)
 
     def pruning(self) -> Pruning:
-        """Return what to prune: the members of the set, of all kinds and in all namespaces that it has had."""
+        """Return what to prune: the members of the set, of all kinds and in all namespaces that it ever had."""
         apis: list[Api[KubernetesObject]] = []
         for cls in self._classes:
             is_namespaced = resource_of(cls).namespaced
@@ -142,9 +142,9 @@ class Membership:
         await self._write(parent, lambda had, places: (had | kinds, places | namespaces))
 
     async def close(self, not_searched: Collection[ResourceInfo]) -> None:
-        """Remove from the parent what was searched and has no member any more.
+        """Remove searched kinds and namespaces without members from the parent.
 
-        What another program has added meanwhile stays.
+        Additions of another program stay.
         """
         if self._dry_run:
             return
@@ -160,7 +160,7 @@ class Membership:
         """Read the parent; None if it does not exist.
 
         Raises:
-            ManifestsFailedError: It is not that of this set.
+            ManifestsFailedError: It belongs to another set.
         """
         try:
             parent = await self._parents.get(self._apply_set.name)
@@ -197,7 +197,7 @@ class Membership:
 
     @property
     def _manager(self) -> str:
-        # Of another manager than the members: the set's own parent may be one of the manifests, too.
+        # With another manager than the members, because the parent may also be one of the manifests.
         return f"{self._field_manager}-applyset"
 
 
@@ -213,8 +213,8 @@ async def open_apply_set(
     """Make or check the parent, and add the kinds and namespaces of the targets to it before one is applied.
 
     Raises:
-        ManifestsFailedError: The parent is not that of an ApplySet, or of one of another tool; or the server does not
-            say whether it serves a kind of the set.
+        ManifestsFailedError: The parent does not belong to an ApplySet, or to one of another tool; or the server does
+            not say whether it serves a kind of the set.
     """
     place = apply_set.namespace or namespace or client.config.namespace
     parents = cast("Api[KubernetesObject]", client.api(builtin_kind("v1", apply_set.kind), place))
@@ -264,7 +264,7 @@ def _served(
     for kind, group in sorted(kinds):
         of_kind = [info for info in served.resources if (info.kind, info.group) == (kind, group)]
         if of_kind:
-            # Others of the same kind are only created, such as reviews.
+            # Other resources of the same kind, such as reviews, are only created.
             info = next((info for info in of_kind if "list" in info.verbs), of_kind[0])
             found[kind, group] = _class_of(info)
             continue
@@ -292,7 +292,7 @@ def _problem_of(parent: KubernetesObject, own: str) -> str | None:
     label = parent.metadata.labels.get(PARENT_LABEL)
     if label != own:
         found = "has no label" if label is None else "has another ID in its label"
-        return f"it exists and {found} {PARENT_LABEL}, so it is no parent of this ApplySet: choose another name"
+        return f"it exists and {found} {PARENT_LABEL}, so it is not the parent of this ApplySet; choose another name"
     tool = parent.metadata.annotations.get(TOOLING, "")
     if tool.partition("/")[0] != _TOOL:
         return f"its ApplySet belongs to another tool, {tool or 'without a name'}: prune it by that tool"
@@ -315,7 +315,7 @@ def _contents(targets: Iterable[Target]) -> tuple[set[tuple[str, str]], set[str]
 
 
 def _contents_of(parent: KubernetesObject) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return the same of what a parent says."""
+    """Return the kinds, groups and namespaces in a parent."""
     annotations = parent.metadata.annotations
     kinds = {(kind, group) for kind, _, group in (one.partition(".") for one in _listed(annotations, KINDS))}
     return kinds, set(_listed(annotations, NAMESPACES))

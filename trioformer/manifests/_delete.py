@@ -1,4 +1,4 @@
-"""Deletes what manifests describe."""
+"""Delete the objects of manifests."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ async def delete_manifests(
     propagation_policy: PropagationPolicy = "Background",
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Delete what manifests describe, in the reverse order of :func:`apply_manifests`.
+    """Delete the objects of manifests, in the reverse order of :func:`apply_manifests`.
 
-    An object that does not exist, or whose kind is not served any more, is ``absent`` and no error.
-    If the server rejects a deletion, the other objects are still deleted.
+    An object that does not exist, or whose kind is no longer served, is ``absent``, which is not an error.
+    If the server rejects a deletion, the others are still deleted.
 
     Args:
         client: The cluster.
-        manifests: What :func:`load_manifests` returns, or objects; only kind, namespace and name matter.
-        namespace: For objects without one; None for the namespace of the client's configuration.
-        wait: Wait until the objects are gone.  Finalizers and graceful stops take time, so set a deadline.
-        propagation_policy: How to delete the objects that they own; kubectl's default.
+        manifests: The result of :func:`load_manifests`, or objects; only kind, namespace and name matter.
+        namespace: The namespace of objects without one; None for the one of the client's configuration.
+        wait: Whether to wait until the objects are gone; finalizers and graceful stops take time, so set a deadline.
+        propagation_policy: Whether owned objects are deleted; kubectl's default.
         on_progress: Called with each result; with ``wait``, when the object is gone.
 
     Returns:
-        What was done with each object, in the order in which they were deleted.
+        The result for each object, in the order of deletion.
 
     Raises:
         ManifestsFailedError: The server rejected some deletions; the others were made.
@@ -48,7 +48,7 @@ async def delete_manifests(
         TypeError: ``on_progress`` is async.
 
     Cancellation:
-        Objects that were deleted stay deleted.
+        Deleted objects stay deleted.
     """
     check_progress(on_progress, "def on_progress(result)")
     targets = await find_targets(client, manifests, namespace)

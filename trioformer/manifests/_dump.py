@@ -1,4 +1,4 @@
-"""Writes objects as YAML that kubectl and :func:`load_manifests` read as the same values."""
+"""Write objects as YAML that kubectl and :func:`load_manifests` read as the same values."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def dump_manifests(
 
     Each document begins with a line ``---``, so that texts can be joined.
 
-    For example, an export of what runs, to be applied elsewhere::
+    For example, export deployments to apply them elsewhere::
 
         deployments = await client.api(Deployment, namespace="web").list()
         text = dump_manifests(deployments, drop_server_fields=True, drop_status=True)
 
-    A text that a program might read as a number, a boolean or null is in quotes, whatever its version of YAML.
+    A text that any version of YAML reads as a number, a boolean or null is in quotes.
 
     Args:
         objects: Objects or manifests, in the order to write.
-        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``, since
-            objects that have it cannot be applied.  Also omit the label of an ApplySet: a copy is not a member of it.
+        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``, because
+            objects with it cannot be applied.  Also omit the label of an ApplySet, because a copy is not a member.
         drop_status: Omit the ``status``.
 
     Raises:
@@ -67,7 +67,7 @@ def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_
     if not {"apiVersion", "kind"} <= value.keys():  # the items of a list have neither
         info = resource_of(type(obj))
         value |= {"apiVersion": info.api_version, "kind": info.kind}
-    # In kubectl's order, which is also that of people.
+    # In kubectl's order.
     ordered = {key: value[key] for key in ("apiVersion", "kind", "metadata") if key in value} | value
     if drop_status:
         ordered.pop("status", None)
@@ -84,7 +84,7 @@ def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_
 
 
 class _Dumper(_BASE):  # type: ignore[misc]  # libyaml's or Python's, found at run time
-    """Puts texts into quotes that would be read as something else, and writes no aliases."""
+    """Quotes ambiguous texts, and writes no aliases."""
 
     def ignore_aliases(self, _: object) -> bool:
         """Never write an alias: equal parts of an object are not the same part."""

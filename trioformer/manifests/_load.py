@@ -1,4 +1,4 @@
-"""Loads manifests from files and texts, and makes objects of them."""
+"""Load manifests from files and texts, and make objects of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._manifest import Manifest
 from ._yaml import parse_documents, position_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""The files of a directory that are read, as by kubectl."""
+"""The suffixes of files to read in a directory, as in kubectl."""
 
 _STEP: Final = re.compile(r"\[(?:\.\.\.|([0-9]+))\]|\.(\w+)")
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -53,30 +53,30 @@ def load_manifests(
         manifests = load_manifests("deploy/", "extra.yaml")
 
     A file is YAML or JSON, with any number of documents; empty ones are skipped, and lists become their items.
-    Of a directory, the files ``*.yaml``, ``*.yml`` and ``*.json`` are read, in the order of their names.
+    In a directory, the files ``*.yaml``, ``*.yml`` and ``*.json`` are read in the order of their names.
 
-    An object of a built-in kind is one of its class, and all of its fields are checked to be of their types.
-    One of ``kinds`` is one of that class, and every other one an :class:`~trioformer.models.Unstructured`, whose
-    resource comes from a CustomResourceDefinition among the manifests; without one it is guessed from the kind, and
+    An object of a built-in kind has its class, and the types of all fields are checked.
+    An object of one of ``kinds`` has that class.  All others are :class:`~trioformer.models.Unstructured`; their
+    resource comes from a CustomResourceDefinition among the manifests, or is guessed from the kind until
     :func:`apply_manifests` asks the server.
 
     Args:
         paths: Files and directories.
         text: A YAML or JSON text instead of files.
         kinds: Your own classes of custom kinds.
-        recursive: Also read the directories in a directory.
+        recursive: Whether to read directories in directories.
 
     Returns:
         The manifests, in the order of the files; at least one.
 
     Raises:
-        ManifestError: A file cannot be read or is not valid, an object is not one, or there is no manifest at all;
-            the error names the file, line and column of each problem, and quotes no values.
-        TypeError: There is neither a path nor a text, or there are both.
+        ManifestError: A file cannot be read or is not valid, an object is not valid, or there are no manifests; the
+            text has each problem with file, line and column, and quotes no values.
+        TypeError: There is neither a path nor a text, or both.
 
     Time:
-        The function reads and parses without a checkpoint: 10 MB take some seconds.  Call it with
-        ``trio.to_thread.run_sync`` if other tasks must not wait.
+        It reads and parses without a checkpoint: 10 MB take some seconds.  Call it with ``trio.to_thread.run_sync`` if
+        other tasks must not wait.
     """
     if (text is None) is not bool(paths):
         raise TypeError("pass either paths of files and directories, or text=")
@@ -90,7 +90,7 @@ def load_manifests(
     manifests = loading.manifests(classes)
     if not manifests and not loading.problems:
         place = ", ".join(os.fspath(path) for path in paths)
-        loading.report("contains no manifests: write at least one document", place or None)
+        loading.report("contains no manifests; write at least one document", place or None)
     if loading.problems:
         raise ManifestError(loading.in_order())
     return manifests
@@ -120,7 +120,7 @@ class _Loading:
     problems: list[ManifestProblem] = attrs.field(factory=list)
     _raws: list[_Raw] = attrs.field(factory=list)
     _files: list[str | None] = attrs.field(factory=list)
-    """What was read or reported, in this order."""
+    """Objects and problems, in this order."""
 
     def report(self, message: str, file: str | None, line: int | None = None, column: int | None = None) -> None:
         if file not in self._files:
@@ -172,7 +172,7 @@ class _Loading:
                 self._raws += self._objects_in(whole, levels=_MAX_LISTS)
 
     def _objects_in(self, raw: _Raw, *, levels: int) -> Iterator[_Raw]:
-        """Yield an object, or those of a list."""
+        """Yield an object, or the objects of a list."""
         value: object = raw.value
         if not isinstance(value, dict):
             found = "a list" if isinstance(value, list) else "a single value"
@@ -201,7 +201,7 @@ class _Loading:
     # --- objects ---
 
     def manifests(self, classes: dict[Any, type[KubernetesObject]]) -> tuple[Manifest, ...]:
-        """Make the objects; what is wrong is reported."""
+        """Make the objects, and report problems."""
         defined = {gvk: info for raw in self._raws for gvk, info in _defined_by(raw.value)}
         return tuple(made for raw in self._raws if (made := self._manifest(raw, classes, defined)) is not None)
 
@@ -247,7 +247,7 @@ def _cannot_read(error: OSError) -> str:
 
 
 def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | None:
-    """Return what is wrong with the names of an object, and where."""
+    """Return the problem of an object's names, and its path."""
     for key, example in (("apiVersion", "apps/v1"), ("kind", "Deployment")):
         if not value.get(key):
             return (), f"a manifest has no {key}: add one, such as {example}"
@@ -262,7 +262,7 @@ def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | No
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         if metadata is None:
-            return (), f"the {kind} has no metadata: add one with a name"
+            return (), f"the {kind} has no metadata; add one with a name"
         return ("metadata",), f"the metadata of the {kind} must be a mapping"
     if not metadata.get("name") and not metadata.get("generateName"):
         return (("metadata",) if metadata else ()), f"the {kind} has no name: add metadata.name"
@@ -271,14 +271,14 @@ def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | No
         if found is None or found == "":
             continue
         if not isinstance(found, str):
-            return ("metadata", key), f"metadata.{key} of the {kind} must be a string: put it in quotes"
+            return ("metadata", key), f"metadata.{key} of the {kind} must be a string; put it in quotes"
         if not is_path_segment(found):
             return ("metadata", key), f"metadata.{key} of the {kind} is not valid: {quoted(found)}"
     return None
 
 
 def _inside(whole: object, path: tuple[str | int, ...], inner: str) -> tuple[str | int, ...]:
-    """Follow the path in a decoder's error, such as ``$[0]``; ``[...]`` is some value of a map that is no string."""
+    """Follow the path in a decoder's error, such as ``$[0]``; ``[...]`` is a value of a map that is not a string."""
     value: Any = whole
     try:
         for step in path:

@@ -1,4 +1,4 @@
-"""An object, the place in a file that it comes from, and what was done with it."""
+"""An object, its place in a file, and the result of applying it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..errors._internal import ManifestProblem
 from ..models import KubernetesObject
 
 ManifestAction: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "deleted", "absent", "ready"]
-"""What was done.
+"""The action on an object.
 
-The first three are the words of ``kubectl apply``.  An object of which only the status, or the owners of fields, have
-changed is ``unchanged``.
-``absent`` is an object that did not exist when it was to be deleted.
+The first three are the words of ``kubectl apply``.  An object is ``unchanged`` if only its status or the owners of its
+fields have changed.
+``absent`` is an object that did not exist when it should be deleted.
 """
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Manifest:
-    """An object that :func:`load_manifests` has loaded, and where it is."""
+    """An object that :func:`load_manifests` has loaded, and its place."""
 
     object: KubernetesObject
     """The object, as it was written: defaults are not added."""
@@ -55,12 +55,12 @@ class Manifest:
 @final
 @attrs.frozen(kw_only=True)
 class ManifestResult:
-    """What was done with one object; ``str()`` is a line such as ``Deployment web in namespace default created``."""
+    """The result for one object; ``str()`` is a line such as ``Deployment web in namespace default created``."""
 
     manifest: Manifest
     """The manifest; of a pruned object, one without a place."""
     action: ManifestAction
-    """What was done."""
+    """The action."""
     object: KubernetesObject | None = None
     """The object as the server has stored it last; None if it is gone."""
 
@@ -70,10 +70,10 @@ class ManifestResult:
 
 
 ManifestProgress: TypeAlias = Callable[[ManifestResult], None]
-"""Called with each result as soon as it is known; what it raises propagates, and ends the work."""
+"""Called with each result as soon as it is known; an exception of it ends the work."""
 
 
 def check_progress(given: object, definition: str, *, arguments: int = 1) -> None:
-    """Check a function for the progress; nothing would wait for an async one."""
+    """Refuse an async function for the progress, because it would not be awaited."""
     if given is not None:
         check_sync(given, "on_progress", definition, arguments=arguments)

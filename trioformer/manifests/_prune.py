@@ -1,4 +1,4 @@
-"""Deletes what was applied before and is not among the manifests any more."""
+"""Delete objects that were applied before and are no longer among the manifests."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _COMMON: Final = (
     ("policy/v1", ("PodDisruptionBudget",)),
     ("rbac.authorization.k8s.io/v1", ("Role", "RoleBinding")),
 )
-"""Kinds that are searched for what matches a selector although no manifest is of them; kubectl has such a list, too."""
+"""Kinds to search for a selector even if no manifest has them; kubectl also has such a list."""
 
 
 @final
 @attrs.frozen
 class Pruning:
-    """What to delete."""
+    """The objects to delete."""
 
     selector: LabelSelector
     """The objects that may be deleted have these labels."""
     is_owned: Callable[[KubernetesObject], bool]
-    """Whether such an object is this set's."""
+    """Whether such an object belongs to this set."""
     apis: Collection[Api[KubernetesObject]]
     """The kinds and namespaces to search."""
     may_be_forbidden: frozenset[ResourceInfo] = frozenset()
@@ -45,10 +45,10 @@ class Pruning:
 async def prune_objects(
     pruning: Pruning, targets: Iterable[Target], report: Callable[[ManifestResult], None], *, dry_run: bool
 ) -> frozenset[ResourceInfo]:
-    """Delete what is selected and is not among the targets, in the reverse order of applying.
+    """Delete selected objects that are not among the targets, in the reverse order of applying.
 
     Returns:
-        The kinds that could not be searched, since the server did not serve them.
+        The kinds that could not be searched because the server does not serve them.
 
     Raises:
         TrioformerError: An object could not be listed or deleted; those before it are deleted.
@@ -75,7 +75,7 @@ async def prune_objects(
             if key in kept or obj.metadata.deletion_timestamp is not None or not pruning.is_owned(obj):
                 continue
             try:
-                # The precondition: an object of the same name that was made meanwhile is somebody else's.
+                # The precondition protects an object of the same name that another program created meanwhile.
                 left = await api.delete(obj, uid=obj.uid, dry_run=dry_run)
             except NotFoundError:
                 continue
@@ -84,21 +84,21 @@ async def prune_objects(
 
 
 def by_selector(client: Client, selector: LabelSelectorLike, targets: Iterable[Target], field_manager: str) -> Pruning:
-    """Prune what matches a selector and was applied by the manager, in the namespaces of the targets.
+    """Prune objects that match a selector and that the manager applied, in the namespaces of the targets.
 
-    Their kinds are searched, and some common ones.
+    Their kinds and some common ones are searched.
 
     Raises:
-        ValueError: A target does not match the selector: it would be pruned by the next call without it.
-            Or the selector is empty.
+        ValueError: A target does not match the selector, so that the next call without it would not prune it; or the
+            selector is empty.
     """
     parsed = LabelSelector.of(selector)
     if parsed.is_empty:
-        raise ValueError("prune= has an empty selector, which selects every object; name a label, or use an ApplySet")
+        raise ValueError("prune= has an empty selector, which selects every object; pass a label, or use an ApplySet")
     targets = tuple(targets)
     for target in targets:
         if not parsed.matches(target.object.metadata.labels):
-            raise ValueError(f"{target.manifest} does not match the selector {str(parsed)!r} that prune= has; label it")
+            raise ValueError(f"{target.manifest} does not match the selector {str(parsed)!r} of prune=; label it")
     apis = {(target.api.resource, target.api.namespace): target.api for target in targets}
     common: set[ResourceInfo] = set()
     for namespace in {target.api.namespace for target in targets} - {None}:
@@ -120,9 +120,9 @@ def is_applied_by(obj: KubernetesObject, field_manager: str) -> bool:
 
 
 def is_applied_with_label(obj: KubernetesObject, label: str) -> bool:
-    """Whether somebody has applied the object with a label, and no controller owns it.
+    """Whether a manager has applied the object with a label, and no controller owns it.
 
-    Controllers copy labels to what they make, such as those of a Service to its EndpointSlices.
+    Controllers copy labels to their objects, for example from a Service to its EndpointSlices.
     """
     path = "f:metadata", "f:labels", f"f:{label}"
     return not _has_controller(obj) and any(_has_path(entry.fields_v1, path) for entry in _applied_parts(obj))

@@ -1,4 +1,4 @@
-"""Whether an object is ready, as ``kubectl rollout status`` and kstatus decide it.
+"""Decide whether an object is ready, as ``kubectl rollout status`` and kstatus do.
 
 Source: kubectl ``pkg/polymorphichelpers/rollout_status.go`` for Deployments, DaemonSets and StatefulSets; sigs.k8s.io
 ``cli-utils/pkg/kstatus`` for the others.
@@ -14,7 +14,7 @@ import attrs
 from ..models import KubernetesObject, resource_of, to_dict
 
 ReadyState: TypeAlias = Literal["ready", "waiting", "failed"]
-"""``failed`` if waiting does not help, until somebody changes something."""
+"""``failed`` if waiting does not help without a change."""
 
 _JSON: TypeAlias = Mapping[str, Any]
 
@@ -25,9 +25,9 @@ class Readiness:
     """Whether an object is ready."""
 
     state: ReadyState
-    """Whether it is."""
+    """The state."""
     message: str
-    """What is missing, or what has failed; of a ready object, why it is."""
+    """The missing or failed part; for a ready object, the reason."""
 
     def __bool__(self) -> bool:
         return self.state == "ready"
@@ -37,12 +37,12 @@ def readiness_of(obj: KubernetesObject) -> Readiness:
     """Return whether an object is ready.
 
     - Deployments, DaemonSets and StatefulSets: their rollout is complete.  A Deployment that has exceeded its progress
-      deadline has failed.  With the strategy ``OnDelete``, all pods are ready, whatever their revision.
+      deadline has failed.  With the strategy ``OnDelete``, all pods are ready, of any revision.
     - ReplicaSets and ReplicationControllers: all replicas are available.
-    - Jobs: complete; one that has failed has failed.  A suspended Job is ready, since nothing will happen.
+    - Jobs: complete, or failed.  A suspended Job is ready, because nothing will happen.
     - Pods: ready or succeeded.
     - Namespaces: active.
-    - CustomResourceDefinitions: established.  One whose names another definition has, has failed.
+    - CustomResourceDefinitions: established, or failed if another definition has their names.
     - APIServices: available.
     - All others: their condition ``Ready`` or ``Available`` is true.  Without one they are ready, unless their status
       is of an older generation; with a condition ``Stalled`` they have failed.
@@ -214,7 +214,7 @@ def _reason(found: _JSON) -> str:
 
 
 def _is_observed(whole: _JSON, status: _JSON) -> bool:
-    """Whether the status is of the newest generation; one without a generation is."""
+    """Whether the status is of the newest generation, or has none."""
     generation, observed = _map(whole, "metadata").get("generation"), status.get("observedGeneration")
     if not isinstance(generation, int):
         return True
@@ -232,7 +232,7 @@ _OBSERVING: Final = frozenset(
         ("", "ReplicationController"),
     }
 )
-"""Kinds whose controllers always write the generation that they have observed."""
+"""Kinds whose controllers always write the observed generation."""
 
 
 def _group(whole: _JSON) -> str:

@@ -1,4 +1,4 @@
-"""Where each manifest belongs on the server, and in which order they are applied."""
+"""Find the API of each manifest, and the order in which to apply them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ._manifest import Manifest
 
 _NAMESPACES: Final = 0
 CRDS: Final = 1
-"""The rank of CustomResourceDefinitions; whatever has a higher one may be of their kinds."""
+"""The rank of CustomResourceDefinitions; objects with a higher rank may be of their kinds."""
 _OTHERS: Final = 6
-# What must exist when others are admitted comes first, as for Helm and kustomize; what calls webhooks of the set, last.
-# kubectl itself keeps the order of the files, as do kinds of the same rank here.
+# Objects that admission requires come first, as in Helm and kustomize; objects that call webhooks of the set come last.
+# kubectl keeps the order of the files, as do kinds of the same rank here.
 _RANKS: Final[Mapping[tuple[str, str], int]] = {
     ("", "Namespace"): _NAMESPACES,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): CRDS,
@@ -56,7 +56,7 @@ _RANKS: Final[Mapping[tuple[str, str], int]] = {
 
 
 def rank_of(resource: ResourceInfo) -> int:
-    """Return when objects of a kind are applied: lower ranks first."""
+    """Return the rank of a kind; lower ranks are applied first."""
     return _RANKS.get((resource.group, resource.kind), _OTHERS)
 
 
@@ -72,13 +72,13 @@ class Target:
 
     @property
     def key(self) -> tuple[str, str, str | None, str]:
-        """Group, kind, namespace and name, which no two objects have."""
+        """Group, kind, namespace and name, which identify the object."""
         gvk = self.api.resource.gvk
         return gvk.group, gvk.kind, self.api.namespace, self.object.name
 
     @property
     def rank(self) -> int:
-        """When it is applied: lower ranks first."""
+        """The rank; lower ranks are applied first."""
         return rank_of(self.api.resource)
 
     def failure(self, error: TrioformerError) -> ManifestFailure:
@@ -89,12 +89,12 @@ class Target:
 @final
 @attrs.frozen
 class Targets:
-    """What :func:`find_targets` has found."""
+    """The result of :func:`find_targets`."""
 
     found: tuple[Target, ...]
     """In the order in which they are applied."""
     not_served: tuple[tuple[Manifest, TrioformerError], ...]
-    """The manifests whose kinds the server does not serve, with its error."""
+    """Manifests of kinds that the server does not serve, with its error."""
 
     @property
     def failures(self) -> list[ManifestFailure]:
@@ -107,12 +107,12 @@ async def find_targets(
     manifests: Iterable[Manifest | KubernetesObject],
     namespace: str | None,
 ) -> Targets:
-    """Find the API of each manifest; of kinds that are neither built in nor defined by the set, the server is asked.
+    """Find the API of each manifest; ask the server about kinds that are neither built in nor defined by the set.
 
     Args:
         client: The cluster.
         manifests: Manifests, and objects that a program has made.
-        namespace: For objects without one; None for that of the client's configuration.
+        namespace: The namespace of objects without one; None for the one of the client's configuration.
 
     Raises:
         ManifestError: Two manifests are the same object, or one has no name.
@@ -138,7 +138,7 @@ async def find_targets(
 
 def _made_by_program(obj: object) -> Manifest:
     if not isinstance(obj, KubernetesObject):
-        raise TypeError(f"a manifest must be what load_manifests() returns, or an object, not a {type(obj).__name__}")
+        raise TypeError(f"a manifest must be a Manifest of load_manifests() or an object, not a {type(obj).__name__}")
     return Manifest(object=obj)
 
 
@@ -175,7 +175,7 @@ def _target(client: Client, manifest: Manifest, info: ResourceInfo, namespace: s
 
 
 def _without_server_fields(obj: KubernetesObject, *, drop_namespace: bool) -> dict[str, Any] | None:
-    """Remove what cannot be applied: managedFields, a creation time, the namespace of a kind that is not namespaced."""
+    """Remove managedFields, the creation time, and the namespace of a cluster-scoped kind, which cannot be applied."""
     of_server = obj.metadata.managed_fields or obj.metadata.creation_timestamp is not None
     if not (drop_namespace and obj.namespace) and not of_server:
         return None
@@ -192,13 +192,13 @@ def _check(targets: Iterable[Target]) -> None:
     seen: dict[tuple[str, str, str | None, str], Target] = {}
     for target in targets:
         if not target.object.name:
-            what = f"the {target.object.kind} has only a generateName: give it a name, or create it by Api.create()"
+            what = f"the {target.object.kind} has only a generateName; give it a name, or create it with Api.create()"
             problems.append(target.manifest.problem(what))
             continue
         first = seen.setdefault(target.key, target)
         if first is not target:
             where = f" at {first.manifest.place}" if first.manifest.place else ""
-            what = f"{Manifest(object=target.object)} is already among the manifests{where}: remove one of them"
+            what = f"{Manifest(object=target.object)} is already among the manifests{where}; remove one of them"
             problems.append(target.manifest.problem(what))
     if problems:
         raise ManifestError(problems)

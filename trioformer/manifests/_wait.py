@@ -1,4 +1,4 @@
-"""Waits until what manifests describe is ready."""
+"""Wait until the objects of manifests are ready."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ._readiness import Readiness, readiness_of
 from ._targets import Target, find_targets
 
 WATCHES: Final = 50
-"""Objects that are watched at the same time, each by a connection of its own; the others wait for their turn."""
+"""The number of objects to watch at the same time, each on its own connection."""
 
 WaitProgress: TypeAlias = Callable[[Manifest, Readiness], None]
-"""Called when an object is ready, and whenever what it waits for has changed."""
+"""Called when an object is ready, and when the reason of its wait changes."""
 
 
 async def wait_for_manifests(
@@ -30,7 +30,7 @@ async def wait_for_manifests(
     namespace: str | None = None,
     on_progress: WaitProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Wait until what manifests describe is ready: rollouts complete, jobs complete, kinds established.
+    """Wait until the objects of manifests are ready: rollouts and jobs complete, kinds established.
 
     For example::
 
@@ -38,24 +38,24 @@ async def wait_for_manifests(
         with trio.fail_after(300):
             await wait_for_manifests(client, manifests, on_progress=print)
 
-    :func:`readiness_of` describes when an object of each kind is ready.
-    Set a deadline, since some objects never become ready.
+    :func:`readiness_of` decides when an object is ready.
+    Set a deadline, because some objects never become ready.
 
     Args:
         client: The cluster.
-        manifests: What :func:`load_manifests` returns, or objects.
-        namespace: For objects without one; None for the namespace of the client's configuration.
-        on_progress: Called when an object is ready, and whenever what it waits for has changed.
+        manifests: The result of :func:`load_manifests`, or objects.
+        namespace: The namespace of objects without one; None for the one of the client's configuration.
+        on_progress: Called when an object is ready, and when the reason of its wait changes.
 
     Returns:
-        The objects, ready, in the order in which they are applied.
+        The ready objects, in the order in which they are applied.
 
     Raises:
         ManifestsFailedError: An object has failed, does not exist or was deleted, or the server rejected a request;
             the wait for the others ends.
         ManifestError: Two manifests are the same object, or one has no name.
-        ConnectionFailedError: The server's certificate does not verify, or discovery failed.
-        ExceptionGroup: ``on_progress`` raised an exception.
+        ConnectionFailedError: The server's certificate does not verify, or the discovery of a kind failed.
+        ExceptionGroup: Of an exception of ``on_progress``.
         TypeError: ``on_progress`` is async.
 
     Cancellation:
@@ -98,7 +98,7 @@ async def wait_until_ready(target: Target, on_progress: WaitProgress | None = No
 
     Raises:
         RolloutFailedError: It has failed.
-        TrioformerError: As ``wait_for`` does.
+        TrioformerError: As for ``wait_for``.
     """
     last: Readiness | None = None
 

@@ -1,4 +1,4 @@
-"""Parses manifests: YAML documents, or JSON texts one after another."""
+"""Parse manifests: YAML documents, or a sequence of JSON texts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _JSON_START: Final = re.compile(r"\s*[{\[]")
 @final
 @attrs.frozen
 class Parsed:
-    """What a text contains."""
+    """The content of a text."""
 
     documents: tuple[Document, ...]
     """Up to the first place that is not YAML."""
     problems: tuple[ManifestProblem, ...]
-    """What is wrong."""
+    """The problems."""
 
 
 def parse_documents(content: Secret[bytes], file: str | None) -> Parsed:
@@ -38,7 +38,7 @@ def parse_documents(content: Secret[bytes], file: str | None) -> Parsed:
     except YamlError as exc:
         return Parsed((), (ManifestProblem(exc.what, file),))
     is_json = _JSON_START.match(text.reveal()) is not None
-    # PyYAML's loader in Python takes the surrogates of JSON for characters.
+    # PyYAML's Python loader accepts the surrogates of JSON as characters.
     if is_json and _SURROGATE in text.reveal() and (parsed := _json_documents(text, file)) is not None:
         return parsed
     found = compose(text)
@@ -85,9 +85,9 @@ def _syntax_problem(error: YamlError, text: Secret[str], file: str | None) -> Ma
     lines = text.reveal().split("\n", mark.line + 1)
     before = lines[mark.line][: mark.column + 1] if mark.line < len(lines) else ""
     if "\t" in before and not before.strip():
-        what = "is not YAML: the indentation has a tab: use spaces"
+        what = "is not YAML: the indentation has a tab; use spaces"
     elif any("{{" in line and "}}" in line for line in lines[max(0, mark.line - 1) : mark.line + 1]):
-        what = "is not YAML: it looks like a template: render it first, as by `helm template`"
+        what = "is not YAML: it looks like a template; render it first, for example with `helm template`"
     return ManifestProblem(what, file, mark.line + 1, mark.column + 1)
 
 
@@ -96,7 +96,7 @@ class _DuplicateKeyError(ValueError):
 
 
 def _json_documents(text: Secret[str], file: str | None) -> Parsed | None:
-    """Parse JSON texts that follow one another; None if it is not JSON."""
+    """Parse a sequence of JSON texts; None if it is not JSON."""
     documents: list[Document] = []
     position, line = 0, 1
     decoder = json.JSONDecoder(object_pairs_hook=_json_object, parse_constant=_refuse_constant)
@@ -129,7 +129,7 @@ def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         keys = sorted(key for key, _ in pairs)
         twice = next(key for key, following in itertools.pairwise(keys) if key == following)
-        raise _DuplicateKeyError(f"has the key {one_line(twice, longest=80)!r} twice in one object: remove one of them")
+        raise _DuplicateKeyError(f"has the key {one_line(twice, longest=80)!r} twice in one object; remove one of them")
     return made
 
 
