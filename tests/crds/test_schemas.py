@@ -341,7 +341,7 @@ class Tree(Model):
         (Mapping[int, str], attrs.NOTHING, "keys that JSON does not have; write Mapping[str, str]"),
         (Point, attrs.NOTHING, "Point has no schema; write trioformer.models.JSON"),
         (str | bool, attrs.NOTHING, "str | bool has no schema; write one type, int | str, or trioformer.models.JSON"),
-        (Annotated[str, Schema(minimum=1)], attrs.NOTHING, "minimum is for numbers, but the type of the field is"),
+        (Annotated[str, Schema(minimum=1)], attrs.NOTHING, "minimum applies to numbers"),
         (Annotated[int, Schema(minimum=2, maximum=1)], attrs.NOTHING, "minimum is 2, which is greater than maximum, 1"),
         (Annotated[str, Schema(pattern="(")], attrs.NOTHING, "the pattern '(' is not a regular expression"),
         (Annotated[str, Schema(pattern="(?=a)")], attrs.NOTHING, "which the server's regular expressions (RE2) do not"),
@@ -355,7 +355,7 @@ class Tree(Model):
         (int, 2**63, "needs more than 64 bits"),
         (Literal["a"], "b", "'b' is not one of 'a'"),
         (float, float("nan"), "the default cannot be encoded: NaN and infinity cannot be encoded as JSON"),
-        (Annotated[int, Schema(server_default=True)], attrs.NOTHING, "server_default needs a default of the class"),
+        (Annotated[int, Schema(server_default=True)], attrs.NOTHING, "server_default requires"),
         (Annotated[tuple[Part, ...], Schema(list_type="map")], (), "a list of type map needs list_map_keys"),
         (Annotated[tuple[str, ...], Schema(list_type="map", list_map_keys=("a",))], (), "has objects as items"),
         (Annotated[tuple[Part, ...], Schema(list_type="map", list_map_keys=("c",))], (), "list_map_keys has 'c', but"),
@@ -381,7 +381,7 @@ def test_a_field_without_a_schema_is_an_error_that_names_it(hint: object, defaul
 
 def test_a_class_that_contains_itself_has_no_schema() -> None:
     with pytest.raises(
-        SchemaError, match=r"Tree\.children: Tree → Tree contains itself, and a schema of the server can"
+        SchemaError, match=r"Tree\.children: Tree → Tree contains itself"
     ):
         schema_of_field(Tree)
 

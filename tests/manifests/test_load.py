@@ -207,11 +207,11 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "contains no manifests: write at least one document"),
-        ("kind: List\nitems: []\n", "contains no manifests: write at least one document"),
-        ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation has a tab: use spaces"),
+        ("", "contains no manifests; write at least one document"),
+        ("kind: List\nitems: []\n", "contains no manifests; write at least one document"),
+        ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation has a tab; use spaces"),
         ("a: [1, 2\n", "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or"),
-        ("a: b\n{{- if .Values.a }}\n", "line 3, column 1: is not YAML: it looks like a template: render it first"),
+        ("a: b\n{{- if .Values.a }}\n", "line 3, column 1: is not YAML: it looks like a template; render it first"),
         (f"{CONFIG_MAP}kind: Secret\n", "line 5, column 1: has a key twice in one mapping: put a line --- between"),
         (f"{CONFIG_MAP}  name: d\n", "line 5, column 3: has a key twice in one mapping: remove one of them"),
         (f"{CONFIG_MAP}data: {{yes: a}}\n", "line 5, column 8: has a key that is not a string but a number, a"),
@@ -229,7 +229,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
         ("apiVersion: 1\nkind: Pod", "line 1, column 13: apiVersion must be a string, such as apps/v1"),
         ("apiVersion: a/b/c\nkind: Pod", "line 1, column 13: apiVersion must be such as v1 or apps/v1, not 'a/b/c'"),
         ("apiVersion: v1\nkind: a/b", "line 2, column 7: kind must be a name such as Deployment, not 'a/b'"),
-        ("apiVersion: v1\nkind: Pod", "line 1, column 1: the Pod has no metadata: add one with a name"),
+        ("apiVersion: v1\nkind: Pod", "line 1, column 1: the Pod has no metadata; add one with a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: []", "line 3, column 11: the metadata of the Pod must be a mapping"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}", "line 1, column 1: the Pod has no name: add metadata.name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: 5}", "line 3, column 18: metadata.name of the Pod must be a"),
@@ -240,7 +240,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
             DEPLOYMENT.replace("REPLICAS", "3").replace("PORT", "http"),
             "line 11, column 26: the spec.template.spec.containers[0].ports[0].containerPort of the Deployment is not",
         ),
-        ('{"a": 1, "a": "\\ud83d\\ude00"}', "line 1, column 1: has the key 'a' twice in one object: remove one of"),
+        ('{"a": 1, "a": "\\ud83d\\ude00"}', "line 1, column 1: has the key 'a' twice in one object; remove one of"),
     ],
 )
 def test_bad_input_is_named_by_line_and_column(text: str | bytes, expected: str) -> None:

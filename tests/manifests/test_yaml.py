@@ -84,5 +84,5 @@ def test_what_is_neither_yaml_nor_json_is_a_problem_of_yaml(text: str) -> None:
 def test_a_key_of_json_twice_is_a_problem_of_its_document() -> None:
     found = parsed('{"a": 1}\n {"b": {"c": 1, "c": "\\ud83d\\ude00"}}')
     (only,) = found.problems
-    assert str(only) == "a.yaml:2:2: has the key 'c' twice in one object: remove one of them"
+    assert str(only) == "a.yaml:2:2: has the key 'c' twice in one object; remove one of them"
     assert [document.value for document in found.documents] == [{"a": 1}]
