@@ -241,7 +241,7 @@ def test_classes_without_a_definition_are_an_error_that_names_the_class(
 
 
 def test_a_definition_needs_a_class() -> None:
-    with pytest.raises(ValueError, match=r"^crd_of() requires the class of at least one version$"):
+    with pytest.raises(ValueError, match=r"at least one version"):
         crd_of()
     with pytest.raises(SchemaError, match=r"^Deployment: it states no CustomResourceDefinition; decorate it with"):
         crd_of(Deployment)
