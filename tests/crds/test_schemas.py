@@ -380,9 +380,7 @@ def test_a_field_without_a_schema_is_an_error_that_names_it(hint: object, defaul
 
 
 def test_a_class_that_contains_itself_has_no_schema() -> None:
-    with pytest.raises(
-        SchemaError, match=r"Tree\.children: Tree → Tree contains itself"
-    ):
+    with pytest.raises(SchemaError, match=r"Tree\.children: Tree → Tree contains itself"):
         schema_of_field(Tree)
 
 
