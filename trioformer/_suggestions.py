@@ -1,4 +1,4 @@
-"""What the caller of a function, or the reader of an attribute, probably meant; for the errors about such mistakes."""
+"""Suggestions for errors: the name or the value that the caller probably meant."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def describe(value: object) -> str:
 def check_async(given: object, what: str, definition: str, *args: object, **named: object) -> None:
     """Check that something is an async function that takes some arguments.
 
-    A function without ``async`` is refused only if it cannot return an awaitable.  So mocks, and decorators without
-    ``functools.wraps``, are accepted.
+    A function without ``async`` is refused only if it cannot return an awaitable, so mocks and decorators without
+    ``functools.wraps`` are accepted.
 
     Args:
         given: What the caller has passed.
@@ -72,7 +72,7 @@ def check_async(given: object, what: str, definition: str, *args: object, **name
         raise TypeError(f"{what} must be an async function, not {describe(given)}; write {definition}")
     if _is_sync(given):
         name = getattr(given, "__name__", type(given).__name__)
-        raise TypeError(f"{what} must be an async function, which {name} is not; write {definition}")
+        raise TypeError(f"{what} must be an async function, but {name} is not one; write {definition}")
     _check_call(given, what, definition, *args, **named)
 
 
@@ -91,7 +91,7 @@ def check_sync(given: object, what: str, definition: str, *, arguments: int = 1)
     if not callable(given):
         raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
     if any(map(inspect.iscoroutinefunction, (inspect.unwrap(given), type(given).__call__))):
-        raise TypeError(f"{what} must not be async, since nothing waits for it; write {definition}")
+        raise TypeError(f"{what} must not be async, because it is not awaited; write {definition}")
     _check_call(given, what, definition, *[None] * arguments)
 
 
@@ -107,7 +107,7 @@ def _check_call(given: Callable[..., object], what: str, definition: str, *args:
 
 
 def _is_sync(function: Callable[..., object]) -> bool:
-    """Whether a function surely returns no awaitable: it yields, or all that it returns is None."""
+    """Whether a function certainly does not return an awaitable: it yields, or returns only None."""
     inner: Any = function
     while isinstance(inner, functools.partial | types.MethodType):
         inner = inner.func if isinstance(inner, functools.partial) else inner.__func__
@@ -136,9 +136,9 @@ def _returns_nothing(function: types.FunctionType) -> bool:
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:
-    """Make a ``__getattr__`` that says what to write instead of names that other clients have.
+    """Make a ``__getattr__`` with hints for the names that other clients have.
 
-    Python suggests names that are written nearly like others itself.
+    Python itself suggests names with a similar spelling.
     """
 
     def __getattr__(self: object, name: str) -> object:  # noqa: N807  # it becomes the class's

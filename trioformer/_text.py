@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 LONGEST: Final = 4_000
-"""Characters of a text; enough for every message of a server that people are meant to read."""
+"""Characters of a text; enough for any readable message of a server."""
 
 
 MAX_NAME: Final = 253
@@ -22,13 +22,12 @@ MAX_NAME: Final = 253
 def one_line(text: str, *, longest: int = LONGEST) -> str:
     r"""Return a text as one line of printable characters.
 
-    White space and line ends become single spaces, every other character that is not printable its escape, such as
-    ``\x1b``.
-    A longer text is cut, and ends with the number of its characters; its line is not changed by another call.
+    White space and line ends become single spaces, and other unprintable characters become escapes such as ``\x1b``.
+    A longer text is cut, and ends with the number of its characters; another call does not change the result.
 
     Args:
         text: The text.
-        longest: The most characters of the line; at least 40.
+        longest: The maximum number of characters of the line; at least 40.
     """
     if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
         return text
@@ -42,7 +41,7 @@ def one_line(text: str, *, longest: int = LONGEST) -> str:
     return line
 
 
-# C0 but for tabs and line ends, DEL, C1, lone surrogates, and what changes the direction of text.
+# C0 except tabs and line ends, DEL, C1, lone surrogates, and characters that change the direction of text.
 _CONTROL: Final = (
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
@@ -81,7 +80,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _escaped(line: str) -> str:
-    # repr() escapes what is not printable, fifty times as fast as a loop; but backslashes and quotes as well.
+    # repr() escapes unprintable characters fifty times as fast as a loop, but also backslashes and quotes.
     has_both_quotes = "'" in line and '"' in line
     escaped = repr(line)[1:-1].replace("\\\\", "\\")
     return escaped.replace("\\'", "'") if has_both_quotes else escaped

@@ -1,10 +1,10 @@
 """YAML as kubectl reads it, without recursion, for kubeconfigs and manifests.
 
-PyYAML's composer and constructor recurse, so that a few kilobytes of brackets end the interpreter; they take the last
-of two equal keys, and quote values in errors.
-So only its parser is used, whose events come one by one; each is checked against the limits before its value is made.
+PyYAML's composer and constructor recurse, so a few kilobytes of brackets end the interpreter; they use the last of two
+equal keys, and quote values in errors.
+Only its parser is used.  It emits one event at a time, and each is checked against the limits before its value is made.
 
-Scalars, aliases and merge keys are what they are for kubectl (``sigs.k8s.io/yaml``): ``yes`` is a boolean and ``0x1F``
+Scalars, aliases and merge keys have kubectl's meaning (``sigs.k8s.io/yaml``): ``yes`` is a boolean and ``0x1F``
 an integer, but dates, sexagesimal numbers such as ``60:00``, and numbers that fit into no number of Go's are strings.
 Unlike kubectl, it reports duplicate keys, keys that are not strings, and tags that JSON has no type for: YAML parsers
 read them differently.
@@ -51,7 +51,7 @@ _TYPES_OF_TAGS: Final[dict[str, tuple[type, ...]]] = {
 _STRING_TAGS: Final = ("!", f"{_TAG}str")
 _ALIAS: Final = "begins with * but is not an alias of a value before it: put a string that begins with * in quotes"
 _COMPLEX: Final = "a key must be a string, not a list, a mapping or an alias"
-_FLOW: Final = f"{_COMPLEX}; render a template with {{{{ … }}}} first, as by `helm template`"
+_FLOW: Final = f"{_COMPLEX}; render a template with {{{{ … }}}} first, for example with `helm template`"
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -76,7 +76,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 
 
 class YamlError(Exception):
-    """What is wrong, and where; the text quotes nothing."""
+    """A problem and its place; the text does not quote the file."""
 
     def __init__(self, what: str, mark: Any = None, hint: str = "") -> None:
         self.what = what
@@ -88,7 +88,7 @@ class YamlError(Exception):
 
 @final
 class Mapping(dict[str, Any]):
-    """A mapping that knows where it begins."""
+    """A mapping with its position."""
 
     __slots__ = ("column", "line")
     line: int
@@ -111,7 +111,7 @@ class Document:
 @final
 @attrs.frozen
 class Problem:
-    """What is wrong with a text, and where.  The message quotes none of the text, which may contain secrets."""
+    """A problem of a text, and its place.  The message does not quote the text, which may contain secrets."""
 
     message: str
     line: int | None = None
@@ -123,14 +123,14 @@ class Problem:
 @final
 @attrs.frozen
 class Composed:
-    """What a text contains."""
+    """The content of a text."""
 
     documents: list[Document]
     """Up to the first place that is not YAML, or that exceeds a limit."""
     problems: list[Problem]
-    """What is wrong with values, in their order."""
+    """Problems of values, in their order."""
     error: YamlError | None
-    """Why the rest is not YAML; None if everything is."""
+    """The reason why the rest is not YAML; None if all of it is."""
 
 
 def decode_text(content: Secret[bytes]) -> Secret[str]:
@@ -168,7 +168,7 @@ def _compose(text: Secret[str], composer: _Composer) -> YamlError | None:
         what = ", ".join(_without_quotation(part) for part in (exc.context, exc.problem) if part)
         return YamlError(f"is not YAML: {what}", exc.problem_mark, f"; {_QUOTE}")
     except (yaml.YAMLError, ValueError, OverflowError, LookupError) as exc:
-        # What PyYAML raises for unprintable characters, and for code points that do not exist.
+        # PyYAML raises this for unprintable characters and invalid code points.
         found = _UNPRINTABLE.search(text.reveal())
         if isinstance(exc, yaml.YAMLError) and found:
             line = text.reveal().count("\n", 0, found.start()) + 1
@@ -191,7 +191,7 @@ class _Open:
         self.key: str | None = None
         """The key of the value that comes next; None if a key comes next."""
         self.merged: list[Mapping] = []
-        """What merge keys add, the first one first."""
+        """The mappings of merge keys, in their order."""
         self.is_merging = False
         """Whether the key is a merge key."""
         self.has_twice = False
@@ -311,7 +311,7 @@ class _Composer:
             if text == _MERGE:
                 current.is_merging = True
                 return text
-            # What a number is written like is the key, unless programs write it in several ways.
+            # A number's text is the key, unless programs write it in several ways.
             if not isinstance(resolve_scalar(text), str) and not _PLAIN_INTEGER.fullmatch(text):
                 self._report("has a key that is not a string but a number, a boolean or null: put it in quotes", event)
         if text in current.value and not current.has_twice:

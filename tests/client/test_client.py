@@ -246,3 +246,19 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_once(
             async with open_client(kubeconfig=kubeconfig, http_transport=replies(1)) as client:
                 assert client.config.server == "https://h"
                 await client.version()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("options", None),
+        ("options", {"retries": 0}),
+        ("rate_limiter", 5),
+        ("rate_limiter", TokenBucketRateLimiter),
+        ("observer", []),
+    ],
+)
+async def test_an_argument_of_another_type_is_refused_when_the_client_is_opened(name: str, wrong: object) -> None:
+    with pytest.raises(TypeError, match=f"^{name} must be"):
+        async with open_client(MEMORY, http_transport=replies(1), **{name: wrong}):  # type: ignore[arg-type]  # the point
+            raise AssertionError

@@ -49,8 +49,8 @@ class AsyncCallable:
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        (not_async, f"reconcile must be an async function, which not_async is not; {DEFINITION}"),
-        (yields, f"reconcile must be an async function, which yields is not; {DEFINITION}"),
+        (not_async, f"reconcile must be an async function, but not_async is not one; {DEFINITION}"),
+        (yields, f"reconcile must be an async function, but yields is not one; {DEFINITION}"),
         (None, f"reconcile must be an async function, not None; {DEFINITION}"),
         (without_request, f"reconcile cannot be called (too many positional arguments); {DEFINITION}"),
         (Reconciler(), "reconcile must be an async function, not a Reconciler; pass the method reconcile"),
@@ -125,7 +125,9 @@ def test_the_name_of_a_controller_comes_first() -> None:
 
 def test_a_function_for_dropped_requests_must_be_async() -> None:
     wrong: Any = not_async
-    with pytest.raises(TypeError, match=r"^on_dropped must be an async function, which not_async is not; write async"):
+    with pytest.raises(
+        TypeError, match=r"^on_dropped must be an async function, but not_async is not one; write async"
+    ):
         Controller("pods", reconcile, on_dropped=wrong)
 
 
@@ -153,7 +155,7 @@ async def requests_later(obj: Pod) -> list[Request]:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"enqueue": requests_later}, "enqueue must not be async, since nothing waits for it; write def requests("),
+        ({"enqueue": requests_later}, "enqueue must not be async, because it is not awaited; write def requests("),
         ({"enqueue": Request(None, "a")}, "enqueue must be a function, not a Request; write def requests(obj): ret"),
         ({"enqueue": without_object}, "enqueue cannot be called (too many positional arguments); write def requests("),
         ({"predicates": lambda event: True}, "predicates must be a sequence of functions; write predicates=[...]"),

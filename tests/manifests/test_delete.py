@@ -63,7 +63,7 @@ async def test_progress_that_nobody_would_wait_for_is_refused(api_server: APISer
     manifests = load_manifests(text=TEXT)
     for call in (apply_manifests, delete_manifests, wait_for_manifests):
         function: Any = call
-        with pytest.raises(TypeError, match="on_progress must not be async, since nothing waits for it; write def "):
+        with pytest.raises(TypeError, match="on_progress must not be async, because it is not awaited; write def "):
             await function(client, manifests, namespace="default", on_progress=show)
     with pytest.raises(
         TypeError, match=r"^on_progress cannot be called .*; write def on_progress\(manifest, readiness\)"

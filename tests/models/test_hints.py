@@ -70,7 +70,7 @@ class Priced:
     price: Decimal = Decimal(0)
 
 
-GENERIC = "but the fields of a generic class have no known types; write a class of its own for it"
+GENERIC = "but the types of the fields of a generic class are not known; write a separate class"
 T = TypeVar("T")
 
 
@@ -156,8 +156,11 @@ def test_a_set_is_refused_because_it_would_lose_the_order(hint: Any, shown: str,
         (Decimal, "Website.hosts is Decimal, but JSON has no Decimal; write str, float, Quantity, Time or JSON"),
         (date | None, "Website.hosts is date, but JSON has no date; write str, float, Quantity, Time or JSON"),
         (Priced, "Priced.price is Decimal, but JSON has no Decimal; write str, float, Quantity, Time or JSON"),
-        (Quantity | str | None, "Website.hosts is Quantity | str | None, but one of these types cannot be chosen by"),
-        (Tree | Data, "Website.hosts is Tree | Data, but one of these types cannot be chosen by the JSON; write JSON"),
+        (
+            Quantity | str | None,
+            "Website.hosts is Quantity | str | None, but the JSON does not distinguish these types",
+        ),
+        (Tree | Data, "Website.hosts is Tree | Data, but the JSON does not distinguish these types; write JSON"),
         (Page[str] | None, f"Website.hosts is Page[str], {GENERIC}"),
         (GenericPart[str], f"Website.hosts is GenericPart[str], {GENERIC}"),
     ],
@@ -168,7 +171,7 @@ def test_a_type_that_has_no_form_in_json_is_refused(hint: Any, problem: str) -> 
 
 
 def test_a_generic_model_is_refused_for_the_type_that_it_does_not_know() -> None:
-    with pytest.raises(TypeError, match=r"^Status\.conditions is T, but T stands for no type; write the type$"):
+    with pytest.raises(TypeError, match=r"^Status\.conditions is T, but T is not a type; write the type$"):
 
         @attrs.frozen
         class Status(Model, Generic[T]):

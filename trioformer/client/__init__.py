@@ -2,7 +2,7 @@
 
 - ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
 - ``_client_writes.py``: the methods of a client that write one object
-- ``_api.py``: :class:`Api`, the objects of one kind; ``_api_verbs.py`` has the methods that send one request
+- ``_api_verbs.py``: the verbs of :class:`Api`; ``_api.py``: its other methods, such as ``scale`` and ``evict``
 - ``_api_requests.py``: the requests of an API
 - ``_paths.py``: the URL paths of a resource
 - ``_subresources.py``: responses of another kind than the API

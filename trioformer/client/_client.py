@@ -330,7 +330,7 @@ async def open_client(
         RuntimeError: Trio is not running, for example because the program uses asyncio.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
             ``field_manager`` is not valid.
-        TypeError: ``config`` is not a ClusterConfig.
+        TypeError: ``config``, ``options``, ``rate_limiter`` or ``observer`` is not one.
 
     Ownership:
         No task is started, so exceptions of the block are not wrapped in a group.
@@ -353,6 +353,13 @@ async def open_client(
         raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; pass a file as kubeconfig=")
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
+    if not isinstance(options, ClientOptions):
+        raise TypeError(f"options must be ClientOptions(...), not {describe(options)}")
+    if rate_limiter is not None and (isinstance(rate_limiter, type) or not hasattr(rate_limiter, "wait")):
+        what = "rate_limiter must be an object with an async wait()"
+        raise TypeError(f"{what}, such as TokenBucketRateLimiter(qps=5, burst=10), not {describe(rate_limiter)}")
+    if observer is not None and (isinstance(observer, type) or not hasattr(observer, "ended")):
+        raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
     if field_manager is not None:
         check_field_manager(field_manager)
     opened = _Opened(http_transport, observer, options, options.warning_handler or WarningLog(), field_manager)

@@ -23,7 +23,7 @@ from ._quantity import Quantity
 from ._values import JSON, NOT_FINITE, FrozenMap, MicroTime, Time, camel_case, freeze
 
 UNSUPPORTED = (cattrs.StructureHandlerNotFoundError, NotImplementedError)
-"""What the converter raises for a type that it does not know, whatever the value is."""
+"""The converter's exceptions for an unknown type."""
 
 
 def _utc(value: datetime) -> datetime:
@@ -95,7 +95,7 @@ def make_converter(
     """Make the converter.
 
     Args:
-        hooks: Classes, and how they and their subclasses are structured and unstructured.
+        hooks: Classes with the functions that structure and unstructure them and their subclasses.
     """
     converter = cattrs.Converter(forbid_extra_keys=False)
 
@@ -110,7 +110,7 @@ def make_converter(
 
     def make_unstructure_hook(cls: type[Any]) -> Callable[[Any], Any]:
         unstructure = make_dict_unstructure_fn(cls, converter, **_renames(cls))
-        # Such a class does not know which fields the program gave, so all are encoded, also those that equal a default.
+        # Such a class does not know which fields the program gave, so all are encoded, even defaults.
         return lambda value: {key: member for key, member in unstructure(value).items() if member is not None}
 
     converter.register_structure_hook_factory(_has_fields, make_structure_hook)
@@ -134,7 +134,7 @@ def make_converter(
         return FrozenMap({k: freeze(converter.structure(v, get_args(type_)[1])) for k, v in value.items()})
 
     def structure_items(value: Any, type_: Any) -> tuple[Any, ...]:
-        # Not as cattrs does: it would take the characters of a text for the items.
+        # cattrs would accept the characters of a text as items.
         _check_type(value, list, "an array")
         item = get_args(type_)[0]
         found: list[Any] = []

@@ -1,4 +1,4 @@
-"""Whether an object decodes completely; usually nobody asks, because fields are decoded when they are read."""
+"""Find fields that do not decode; programs rarely need this, because fields are decoded when they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._values import MAX_LEVELS, TOO_DEEP
 __all__ = ["find_undecodable", "locate_undecodable"]
 
 _MAX_NESTED: Final = 3 * MAX_LEVELS
-"""Models and the tuples and maps between them count, and below them the levels of a free-form value."""
+"""This counts models, the tuples and maps between them, and the levels of free-form values below them."""
 _SCALARS: Final = frozenset({str, int, float, bool, type(None), bytes})
 
 
@@ -37,7 +37,7 @@ def find_undecodable(obj: KubernetesObject) -> DecodeError | None:
 
 
 def _decode_all(obj: KubernetesObject) -> None:
-    # Level by level: each reads its bytes again, so the cost of an object that has too many grows with their number.
+    # Level by level: each reads its bytes again, so the cost grows with the number of levels.
     pending: list[object] = [obj]
     for _ in range(_MAX_NESTED):
         pending = _decode_level(pending)

@@ -1,7 +1,7 @@
-"""Checks how a class of models was defined, and keeps the methods of models in it.
+"""Check the definition of a model class, and keep the methods of models in it.
 
-A class is read and written wrongly if attrs did not make its fields, if its own ``__init__`` stands between the program
-and the fields, or if attrs or its own ``__attrs_post_init__`` replaced a method of the base class.
+A class is read and written wrongly if attrs did not make its fields, if it has its own ``__init__``, or if attrs or its
+own ``__attrs_post_init__`` replaced a method of the base class.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ C = TypeVar("C", bound="type[object]")
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(attrs.field,))
 def fields_for_subclasses(cls: C) -> C:
-    """Let type checkers see the fields of a base class in subclasses that decorators of the library make.
+    """Show the fields of a base class to type checkers in subclasses that the library's decorators make.
 
-    mypy knows ``attrs.frozen`` by its name, and keeps its fields apart from those of ``dataclass_transform``.
+    mypy knows ``attrs.frozen`` by its name, and separates its fields from ``dataclass_transform`` fields.
     """
     return cls
 
 
 def check_class(cls: type[Any], model: type[Any]) -> None:
-    """Check that the fields of a class are those of attrs, and that its objects are made with them.
+    """Check that attrs made the fields of a class, and that its objects are made with them.
 
     Args:
         cls: The class.
@@ -65,7 +65,7 @@ def _annotations(cls: type[Any]) -> dict[str, Any]:
 def keep_methods(cls: type[Any], model: type[Any]) -> None:
     """Restore what attrs replaced in a class, and freeze its objects before its own ``__attrs_post_init__`` runs.
 
-    attrs would compare Python values, for which 1 is True.
+    attrs would compare Python values, and 1 equals True.
     """
     for name in ("__eq__", "__ne__", "__hash__", "__repr__"):
         code = getattr(vars(cls).get(name), "__code__", None)

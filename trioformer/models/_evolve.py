@@ -1,8 +1,8 @@
 """The fields that a program has given to a model, and the type of ``Model.evolve``.
 
-The arguments of ``evolve`` are those of the constructor, all optional.  There is no type for that, so:
+The arguments of ``evolve`` are the constructor's, all optional.  No type expresses this, so:
 
-- If the constructor can be called without arguments, as those of all built-in kinds, ``evolve`` has its signature.
+- If the constructor can be called without arguments, as for all built-in kinds, ``evolve`` has its signature.
 - If a field has no default, pyright uses the ``__replace__`` that it generates for Python 3.13 and later.
   mypy, and pyright for older versions, accept any keyword.
 
@@ -58,7 +58,7 @@ def convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
 
 
 class Edits:
-    """The origin of an object that the program made: what it was made from, and the fields that the program gave."""
+    """The origin of an object that the program made: its source, and the fields that the program gave."""
 
     __slots__ = ("names", "raw")
 

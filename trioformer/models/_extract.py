@@ -1,13 +1,13 @@
-"""What one manager owns of an object: what it has to apply again to change nothing.
+"""Extract the part of an object that one manager owns.
 
-Server-side apply removes what a manager has applied before and does not apply any more.  So a program that changes one
-field of what it has applied begins with all of it, and ``managedFields`` say what that is (client-go ``Extract…``).
+Server-side apply removes fields that a manager applied before and no longer applies.  So a program that changes one
+field must start with everything that it has applied, which ``managedFields`` contain (client-go ``Extract…``).
 
 ``fieldsV1`` is a tree: ``f:name`` is a member of an object, ``k:{"name":"web"}`` the item of a list with these keys,
-``v:"x"`` the item of a set, and ``.`` the value at this place itself.
-client-go knows from a schema whether a place without anything below it is a value that is owned as a whole, or an
-object or list whose members have owners of their own.
-Here there is no schema, but the entries of all managers: in the second case, somebody owns something below it.
+``v:"x"`` the item of a set, and ``.`` the value at this place.
+client-go uses a schema to decide whether a place without anything below it is a value with one owner, or an object or
+list whose members have separate owners.
+Here the entries of all managers decide: in the second case, another entry owns something below it.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Fields: TypeAlias = Mapping[str, Any]
 def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
     """Return the part of an object that a field manager has applied.
 
-    It has the object's kind, name and namespace, and nothing else if the manager has applied nothing.
+    It has the object's kind, name and namespace, and nothing else if the manager did not apply anything.
     To change one field of an applied object::
 
         mine = extract(await deployments.get("web"), field_manager="deployer")
         await deployments.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="deployer")
 
-    Only what was applied counts, not what the manager has created, replaced or patched, which are entries of their own.
-    The keys of an owned list item are part of it, whether the manager owns them or not.
+    Only applied fields count; fields that the manager created, replaced or patched have separate entries.
+    The keys of an owned list item are part of it, even if the manager does not own them.
     A structure that was applied empty is extracted with the defaults that the server has added to it.
 
     Args:
         obj: The object, as read from the server: with ``managedFields``.
         field_manager: The name of the manager.
-        subresource: Such as ``status``, for what was applied to that.
+        subresource: Such as ``status``, for fields that were applied to it.
 
     Raises:
-        ValueError: The object has no ``managedFields``: an empty result would say that nothing was applied; or the
-            manager has applied the ``stringData`` of a Secret, which the server keeps as data.
+        ValueError: The object has no ``managedFields``, so the result is not known; or the manager has applied the
+            ``stringData`` of a Secret, which the server keeps as data.
         DecodeError: The object, or an entry of the manager, is not valid.
     """
     entries = obj.metadata.managed_fields
     if not entries:
         hint = "read the object without drop_managed_fields"
-        raise ValueError(f"{obj!r} has no managedFields, which say what {field_manager!r} has applied; {hint}")
+        raise ValueError(f"{obj!r} has no managedFields, so the fields of {field_manager!r} are not known; {hint}")
     data = to_dict(obj)
     resource = resource_of(type(obj))
     trees = [_tree_of(entry, obj) for entry in entries]
@@ -62,8 +62,8 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
         is_mine = entry.manager == field_manager and entry.operation == "Apply"
         if is_mine and (entry.subresource or None) == (subresource or None):
             if resource.kind == "Secret" and not resource.group and "f:stringData" in tree:
-                hint = "apply data instead, or all that is wanted again"
-                raise ValueError(f"{field_manager!r} has applied stringData of {obj!r}, which nobody can read; {hint}")
+                hint = "apply data instead, or apply all desired fields again"
+                raise ValueError(f"{field_manager!r} has applied stringData of {obj!r}, which cannot be read; {hint}")
             found = _extracted(data, tree, trees)
             owned = found if isinstance(found, dict) else {}
     names = {"name": obj.name} | ({"namespace": obj.namespace} if obj.namespace else {})
@@ -86,8 +86,8 @@ def _extracted(value: Any, tree: Fields, others: Sequence[Fields]) -> Any:
 
     Args:
         value: The value at this place.
-        tree: What the manager owns at this place.
-        others: What each manager owns at this place.
+        tree: The manager's fields at this place.
+        others: The fields of each manager at this place.
     """
     steps = [step for step in tree if step != "."]
     if not steps:
@@ -130,7 +130,7 @@ def _position(items: list[Any], step: str) -> int:
         sought = _serde.dumps_sorted(wanted)
         return next((index for index, item in enumerate(items) if _serde.dumps_sorted(item) == sought), -1)
     keys = cast("dict[str, Any]", wanted) if isinstance(wanted, dict) else {}
-    # A key that is absent in the object has its default, such as the protocol of a port.
+    # An absent key has its default, such as the protocol of a port.
     for defaults in ({}, keys):
         for index, item in enumerate(items):
             if keys and isinstance(item, dict) and keys.items() <= {**defaults, **item}.items():

@@ -1,4 +1,4 @@
-"""The fields of a model's class: how one is decoded, and how a change of it is written."""
+"""Decode the fields of a model's class, and write changes of them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ EncodePart: TypeAlias = Callable[[Any], bytes]
 @final
 @attrs.frozen
 class Codec:
-    """How the values of a field are decoded and encoded."""
+    """The functions that decode and encode the values of a field."""
 
     structure: Callable[[Raw], Any]
     unstructure: EncodePart
     unstructure_parts: Callable[[Any, EncodePart], bytes] | None = None
-    """Encodes a value that is made of models, with a function that encodes a model; None for other values."""
+    """Encodes a value of models with a function that encodes a model; None for other values."""
     is_merged: bool = False
-    """Whether a changed value must be merged into the old one, since decoding lost members."""
+    """Whether a changed value must be merged into the old one, because decoding lost members."""
 
 
 MADE: Any = object()
-"""The default of a field whose default is made for each object."""
+"""Marks a default that is made for each object."""
 
 
 class Field:
-    """One field: its names in Python, in calls and in JSON, its default, and how it is decoded and encoded."""
+    """One field: its names in Python, in calls and in JSON, its default, and its codec."""
 
     __slots__ = (
         "_unstructure_parts",
@@ -66,7 +66,7 @@ class Field:
         self.structure, self.unstructure, self.is_merged = codec.structure, codec.unstructure, codec.is_merged
         self._unstructure_parts = codec.unstructure_parts
         self.omits_empty = is_builtin and isinstance(self.default, tuple | FrozenMap)
-        """Whether an empty value is not encoded, as with omitempty in the Go types of the built-in kinds."""
+        """Whether an empty value is omitted, as with omitempty in the Go types of the built-in kinds."""
 
     def find_in(self, data: bytes | Raw) -> Raw:
         """Return the raw value of this field in its level."""
@@ -75,7 +75,7 @@ class Field:
         return self.find(data)[0]
 
     def value_of(self, raw: Raw) -> Any:
-        """Decode a raw slice; absent and null read as the default, which may still have to be made."""
+        """Decode a raw slice; absent and null read as the default, or as :data:`MADE`."""
         data = bytes(raw) if len(memoryview(raw)) <= 4 else raw
         return self.default if data in (b"", b"null") else self.structure(raw)
 
@@ -90,7 +90,7 @@ class Field:
         return self._unstructure_parts(value, encode_part)
 
     def write(self, members: dict[str, bytes | Raw], value: Any, encode_part: EncodePart | None = None) -> None:
-        """Change the members of a level to a value that the program gave; one that says the same keeps its bytes.
+        """Change the members of a level to a value that the program gave; an equal value keeps its bytes.
 
         Args:
             members: The level.
@@ -122,7 +122,7 @@ class Field:
             return False
 
     def _read_again(self, raw: Raw) -> bytes | None:
-        """Encode what is decoded from a raw value; None if it cannot be decoded."""
+        """Decode a raw value and encode it again; None if it cannot be decoded."""
         try:
             return self.unstructure(self.value_of(raw))
         except _serde.FAULTS:

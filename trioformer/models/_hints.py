@@ -1,7 +1,7 @@
-"""Checks the fields of a class when it is defined: all their parts are immutable, and have a form in JSON.
+"""Check the fields of a class when it is defined: their types must be immutable and have a form in JSON.
 
-A decoded list is a tuple and a decoded map is read-only, whatever the class says; a class that says ``list[str]`` would
-only hide that ``["a"]`` is never equal to it, so the class is refused.
+A decoded list is always a tuple and a decoded map read-only.  A class with ``list[str]`` would hide that ``["a"]`` is
+never equal to it, so the class is refused.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _MAPS = (
 
 
 def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
-    """Check the annotations of a class that can be evaluated already; the others are checked when it is first used.
+    """Check the annotations of a class that can already be evaluated; the others are checked when it is first used.
 
     Args:
         cls: The class, which attrs has not seen yet.
-        skipped: The base of classes that are checked by themselves.
+        skipped: The base of classes that are checked separately.
 
     Raises:
         TypeError: A field has a mutable type, or one without a form in JSON.
@@ -77,10 +77,10 @@ def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
 
 
 def check_names(cls: type[Any]) -> None:
-    """Check that the class variables about fields name fields of the class.
+    """Check that the class variables about fields contain names of fields.
 
     Raises:
-        TypeError: A name is not that of a field.
+        TypeError: A name is not a field.
     """
     fields = [attribute.name for attribute in attrs.fields(cls) if attribute.name != "_origin"]
     for where in ("_always", "_json_names"):
@@ -92,7 +92,7 @@ def check_names(cls: type[Any]) -> None:
 
 
 def check_hint(cls: type[Any], name: str, hint: Any, skipped: type[Any]) -> None:
-    """Check the type of one field, and those of the fields of attrs classes and dataclasses in it.
+    """Check the type of one field, and the fields of attrs classes and dataclasses in it.
 
     Raises:
         TypeError: It is mutable, or has no form in JSON.
@@ -105,7 +105,7 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
         return
     wanted = _immutable(hint)
     if wanted != _text(hint):
-        # A decoded set has lost the order of its items, so a change of one item would move and rewrite others.
+        # A decoded set loses the order of its items, so a change of one item would move and rewrite others.
         why = "arrays of JSON have an order" if _has_set(hint) else "objects are immutable"
         raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but {why}; write {wanted}")
     _check_form(cls, name, hint)
@@ -132,11 +132,11 @@ def _check_form(cls: type[Any], name: str, hint: Any) -> None:
     origin, args = get_origin(hint), _arguments(hint)
     why = None
     if isinstance(hint, typing.TypeVar):
-        why = f"{_text(hint)} stands for no type; write the type"
+        why = f"{_text(hint)} is not a type; write the type"
     elif isinstance(origin, type) and (attrs.has(origin) or dataclasses.is_dataclass(origin)):
-        why = "the fields of a generic class have no known types; write a class of its own for it"
+        why = "the types of the fields of a generic class are not known; write a separate class"
     elif origin in UNIONS and not _is_decidable([arg for arg in args if arg is not type(None)]):
-        why = "one of these types cannot be chosen by the JSON; write JSON"
+        why = "the JSON does not distinguish these types; write JSON"
     elif isinstance(hint, type) and origin is None and not _has_form(hint):
         why = f"JSON has no {_text(hint)}; write str, float, Quantity, Time or JSON"
     if why is not None:
@@ -158,7 +158,7 @@ _COLLECTIONS = (
 
 
 def _is_decidable(members: list[Any]) -> bool:
-    """Return whether JSON tells which member of a union its value is of."""
+    """Return whether the JSON distinguishes the members of a union."""
     return len(members) == 1 or all(map(_is_plain, members))
 
 
@@ -201,7 +201,7 @@ def _arguments(hint: Any) -> tuple[Any, ...]:
 
 
 def _immutable(hint: Any) -> str:
-    """Return the text of a type in which every mutable type has been replaced."""
+    """Return the text of a type with every mutable type replaced."""
     origin = get_origin(hint) or hint
     args = [_immutable(arg) for arg in _arguments(hint)]
     if origin is Annotated:
@@ -238,7 +238,7 @@ def _text(hint: Any) -> str:
 
 
 def without_none(hint: Any) -> Any:
-    """Return the type without None in it."""
+    """Return the type without None."""
     members = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) in UNIONS else [hint]
     return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
 
@@ -247,7 +247,7 @@ _TAGS = ("JSON", "Time", "MicroTime")
 
 
 def without_notes(hint: Any) -> Any:
-    """Return the type without what ``Annotated`` says about it, but with the tags that are a part of the type."""
+    """Return the type without the notes of ``Annotated``, but with the tags that are a part of the type."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         tags = [note for note in args[1:] if type(note) is str and note in _TAGS]

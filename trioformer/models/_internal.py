@@ -1,4 +1,4 @@
-"""What other packages of trioformer need of this one, and users do not."""
+"""Names for other packages of trioformer, not for users."""
 
 from __future__ import annotations
 

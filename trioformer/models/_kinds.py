@@ -1,6 +1,6 @@
-"""Finds built-in kinds by name, in the generated table of ``builtin_kinds.py``.
+"""Find built-in kinds by name, in the generated table of ``builtin_kinds.py``.
 
-A lookup imports the table and the module that defines the kind, and no other module.
+A lookup imports only the table and the module of the kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def builtin_resources(*, beta: bool = False) -> tuple[ResourceInfo, ...]:
     Source: the aggregated discovery of the kube-apiserver that the models were generated from.
 
     Args:
-        beta: Also those of beta versions, after the others; a server serves them only if its administrator has enabled
+        beta: Also return beta versions, after the others; a server serves them only if its administrator has enabled
             them (``--runtime-config``).
     """
     table = _builtin_kinds()

@@ -1,8 +1,8 @@
 """Immutable objects whose fields are decoded when they are read.
 
 The problem: an informer holds tens of thousands of objects, and its user reads two or three fields of each.
-To decode all of a Pod costs 0.4 ms and 49 KB; to scan it costs 9 µs and its own bytes.
-So an object is the bytes of its level, a JSON object, and a field is decoded when it is read:
+Decoding a whole Pod costs 0.4 ms and 49 KB; scanning it costs 9 µs and its own bytes.
+So an object consists of the bytes of its level, a JSON object, and a field is decoded when it is read:
 
 - The generated classes are slotted attrs classes.  An object made by :func:`make` has empty slots, and Python calls
   ``__getattr__`` only for an empty slot, so a field that was read once is as fast as in any attrs class.
@@ -67,14 +67,14 @@ class Model(Slots):
     Make one with keyword arguments, decode one with :func:`from_json`, and make a changed copy with :meth:`evolve`.
     Absent lists and maps read as empty, other absent fields as their default.
 
-    Two models of a class are equal when their JSON is, whatever the order of members: fields that the class does not
-    have count, and ``1``, ``1.0`` and ``true`` differ.  So ``old.spec == new.spec`` says whether anything has changed.
+    Two models of a class are equal if their JSON is equal, in any order of members.  Fields that the class does not
+    have count, and ``1``, ``1.0`` and ``true`` differ.  So ``old.spec != new.spec`` detects every change.
     A copy is the object itself; a pickle has its JSON.
 
     Raises:
         DecodeError: From reading an attribute whose JSON is not of its type.
-        TypeError: From the definition of a subclass with a field of a mutable type or one that JSON does not have, or a
-            wrong ``_always``; from making an object with a dict, or anything else that is no model, in a field that has
+        TypeError: From the definition of a subclass with a field of a mutable type, a type that JSON does not have, or
+            a wrong ``_always``; from making an object with a dict, or another value that is not a model, in a field of
             models.
     """
 
@@ -185,7 +185,7 @@ class Model(Slots):
         return from_json, (type(self), encode(self))
 
     def _complete(self, data: bytes) -> bytes:
-        """Return this object's JSON with the members that it may omit without a difference."""
+        """Return this object's JSON with the members that may be omitted."""
         return data
 
 
@@ -225,7 +225,7 @@ def _evolved(model: M, changes: Mapping[str, Any]) -> M:
 
 
 def _check_parts(model: Model, names: Collection[str]) -> None:
-    """Refuse a dict in the place of a model; the fields that the program did not give need no check."""
+    """Refuse a dict for a model; fields that the program did not give need no check."""
     if not names:
         return
     try:
@@ -239,7 +239,7 @@ def _check_parts(model: Model, names: Collection[str]) -> None:
 
 
 def canonical(model: Model, data: bytes) -> bytes:
-    """Return the canonical form of a model's JSON, or what cannot be decoded as it is."""
+    """Return the canonical form of a model's JSON; JSON that cannot be decoded is returned unchanged."""
     try:
         data = model._complete(data)
     except DecodeError:
@@ -252,7 +252,7 @@ def _is_builtin(cls: type[object]) -> bool:
 
 
 check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.partial(check_class, model=Model)))
-"""Checks a class when attrs has made it, and one that attrs has not seen when it is first used."""
+"""Checks a class after attrs has made it, or at its first use if attrs has not seen it."""
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
 set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_origin"].__set__
@@ -282,7 +282,7 @@ def from_json(cls: type[M], data: bytes | str) -> M:
 
 
 def _codec(hint: Any) -> Codec:
-    """Return how a value of the hinted type is decoded and encoded."""
+    """Return the codec of a type."""
     hint = without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
     container, model = model_in(hint, Model)
@@ -323,7 +323,7 @@ def _encoded_map(value: Mapping[str, Model], encode_one: Callable[[Model], bytes
 
 
 class _Plan:
-    """How the objects of one class are decoded and encoded; made when the class is first used."""
+    """Decodes and encodes the objects of one class; made at the first use of the class."""
 
     __slots__ = ("arguments", "fields", "find_all", "has_post_init", "has_validators", "level", "parts")
 
@@ -450,16 +450,16 @@ def encode(model: Model) -> bytes:
 def encode_given(model: Model) -> bytes:
     """Encode a model for a request, with all that the program gave.
 
-    Unlike :func:`encode`, an empty list or map that the program gave is never omitted.  The Go types of the built-in
-    kinds drop it, so it says there what an absent one says, and two objects that differ in it are equal.  But a custom
-    kind may have a part of such a class and a schema that requires the member, and server-side apply owns an empty one.
+    Unlike :func:`encode`, it never omits an empty list or map that the program gave.  For built-in kinds, empty and
+    absent are the same, because their Go types drop it.  But a custom kind with a part of such a class may require the
+    member, and server-side apply owns an empty one.
     """
     origin = model._origin
     return _encoded(model, origin, encode_given) if isinstance(origin, Edits) else bytes(origin)
 
 
 def encode_applied(model: Model) -> bytes:
-    """Encode a model for server-side apply, as :func:`encode_given`, but without what a default's factory has made.
+    """Encode a model for server-side apply, as :func:`encode_given`, but without values of default factories.
 
     The field manager owns every field that it applies, so only fields that the program gave are sent.
     """
@@ -481,7 +481,7 @@ def _encoded(model: Model, origin: Edits, encode_part: Callable[[Model], bytes])
             field.write(members, getattr(model, name), None if is_plain else encode_part)
         elif is_new and (name in always or (field.factory is not None and encode_part is not encode_applied)):
             value = getattr(model, name)
-            # What a factory made belongs to this object; but an empty list is only a way to write the default.
+            # The value of a factory belongs to this object, but an empty list only expresses the default.
             if name in always or (value is not None and value not in ((), EMPTY_MAP)):
                 members[field.json] = field.encode(value, None if is_plain else encode_part)
     return _object([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()])

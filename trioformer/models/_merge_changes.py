@@ -1,4 +1,4 @@
-"""Writes a change of a value into JSON of which the value's class knows only a part."""
+"""Write a change of a value into JSON, when the value's class knows only a part of that JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["merge_changes"]
 
 
 def merge_changes(old: bytes, before: bytes, after: bytes) -> bytes:
-    """Apply the difference between two values to a third, of which the first knows only a part.
+    """Apply the difference between two values to a third, which may have more members.
 
     Args:
         old: The JSON that the server sent.
-        before: What is encoded from the value that was decoded from it.
-        after: What is encoded from the changed value.
+        before: The encoding of the value that was decoded from it.
+        after: The encoding of the changed value.
 
     Returns:
         The changed JSON, with the members that the class of the value does not have.
@@ -43,10 +43,10 @@ def _merged(old: Any, before: Any, after: Any) -> Any:
 
 
 def _merged_items(old: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
-    """Replace each item that is not changed, but may have moved, by the old one.
+    """Replace each unchanged item, which may have moved, by the old one.
 
-    Items may differ only in what the class does not have, so each old one is taken once: those at both ends that are
-    alike belong together, and those between them by value, in order.
+    Items may differ only in members that the class does not have, so each old item is used once.  Equal items at both
+    ends are matched first, and the items between them by value, in order.
     """
     was, now = list(map(dumps_sorted, before)), list(map(dumps_sorted, after))
     front = _count_alike(was, now)

@@ -1,7 +1,6 @@
-"""JSON merge patches (RFC 7386): makes one of two values, and finds models in one that a program has written.
+"""JSON merge patches (RFC 7386): make one of two values, and find models in a patch that a program has written.
 
-A model in a patch is refused, because there it cannot say that a field is removed; a patch that is made of two models
-says it with a null.
+A model in a patch is refused, because it cannot express that a field is removed; a patch of two models uses null.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, obj
 
     Args:
         old: The state that the server has: a model, or a mapping with the API's names.
-        new: The state that it shall have, of the same class.  Of two objects, ``managedFields`` and the resourceVersion
-            are not compared, since the server sets them.
+        new: The desired state, of the same class.  ``managedFields`` and the resourceVersion of objects are not
+            compared, because the server sets them.
 
     Raises:
         TypeError: They are of different classes, or neither models nor mappings; or a value cannot be encoded as JSON.
@@ -58,11 +57,11 @@ def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, obj
     """
     if isinstance(old, Model) and isinstance(new, Model):
         if type(old) is not type(new):
-            raise TypeError(f"a merge patch is made of two models of one class, not {_names(old, new)}")
+            raise TypeError(f"a merge patch requires two models of one class, not {_names(old, new)}")
         if isinstance(old, KubernetesObject) and isinstance(new, KubernetesObject):
             return _between_objects(old, new)
     elif not (isinstance(old, Mapping) and isinstance(new, Mapping)):
-        raise TypeError(f"a merge patch is made of two models, or of two mappings, not {_names(old, new)}")
+        raise TypeError(f"a merge patch requires two models or two mappings, not {_names(old, new)}")
     return _difference(_members_of(old), _members_of(new))
 
 
@@ -72,7 +71,7 @@ def _names(old: object, new: object) -> str:
 
 def _between_objects(old: KubernetesObject, new: KubernetesObject) -> dict[str, object]:
     if (old.name, old.namespace) != (new.name, new.namespace):
-        raise ValueError(f"a merge patch is made of two states of one object, not of {key_of(old)} and {key_of(new)}")
+        raise ValueError(f"a merge patch requires two states of one object, not {key_of(old)} and {key_of(new)}")
     found = _members_of(old), _members_of(new)
     for members in found:
         metadata = members.get("metadata")
@@ -104,7 +103,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, object]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Remove null members, which would be taken for removals; those in lists are left to the server."""
+    """Remove null members, which would mean removals; the server handles nulls in lists."""
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
@@ -112,12 +111,12 @@ def _without_nulls(value: Any) -> Any:
 
 
 def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, object] | None:
-    """Find a typed object that a patch would merge into a stored one; returns where it is, and the object.
+    """Find a typed object that a patch would merge into a stored one; return its path and the object.
 
-    A model encodes a field that was cleared as an absent one, and a merge leaves absent fields as they are: the server
-    would keep what the caller has cleared, and the response would look like a success.
+    A model encodes a cleared field as absent, and a merge keeps absent fields: the server would keep the cleared value,
+    and the response would look like a success.
     A merge patch replaces lists, so a typed object in one is not merged.  A strategic merge patch merges many lists
-    item by item, and only the server knows which, so there an item must not be typed either.
+    item by item, and only the server knows which ones, so typed items are refused there.
 
     Args:
         patch: The patch.

@@ -280,7 +280,7 @@ class KubernetesObject(Headed):
         def __getattr__(self, name: str) -> Any:
             if name == "_head":
                 return _fill_head(self)
-            # The scan for the head has found the spec.  Only the first field of the level is decoded from that slice:
+            # The scan for the head found the spec.  Only the first field of the level is decoded from that slice:
             # a later read decodes all the others, and must not decode this one again.
             if name == "spec" and self._once is None and self._head.spec != ABSENT:
                 plan = _lazy._plan_of(type(self))
@@ -345,9 +345,9 @@ class KubernetesObject(Headed):
 
 
 def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | None:
-    """Return whether decoded objects of a class are equal, or None if that cannot be said without decoding them.
+    """Return whether decoded objects of a class are equal, or None if this requires decoding them.
 
-    They are not if their names, uids or resourceVersions differ.
+    Objects with different names, uids or resourceVersions are not equal.
     An item of a list and the object of an event are equal if only the latter begins with its kind and apiVersion.
     """
     mine, theirs = one._origin, other._origin
@@ -433,15 +433,15 @@ def encode_request(obj: KubernetesObject, *, is_applied: bool = False) -> bytes:
 
     Args:
         obj: The object.
-        is_applied: Whether it is applied, and must have nothing else; the server decodes it as YAML.
+        is_applied: Whether the request is an apply: then only given fields are encoded, and the server decodes YAML.
     """
     if not is_applied:
         return _with_type_meta(obj, _lazy.encode_given(obj))
     return _NOT_YAML.sub(_escape, _with_type_meta(obj, _lazy.encode_applied(obj)))
 
 
-# Characters, in UTF-8, that JSON has as they are and YAML only with an escape: DEL, C1, U+FFFE and U+FFFF.
-# The others stay as they are, because go-yaml has no escapes of surrogates.
+# Characters in UTF-8 that YAML must escape, unlike JSON: DEL, C1, U+FFFE and U+FFFF.
+# The others are not escaped, because go-yaml does not read escaped surrogates.
 _NOT_YAML: Final = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]")
 
 

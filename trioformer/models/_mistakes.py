@@ -1,6 +1,6 @@
-"""The errors about names that a model does not have, and about what is no kind: they say what was probably meant.
+"""Errors about unknown names of a model and about values that are not kinds, with suggestions.
 
-Kubernetes, its other clients and its manifests write ``nodeName``, read an object like a dict, or change it in place.
+Users of other clients write ``nodeName``, read an object like a dict, or change it in place.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FUNCTIONS: Final = {
     "model_copy": _COPY,
     "replace": _COPY,
 }
-"""What other libraries have as methods."""
+"""Methods of other libraries."""
 _FIRST: Final = ("spec", "status", "metadata")
-"""Parts in which a name is searched first."""
+"""Parts to search first for a name."""
 
 
 def missing_attribute(cls: type[Any], name: str, parts: Mapping[str, Part]) -> AttributeError:
@@ -42,7 +42,7 @@ def missing_attribute(cls: type[Any], name: str, parts: Mapping[str, Part]) -> A
 
     Args:
         cls: The model.
-        name: The name; one that begins with an underscore has no hint, as code looks for many of them.
+        name: The name; names with a leading underscore have no hint, because code looks for many of them.
         parts: The fields of the model that have models, by the names of their arguments.
     """
     hint = "" if name.startswith("_") else _attribute_hint(cls, name, tuple(parts.values()))
@@ -71,7 +71,7 @@ arguments_of = cast("Callable[[type[Any]], frozenset[str]]", functools.cache(_ar
 
 
 def wrong_argument(cls: type[Any], given: Iterable[str], parts: Mapping[str, Part]) -> TypeError:
-    """Make the error for arguments that a model does not have; it is about the first of them."""
+    """Make the error for the first argument that a model does not have."""
     known = arguments_of(cls) - {"_origin"}
     name = next(each for each in given if each not in known)
     part = _part_with(name, tuple(parts.values()))
@@ -85,7 +85,7 @@ def wrong_argument(cls: type[Any], given: Iterable[str], parts: Mapping[str, Par
 
 
 def _part_with(name: str, parts: tuple[Part, ...]) -> Part | None:
-    """Return the part that has a name, the spec before the status and the metadata."""
+    """Return the part with a name; search the spec before the status and the metadata."""
     snake = snake_case(name)
     single = [part for part in parts if part.container is None and part.is_model]
     single.sort(key=lambda part: _FIRST.index(part.name) if part.name in _FIRST else len(_FIRST))
@@ -124,7 +124,7 @@ def refuse_item(self: object, key: object) -> None:
 
 
 def not_a_kind(value: object) -> TypeError:
-    """Make the error for what is no class in the place of a kind; for the name of a kind, it says what to import."""
+    """Make the error for a kind that is not a class; for the name of a kind, it has the import."""
     if isinstance(value, str):
         found = _imports(value.rpartition("/")[2].lower())
         hint = f"write {' or '.join(found)}" if found else "client.discover(api_version, kind) returns one"

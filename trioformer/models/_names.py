@@ -1,7 +1,7 @@
 """The rules for the names that URL paths consist of.
 
 A name from a server, a manifest or a configuration becomes a part of a path.
-With a ``#``, ``?`` or ``/`` in it, the path would be another one: that of the collection, or that of another kind.
+With a ``#``, ``?`` or ``/`` in it, the path would be another one: the collection, or another kind.
 
 Source: apimachinery ``util/validation`` (``IsDNS1123Subdomain``, ``IsDNS1035Label``) and ``api/validation/path``.
 """
@@ -17,7 +17,7 @@ __all__ = ["NOT_NAMES", "check_resource", "is_label", "is_path_segment", "is_sub
 _LOWER: Final = frozenset(string.ascii_lowercase + string.digits + "-")
 _ANY_CASE: Final = _LOWER | frozenset(string.ascii_uppercase)
 NOT_NAMES: Final = frozenset(("", ".", ".."))
-"""What can be no name, although it has neither ``/`` nor ``%``."""
+"""Invalid names without ``/`` and ``%``."""
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
 
@@ -30,22 +30,22 @@ def is_path_segment(name: str) -> bool:
 
 
 def is_label(text: str) -> bool:
-    """Whether a text is a DNS label, as the name of a resource is."""
+    """Whether a text is a DNS label, like the name of a resource."""
     return 0 < len(text) <= _MAX_LABEL and _LOWER.issuperset(text) and text[0] != "-" != text[-1]
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a DNS label that begins with a letter, as the version of an API is."""
+    """Whether a text is a DNS label that begins with a letter, like the version of an API."""
     return is_label(text) and text[0].isalpha()
 
 
 def is_subdomain(text: str) -> bool:
-    """Whether a text is a DNS subdomain, as the name of an API group is."""
+    """Whether a text is a DNS subdomain, like the name of an API group."""
     return len(text) <= _MAX_SUBDOMAIN and all(map(is_label, text.split(".")))
 
 
 def kind_problem(kind: str) -> str:
-    """Return what a kind must be, if a text is not the name of one; otherwise nothing."""
+    """Return the rule for a kind, if a text is not a valid one; otherwise an empty string."""
     if _ANY_CASE.issuperset(kind) and is_version(kind.lower()):
         return ""
     return "a name of at most 63 letters, digits and '-' that begins with a letter"
@@ -56,7 +56,7 @@ def check_resource(group: str, version: str, kind: str, plural: str, subresource
 
     Raises:
         TypeError: One of them is not a string.
-        ValueError: One of them is not valid; says which, and the rule.
+        ValueError: One of them is not valid; the text has the name and the rule.
     """
     for what, value in (("group", group), ("version", version), ("kind", kind), ("plural", plural)):
         if not isinstance(value, str):

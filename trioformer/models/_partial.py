@@ -1,8 +1,8 @@
 """Kinds whose objects are only the metadata of other objects.
 
 The client requests ``PartialObjectMetadata``; if the server sends complete objects, the rest is removed here, so the
-objects are small in any case.
-``managedFields``, five sixths of a pod's metadata, are removed too unless they are requested: such objects cannot be
+objects are always small.
+``managedFields``, five sixths of a pod's metadata, are also removed unless they are requested: such objects cannot be
 written, so they are rarely needed.
 """
 

@@ -1,8 +1,8 @@
-"""Checks that what a program gives for a field is of its type: models, scalars, and tuples and mappings of them.
+"""Check the types of the values that a program gives for fields: models, scalars, and tuples and mappings of them.
 
-The constructor that attrs makes takes a dict in the place of an ``ObjectMeta``, and a text in the place of a tuple.
-It would fail only when the object is read or encoded, or on the server, far from the mistake.
-Decoded objects are not checked: their parts are made of the bytes when they are read.
+attrs' constructor accepts a dict for an ``ObjectMeta``, and a text for a tuple.  That would fail only when the object
+is read or encoded, or on the server.
+Decoded objects are not checked: their parts are made from the bytes when they are read.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Part:
     """A field whose values have a class that can be checked, or a tuple or a mapping of such values."""
 
     where: str
-    """The class and the field, as in errors."""
+    """The class and the field, for errors."""
     name: str
     model: type[Any]
     """The class of the values; ``object`` in a container of values that are not checked."""
     container: type[Any] | None
 
     def check(self, value: Any) -> None:
-        """Check what the program gave; None removes the member.
+        """Check a value that the program gave; None removes the member.
 
         Raises:
-            TypeError: It is of another type than the field.
+            TypeError: It does not have the type of the field.
         """
         if value is None:
             return
@@ -78,7 +78,7 @@ class Part:
 
 
 def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | None:
-    """Return how the values of a field are checked; None if any value may be right.
+    """Return the check for the values of a field; None if any value may be valid.
 
     Args:
         cls: The class of the field.

@@ -1,4 +1,4 @@
-"""Models as plain values and back: dicts, lists and scalars with the API's names."""
+"""Convert models to and from plain values: dicts, lists and scalars with the API's names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
 
 
 _AROUND = 8
-"""Levels of an object around a field whose value may have :data:`MAX_LEVELS` itself."""
+"""Levels around a field whose own value may have :data:`MAX_LEVELS`."""
 
 
 def to_dict(model: Model) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def to_dict(model: Model) -> dict[str, Any]:
 
 
 def members_of(model: Model) -> dict[str, Any]:
-    """Return a model as :func:`to_dict` does, with the members that it may omit without a difference.
+    """Return a model as :func:`to_dict` does, with the members that may be omitted.
 
     Raises:
         DecodeError: Its JSON is not an object, or has too many levels.
@@ -50,10 +50,10 @@ def members_of(model: Model) -> dict[str, Any]:
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two values are the same JSON: models, free-form values, or plain dicts, lists and scalars.
+    """Return whether two values have the same JSON: models, free-form values, or plain dicts, lists and scalars.
 
     The order of members does not matter, and tuples are lists.
-    Unlike for Python's ``==``, ``1``, ``1.0`` and ``true`` differ, and so do fields that a model does not have.
+    Unlike in Python, ``1``, ``1.0`` and ``true`` differ.  Fields that a model does not have are compared, too.
 
     Raises:
         TypeError: A value cannot be encoded as JSON.

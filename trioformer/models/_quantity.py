@@ -1,7 +1,6 @@
 """Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``.
 
-Any tenant may write one, so the cost of each operation is bounded: the text, the exponent, and with them the number of
-digits.
+Any tenant can write one, so the length of the text and the exponent are limited, and with them the cost of operations.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Quantity:
     suffix of the family of the first one that is not 0: ``Quantity("1Gi") + Quantity("1G")`` is ``2023741824``, and
     ``Quantity("1.5Gi") * 2`` is ``3Gi``.
 
-    Making one checks nothing: the text of an object may be anything, and is encoded as it was.
+    The constructor does not check the text, which is encoded unchanged.
 
     Source: apimachinery ``pkg/api/resource``.
 
@@ -73,8 +72,8 @@ class Quantity:
     def value(self) -> Decimal:
         """The amount in base units, such as cores or bytes.
 
-        It is exact, but for what the API server does as well: an amount is rounded up, away from zero, to whole
-        billionths, and one with a binary suffix is at most 2⁶³ - 1.
+        It is exact, except for the API server's own limits: an amount is rounded up, away from zero, to whole
+        billionths, and an amount with a binary suffix is at most 2⁶³ - 1.
         """
         text = self.text
         match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_TEXT else None
@@ -100,8 +99,7 @@ class Quantity:
 
         ``1.5Gi`` becomes ``1536Mi``, ``0.5`` becomes ``500m``, and ``1e2`` becomes ``100``.
         ``62.5Ki`` becomes ``64000``, as in Go; that is an amount without a suffix, whose canonical form is ``64k``.
-        The API server stores this form, or the text as it was if its suffix is that of another number of thousands, as
-        in ``1.500``.
+        The API server stores this form, or keeps some texts such as ``1.500``.
         It has no suffix above ``E`` and writes 10²¹ as ``1``, which is another amount; here it is ``1e21``.
 
         Raises:
@@ -123,7 +121,7 @@ class Quantity:
         return Quantity(_canonical(_EXACT.add(value, _EXACT.multiply(other.value, Decimal(sign))), family))
 
     def __radd__(self, other: int) -> Quantity:
-        """Add to 0, with which ``sum()`` begins; no other number has a suffix to tell what it counts."""
+        """Support ``sum()``, which begins with 0; other numbers are refused."""
         return self.canonical if other == 0 and isinstance(other, int) else NotImplemented
 
     def __mul__(self, factor: int) -> Quantity:

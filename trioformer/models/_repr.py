@@ -1,4 +1,4 @@
-"""How a model is shown: never raises for what it contains, and costs little, however much that is."""
+"""The repr of models: it never raises, and costs little even for large objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._values import FrozenMap
 __all__ = ["show"]
 
 _LONGEST: Final = 60
-"""Of the text of one field."""
+"""The maximum length of the text of a field."""
 _LONGEST_PROBLEM: Final = 200
 _MAX_LEVELS: Final = 4
 _MAX_ITEMS: Final = 30
-"""More of either would not fit into the text of a field."""
+"""More would not fit into the text of a field."""
 _LEVEL: Final[ContextVar[int]] = ContextVar("trioformer.models.repr_level", default=0)
 
 
@@ -27,11 +27,11 @@ class _Field(Protocol):
 
 
 def show(model: object, fields: Iterable[_Field]) -> str:
-    """Return the class and those fields that differ from their defaults, each cut; one that does not decode, its error.
+    """Return the class and the fields that differ from their defaults, truncated; for undecodable fields, the error.
 
     Args:
         model: The object.
-        fields: Its fields, without those that are only decoded if they are needed.
+        fields: Its fields, without deferred ones.
     """
     level = _LEVEL.get()
     name = type(model).__name__

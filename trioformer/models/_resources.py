@@ -32,7 +32,7 @@ class GroupVersionKind:
 class ResourceInfo:
     """The resource of a kind: its name and properties on the server.
 
-    URL paths are made of the names, so they must be such as an API server accepts.
+    URL paths consist of the names, so they must be valid for an API server.
 
     Raises:
         ValueError: A name is not valid.

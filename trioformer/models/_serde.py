@@ -55,7 +55,7 @@ ABSENT = Raw(b"")
 
 @final
 class MalformedError(ValueError):
-    """JSON that has not the form that a level must have; its text has no content."""
+    """JSON without the form of a level; its text has no content."""
 
 
 def decode_error(error: Exception, what: str) -> DecodeError:
@@ -64,7 +64,7 @@ def decode_error(error: Exception, what: str) -> DecodeError:
 
 
 def encode_error(error: Exception, what: str) -> DecodeError:
-    """Make the error for an exception from encoding what the program gave for ``what``; it has the exception's text."""
+    """Make the error for an exception from encoding the program's value for ``what``, with the exception's text."""
     problem = TOO_DEEP if isinstance(error, RecursionError) else " ".join(str(error).split())
     return DecodeError(f"cannot decode {what}: {problem}")
 
@@ -79,7 +79,7 @@ def _problem(error: Exception) -> str:
         return "a text in it is not valid utf-8"
     if isinstance(error, msgspec.MsgspecError | MalformedError):
         return _QUOTED.sub("invalid value", " ".join(str(error).split()))
-    # From code of a class of the program: its text may quote the value, so say where it was raised.
+    # From code of the program: its text may quote the value, so give the place where it was raised.
     found = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {frame.name}, {pathlib.Path(frame.filename).name}:{frame.lineno}" for frame in found)
     return f"a value is not valid ({type(error).__name__}{where})"
@@ -98,9 +98,9 @@ FAULTS = (
     ExceptionGroup,  # of cattrs, with the errors of all fields
     msgspec.MsgspecError,  # a ValueError only since msgspec 0.22
 )
-"""What decoding an invalid value may raise, mostly from hooks of the converter.
+"""The exceptions of decoding an invalid value, mostly from hooks of the converter.
 
-AttributeError is one of them because ``hasattr`` would hide it when a field is decoded on first access.
+AttributeError is included because ``hasattr`` would hide it when a field is decoded on first access.
 """
 # RecursionError for JSON that has more levels than Python allows, UnicodeDecodeError for a string that is not UTF-8.
 INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
@@ -194,7 +194,7 @@ def decode(data: bytes | bytearray | memoryview | Raw, levels: int = MAX_LEVELS)
         found = msgspec.json.decode(data)
     except INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
-    # Few bytes, or few brackets, cannot have too many.
+    # Few bytes or few brackets cannot have too many levels.
     if len(view := memoryview(data)) > 2 * levels:
         text = bytes(view)
         if text.count(b"{") + text.count(b"[") > levels and _has_too_many_levels(found, levels):
@@ -221,10 +221,10 @@ dumps_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def canonical(data: bytes | Raw) -> bytes:
-    """Return the canonical form of JSON: two values are the same if it is, whatever the order of their members.
+    """Return the canonical form of JSON, which is equal for values that differ only in the order of members.
 
     ``1``, ``1.0`` and ``true`` differ; ``1.0`` and ``1.00`` do not.
-    What cannot be decoded, such as a number of 400 digits, is returned as it is.
+    JSON that cannot be decoded, such as a number of 400 digits, is returned unchanged.
     """
     try:
         return dumps_sorted(msgspec.json.decode(data))
@@ -306,14 +306,14 @@ _hooks: list[tuple[type[Any], Structure, Unstructure]] = []
 
 @functools.cache
 def _converter() -> Converter:
-    # cattrs is a fifth of this library's import time, and most programs read no field that needs it immediately.
+    # cattrs takes a fifth of this library's import time, and most programs do not need it immediately.
     from ._converter import make_converter  # noqa: PLC0415
 
     return make_converter(_hooks)
 
 
 def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructure) -> None:
-    """Register how the converter structures and unstructures a class and its subclasses, before its first use."""
+    """Register the functions that structure and unstructure a class and its subclasses, before the first use."""
     _hooks.append((cls, structure, unstructure))
 
 

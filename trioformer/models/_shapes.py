@@ -1,4 +1,4 @@
-"""What is in the JSON of an object, its fields and quantities, for code that handles JSON and knows only the kind."""
+"""The fields and quantities in the JSON of an object, for code that has only JSON and its kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Shape", "builtin_shape", "metadata_shape", "with_amounts"]
 class Shape:
     """The fields of a model by their JSON names.
 
-    It is no attrs class as a model may contain itself: the fields are added after the object is made.
+    This is not an attrs class, because a model may contain itself: the fields are added after the object is made.
     """
 
     __slots__ = ("any", "below", "lists", "maps", "names", "parts")
@@ -34,7 +34,7 @@ class Shape:
         self.names: set[str] = set()
         """All fields."""
         self.any: set[str] = set()
-        """The fields that may have any JSON, null included."""
+        """The fields that may have any JSON, including null."""
         self.below: set[str] = set()
         """The fields that are in one of the following."""
         self.parts: dict[str, Shape] = {}
@@ -84,11 +84,11 @@ def metadata_shape() -> Shape:
 
 
 def with_amounts(cls: type[Model], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of an object with each quantity as the shortest text of its amount.
+    """Return the members of an object, with the shortest text for each quantity.
 
-    A server stores a quantity in its own form, ``0.5`` as ``500m``, so the texts differ and the amounts do not.
+    A server stores a quantity in its own form, such as ``500m`` for ``0.5``, so equal amounts may have different texts.
 
-    What the class does not have stays as it is, and so does a text that is no quantity.
+    Members that the class does not have, and texts that are not quantities, are kept.
 
     Args:
         cls: The class of the object.

@@ -1,7 +1,6 @@
 """Objects of kinds without a class: read-only mappings over JSON.
 
-As elsewhere in this package an object is its bytes; a member of the top level is decoded when it is first read, and
-kept.
+As elsewhere in this package, an object consists of its bytes; a member of the top level is decoded at the first read.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Unstructured(_WithMembers):
         for widget in await client.api(Widget, namespace="default").list():
             print(widget.metadata.name, widget["spec"]["size"], widget.get("status", {}).get("phase"))
 
-    The keys are those of the JSON.  Below the top level there are plain values: read-only maps, tuples and scalars.
+    The keys are the keys of the JSON.  Below the top level are plain values: read-only maps, tuples and scalars.
     An absent key raises ``KeyError``; there are no defaults as in the classes of other kinds.
 
     This class is not a kind, because it has no resource.  :func:`unstructured_kind` and
@@ -69,8 +68,8 @@ class Unstructured(_WithMembers):
         ``apiVersion`` and ``kind`` may be omitted.
 
         Raises:
-            DecodeError: They are those of another kind, there is neither a name nor a ``generateName``, a field of the
-                metadata is of a wrong type, or a value cannot be encoded as JSON.
+            DecodeError: They belong to another kind, have neither a name nor a ``generateName`` or metadata of a wrong
+                type, or a value cannot be encoded as JSON.
             TypeError: This class is not a kind.
         """
         resource = resource_of(cls)
@@ -82,14 +81,14 @@ class Unstructured(_WithMembers):
         return _checked(cls, data)
 
     def merge(self, patch: Mapping[str, object]) -> Self:
-        """Return a copy to which a JSON merge patch (RFC 7386) is applied, for ``Api.replace``.
+        """Return a copy with a JSON merge patch (RFC 7386) applied, for ``Api.replace``.
 
         ``widget.merge({"spec": {"size": 3, "color": None}})`` sets one member of the spec and removes another.
         Lists are replaced, and everything else keeps its bytes.
 
         Raises:
-            DecodeError: As :meth:`of` does.
-            TypeError: The patch contains a model that would be merged, which cannot say that a field is removed.
+            DecodeError: As for :meth:`of`.
+            TypeError: The patch contains a model that would be merged; a model cannot remove a field.
         """
         kind = type(self).__name__
         if (found := find_model(patch)) is not None:
@@ -134,12 +133,12 @@ class Unstructured(_WithMembers):
     def _read(self, key: str) -> Any:
         if key in _TYPE_META:  # items of a list of built-in objects omit them
             return self.kind if key == "kind" else self.api_version
-        spec = self._head.spec if key == "spec" else _ABSENT  # the scan for the head has found it
+        spec = self._head.spec if key == "spec" else _ABSENT  # the scan for the head found it
         raw = spec if memoryview(spec) else self._raws()[key]
         try:
             return _serde.loads(raw)
         except DecodeError as error:
-            shown = repr(key) if _NAME.fullmatch(key) else "…"  # others are no names of fields, but content
+            shown = repr(key) if _NAME.fullmatch(key) else "…"  # other keys are content, not names of fields
             raise _serde.decode_error(error, f"{type(self).__name__}[{shown}]") from error
 
     def _raws(self) -> dict[str, Raw]:
@@ -167,7 +166,7 @@ def unstructured_kind(api_version: str, kind: str, /, *, plural: str, namespaced
 def unstructured_kind(
     resource: ResourceInfo | str, kind: str = "", /, *, plural: str = "", namespaced: bool = True
 ) -> type[Unstructured]:
-    """Return a kind without a class of its own; always the same class for a resource.
+    """Return a kind without a typed class; always the same class for a resource.
 
     ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)`` sends no request;
     :meth:`trioformer.client.Client.discover` gets the resource from the server.

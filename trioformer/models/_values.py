@@ -23,10 +23,10 @@ __all__ = [
 ]
 
 MAX_LEVELS: Final = 128
-"""How many levels of arrays and objects a value may have.
+"""The maximum number of levels of arrays and objects in a value.
 
-kube-apiserver accepts ten thousand, but no Python program can handle them: to compare, print, pickle or encode a value
-takes up to five of Python's thousand nested calls for each level.
+kube-apiserver accepts ten thousand, but Python programs cannot handle them: comparing, printing, pickling or encoding a
+value takes up to five of Python's thousand nested calls for each level.
 kube-rs has the same limit.
 """
 TOO_DEEP: Final = f"it has too many levels of arrays and objects; up to {MAX_LEVELS} are supported"
@@ -98,8 +98,8 @@ def freeze(value: object, levels: int = MAX_LEVELS) -> Any:
     """Convert lists to tuples, dicts to read-only maps and sets to frozen sets, recursively.
 
     Args:
-        value: Decoded JSON, or what a program gives for a field.
-        levels: How many levels it may have.
+        value: Decoded JSON, or a value that a program gives for a field.
+        levels: The maximum number of levels.
 
     Raises:
         DecodeError: It has more.

@@ -8,9 +8,8 @@
         website.status.conditions, type="Ready", status=True, reason="Complete", message="all objects exist"
     )
 
-Custom kinds use :class:`Condition` of ``meta/v1``.  Most built-in kinds have a class of their own, such as
-``PodCondition``, with other fields beside the same five; the functions accept all of them, and ``model=`` names the
-class of those that are made.
+Custom kinds use :class:`Condition` of ``meta/v1``.  Most built-in kinds have their own class, such as ``PodCondition``,
+with further fields; the functions accept all of them, and ``model=`` is the class of new conditions.
 
 Source: apimachinery ``pkg/api/meta/conditions.go``; "Typical status properties" in the API conventions.
 """
@@ -42,7 +41,7 @@ __all__ = [
 
 
 class ConditionLike(Protocol):
-    """What conditions of all kinds have: :class:`Condition`, ``PodCondition``, ``DeploymentCondition`` and others."""
+    """The common fields of conditions: of :class:`Condition`, ``PodCondition``, ``DeploymentCondition`` and others."""
 
     @property
     def type(self) -> str | None:
@@ -62,16 +61,16 @@ class ConditionLike(Protocol):
 
     @property
     def last_transition_time(self) -> datetime | None:
-        """When the status changed last."""
+        """The time of the last change of the status."""
 
 
 T = TypeVar("T", bound=ConditionLike)
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
-"""The status of a condition, a string in JSON as well."""
+"""The status of a condition, also in JSON a string."""
 
 _STATUSES: Final = ("True", "False", "Unknown")
-# The patterns that kubebuilder puts into every CRD with a Condition (apimachinery pkg/apis/meta/v1/types.go).
+# kubebuilder puts these patterns into every CRD with a Condition (apimachinery pkg/apis/meta/v1/types.go).
 _REASON: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _DNS: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _TYPE: Final = re.compile(rf"(?:{_DNS}(?:\.{_DNS})*/)?(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
@@ -101,7 +100,7 @@ def is_condition_true(conditions: Iterable[ConditionLike], type: str) -> bool:  
 
 
 def remove_condition(conditions: Iterable[T], type: str) -> tuple[T, ...]:  # noqa: A002
-    """Return the conditions without that of a type.
+    """Return the conditions without a type.
 
     Args:
         conditions: Conditions of any kind.
@@ -144,26 +143,24 @@ def set_condition(
     now: datetime | None = None,
     model: type[Any] = Condition,
 ) -> tuple[Any, ...]:
-    """Return the conditions with one that is as the arguments say; its time changes only when its status does.
+    """Return the conditions with one condition set; its time changes only if its status changes.
 
-    The result equals ``conditions`` if nothing has changed, so comparing the whole status says whether to write it.
-    All other conditions, the order, and fields that the arguments do not name are left alone.
+    The result equals ``conditions`` if nothing has changed, so write the status only if it differs.
+    Other conditions, the order, and fields that are not arguments stay unchanged.
 
     Args:
-        conditions: The present ones; also the mappings that an :class:`Unstructured` has.
+        conditions: The current ones, or the mappings of an :class:`Unstructured`.
         type: Such as ``Ready``.
         status: ``"True"``, ``"False"`` or ``"Unknown"``; a bool is one of the first two.
         reason: The reason in one word, such as ``MinimumReplicasAvailable``.
         message: The reason for people.
-        observed_generation: The ``metadata.generation`` of the object that the condition is about; None removes the
-            field.
-        now: The time of a transition; None is the time of the system.  It is written in whole seconds.
+        observed_generation: The ``metadata.generation`` of the object; None removes the field.
+        now: The time of a transition, written in whole seconds; None for the current time.
         model: The class of the conditions, such as ``PodCondition``.
 
     Raises:
-        TypeError: A condition is of another class than ``model``, or the model has no ``observed_generation``.
-        ValueError: The status, the type or the reason is not valid: an API server would refuse it; or ``now`` has no
-            time zone.
+        TypeError: A condition has another class than ``model``, or the model has no ``observed_generation``.
+        ValueError: An API server would refuse the status, the type or the reason, or ``now`` has no time zone.
     """
     _check(model, type, status, reason, observed_generation, now)
     text = str(status)
@@ -174,7 +171,7 @@ def set_condition(
         "type": type,
         "status": text,
         "reason": reason,
-        # meta/v1 requires it, also an empty one; in the classes of built-in kinds it is optional.
+        # meta/v1 requires it, even if it is empty; in the classes of built-in kinds it is optional.
         "message": message or attrs.fields(model).message.default,
     }
     if hasattr(model, "observed_generation"):

@@ -103,7 +103,12 @@ class ScriptedPod:
             stderr: Its standard error.
             exit_code: Its exit code.
             container: The container; None for all.
+
+        Raises:
+            TypeError: ``command`` is a single string.
         """
+        if isinstance(command, str):
+            raise TypeError(f"a command must be a list of arguments, such as {command.split()!r}, not a str")
         output, errors = (each.encode() if isinstance(each, str) else each for each in (stdout, stderr))
         self._processes().commands[container or "", tuple(command)] = ScriptedCommand(output, errors, exit_code)
 

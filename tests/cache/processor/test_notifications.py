@@ -54,11 +54,11 @@ class LikeAHandler:
         ),
         (
             NotAsync(),
-            f"NotAsync.on_update must be an async function, which on_update is not; {ON_UPDATE}",
+            f"NotAsync.on_update must be an async function, but on_update is not one; {ON_UPDATE}",
         ),
         (
             FilteringHandler(lambda pod: True, NotAsync()),
-            f"NotAsync.on_update must be an async function, which on_update is not; {ON_UPDATE}",
+            f"NotAsync.on_update must be an async function, but on_update is not one; {ON_UPDATE}",
         ),
         (Misspelled(), "Misspelled has the method on_added, which is never called; did you mean on_add?"),
     ],

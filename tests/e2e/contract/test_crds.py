@@ -256,7 +256,7 @@ async def test_a_version_that_objects_may_be_stored_in_is_not_dropped(client: Cl
     with pytest.raises(CRDInstallError) as caught:
         await install_crds(client, new)
     assert str(caught.value) == (
-        f"{definition.name}: objects may be stored as v1, and the new definition has only v2; keep the version with"
+        f"{definition.name}: objects may be stored as v1, but the new definition has only v2; keep the version with"
         " served=False, write every object once, and remove it from status.storedVersions before you drop it"
     )
     assert caught.value.name == definition.name

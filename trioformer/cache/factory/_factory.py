@@ -14,7 +14,7 @@ from ..._util import opened_by
 from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
-from ..informer._shared_informer import SharedInformer
+from ..informer._shared_informer import SharedInformer, check_resync_period
 from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
@@ -72,6 +72,7 @@ class SharedInformerFactory:
     Raises:
         SelectorError: A selector does not parse.
         TypeError: A key of ``resync_period`` is not a kind.
+        ValueError: A resync period is not a number of seconds, or is negative.
         ValueError: A namespace is empty.
     """
 
@@ -91,6 +92,8 @@ class SharedInformerFactory:
         if not isinstance(client, Client):
             raise TypeError(f"a factory requires a Client from {_OPEN_CLIENT}, not {describe(client)}")
         periods = resync_period if isinstance(resync_period, Mapping) else {None: resync_period}
+        for period in periods.values():
+            check_resync_period(period)
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),

@@ -126,6 +126,7 @@ class SharedInformer(Generic[T]):
         self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind, self._quarantine)
         self._final_state: InformerState | None = None
         self._phase = _Phase.NEW
+        check_resync_period(resync_period)
         self._resync_period = self._check_period = resync_period
         self._unstarted: list[HandlerTask[T]] = []
         self._handler_added = trio.Event()
@@ -431,6 +432,12 @@ class SharedInformer(Generic[T]):
             self._unstarted.clear()
             self._handler_added = trio.Event()
             await self._handler_added.wait()
+
+
+def check_resync_period(period: object) -> None:
+    """Refuse a resync period that is not a number of seconds, which would fail only while the informer runs."""
+    if isinstance(period, bool) or not isinstance(period, int | float) or not period >= 0:
+        raise ValueError(f"resync_period must be a number of seconds, at least 0, not {period!r}")
 
 
 def add_paused_handler(

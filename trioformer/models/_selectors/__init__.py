@@ -5,13 +5,13 @@ Selectors are parsed once into immutable values; to match an object, only a labe
 The ``LabelSelector`` in API objects (``matchLabels`` and ``matchExpressions``) is a generated model; the classes here
 are the text form in the ``labelSelector`` and ``fieldSelector`` parameters of lists and watches.
 
-The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fields/selector.go``.
+The grammars follow apimachinery's ``pkg/labels/selector.go`` and ``pkg/fields/selector.go``.
 
 - ``_errors.py``: the format of errors of both grammars
 - ``_label_requirement.py``: one requirement on one label, and the checks of keys and values
 - ``_label_selector.py``: label selectors and their parser
 - ``_field_selector.py``: field selectors and their parser
-- ``_selectable_fields.py``: the fields that objects of a kind can be selected by
+- ``_selectable_fields.py``: the fields that select objects of a kind
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The errors of both grammars: one line with the selector, the position, and the problem."""
+"""Errors of both grammars: one line with the selector, the position, and the problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _repr.maxstring = 200  # an error shows only both ends of a selector that names 
 
 
 def shown(text: str) -> str:
-    """Quote a part of a selector; only both ends of a very long one."""
+    """Quote a part of a selector; shorten a very long one in the middle."""
     return _repr.repr(text)
 
 
@@ -23,7 +23,7 @@ def syntax_error(kind: str, text: str, position: int, problem: str) -> SelectorE
 
 
 def check_mapping(selector: object, kind: str) -> None:
-    """Check that what is neither text nor a parsed ``kind`` selector is a mapping.
+    """Check that a value is a mapping if it is neither text nor a parsed ``kind`` selector.
 
     Raises:
         TypeError: It is not.
