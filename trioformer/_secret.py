@@ -19,7 +19,7 @@ class Secret(Generic[AnyStr]):
 
     Two are equal if their credentials are; one is false if its credential is empty.
     It has no ``__dict__`` and is not pickled, so that it is written nowhere by accident.
-    It is not an attrs class, whose fields other programs would find and show.
+    It is not an attrs class, because other programs could find and show its fields.
 
     Args:
         credential: A str or bytes.

@@ -66,7 +66,7 @@ def test_a_reconcile_that_cannot_be_awaited_is_refused(wrong: Any, text: str) ->
 @pytest.mark.filterwarnings("error")
 def test_a_coroutine_in_the_place_of_a_reconcile_is_refused_and_closed() -> None:
     wrong: Any = reconcile(Request(None, "a"))
-    with pytest.raises(TypeError, match="not the coroutine that it returns; pass it without calling"):
+    with pytest.raises(TypeError, match="not its coroutine; pass the function without calling it"):
         Controller("pods", wrong)
 
 

@@ -151,7 +151,7 @@ def test_contradicting_documents_raise() -> None:
 
 @pytest.mark.parametrize("odd", [{}, {"type": "object"}, {"type": "null"}, {"anyOf": [{"type": "string"}]}])
 def test_unsupported_forms_of_openapi_raise(odd: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"v1\.Thing\.odd: unsupported form of OpenAPI"):
+    with pytest.raises(ValueError, match=r"v1\.Thing\.odd: unsupported OpenAPI schema"):
         small(odd=odd)
 
 

@@ -66,7 +66,7 @@ class ResourceName:
         if not meanings or not is_label(name.lower()):
             hint = "for an apiVersion and a kind, write await client.discover('apps/v1', 'Deployment')"
             raise ValueError(
-                f"the name of a kind must be as for kubectl, such as deploy or jobs.batch, not {quoted(text)}; {hint}"
+                f"a kind must have a name that kubectl accepts, such as deploy, not {quoted(text)}; {hint}"
             )
         return cls(text, name.lower(), tuple(meanings))
 

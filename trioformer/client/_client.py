@@ -242,7 +242,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         """Return all resources that the server serves, as ``kubectl api-resources`` lists them.
 
         Each call sends two requests.  The server must be Kubernetes 1.26 or newer.
-        If a group is down, the call still succeeds; ``failures`` of the result has the reason.
+        If a group is down, the call still succeeds, and the result's ``failures`` has the reason.
 
         Raises:
             StatusError: The server rejected the requests.

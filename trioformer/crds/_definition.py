@@ -24,7 +24,7 @@ def crds_of(*classes: Kind) -> tuple[CustomResourceDefinition, ...]:
     """Return the CustomResourceDefinitions of classes: one for each kind, with all of its versions.
 
     Args:
-        classes: Classes of :func:`custom_resource`, in any order.
+        classes: Classes decorated with :func:`custom_resource`, in any order.
 
     Raises:
         SchemaError: A class has no schema, or the versions of a kind do not agree; the text has class, field, file and

@@ -57,7 +57,7 @@ async def install_crds(
         client: The client; it needs the permissions get, list, watch, create and patch for definitions.
         kinds: Classes of :func:`custom_resource`, with all versions of a kind; or definitions.
         field_manager: The manager in the ``managedFields`` of the definitions.
-        force: Whether to take fields that another manager has set to another value, such as kubectl or Helm.
+        force: Whether to take over fields that another manager, such as kubectl or Helm, has set.
         may_drop_fields: Whether a version may lose fields that its stored schema has; the server drops their values.
 
     Returns:

@@ -2,7 +2,7 @@
 
 The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support, and ``_meta.py``
 scans the heads of objects; only these modules import msgspec or cattrs.
-Nothing here knows a Kubernetes kind.
+Nothing here is specific to a Kubernetes kind.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ async def follow_logs_of(
     lost or repeated when a connection breaks.
 
     Args:
-        pods: The API of pods with their namespace.
+        pods: The API of pods in a namespace.
         label_selector: Follow only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
         field_selector: Follow only pods whose fields match.
         factory: A running factory whose informer to use; by default this call runs its own informer.

@@ -426,7 +426,7 @@ async def open_process(
     """Open a process; :func:`exec_in_pod` describes it."""
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
-        raise ValueError("one of stdin, stdout and stderr must be true")
+        raise ValueError("at least one of stdin, stdout and stderr must be true")
     if terminal_size is not None and not tty:
         raise ValueError("only a terminal has a size; pass tty=True")
     flags = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty}

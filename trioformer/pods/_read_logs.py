@@ -92,7 +92,8 @@ async def follow_logs(
             async for line in lines:
                 print(line.timestamp, line)
 
-    ``await lines.receive_batch()`` waits for lines and returns all received ones; an empty list at the end of the log.
+    ``await lines.receive_batch()`` waits for lines and returns all that have arrived; the list is empty
+    at the end of the log.
     A cancelled read loses no line.
 
     The first read requests the log.  A node responds only when there is a first line.

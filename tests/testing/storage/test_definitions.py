@@ -157,7 +157,7 @@ def test_a_schema_with_a_status_has_only_an_object_at_its_root() -> None:
 
 
 def test_rules_of_a_schema_are_texts() -> None:
-    with pytest.raises(TypeError, match="a validation rule must have strings"):
+    with pytest.raises(TypeError, match="the fields of a validation rule must be strings"):
         check_types({"x-kubernetes-validations": [{"rule": 1}]})
 
 

@@ -169,7 +169,7 @@ class ListSplitter:
                     del self._buffer[: len(head)]
 
     def _cut(self) -> list[bytes]:
-        """Cut off all complete items in the buffer, if a guess is right."""
+        """Cut off all complete items in the buffer; guess where the last one ends."""
         buffer = self._buffer
         if found := _BEGINNING.match(buffer):
             separator, position = b"}," + found[1], len(buffer)

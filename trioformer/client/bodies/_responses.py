@@ -167,7 +167,7 @@ def _with_metadata(response: Response) -> Response:
 def undecodable(
     error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool, method: str
 ) -> DecodeError | UnexpectedResponseError:
-    """Make the error of an object that cannot be decoded; after a write it says that the server has executed it.
+    """Make the error for an object that cannot be decoded.  After a write, it says that the request was executed.
 
     The error questions the server's address only if the object does not have this kind (``is_ours``).
     """

@@ -122,7 +122,7 @@ def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema
         discovery: The aggregated discovery (``v2``) of ``/api`` and ``/apis``.
 
     Raises:
-        ValueError: Two documents contradict each other, or one uses an unsupported form of OpenAPI.
+        ValueError: Two documents contradict each other, or one uses an unsupported OpenAPI schema.
     """
     raw: dict[str, Document] = {}
     reduced: dict[str, Mapping[str, str] | str] = {}
@@ -243,7 +243,7 @@ def _type(where: str, schema: Document) -> str:
         return "bytes" if schema.get("format") == "byte" else "string"
     if kind in ("integer", "number", "boolean"):
         return str(kind)
-    raise ValueError(f"{where}: unsupported form of OpenAPI: {schema}")
+    raise ValueError(f"{where}: unsupported OpenAPI schema: {schema}")
 
 
 def names_in(type_: str) -> str:

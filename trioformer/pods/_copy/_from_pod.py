@@ -65,7 +65,7 @@ async def copy_from_pod(
         ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the archive did.
 
     Cancellation:
-        Closes the connection.  Complete files remain, and no incomplete ones.
+        Closes the connection.  Completely copied files remain; partial files are removed.
 
     Memory:
         A few MiB for files of any size.

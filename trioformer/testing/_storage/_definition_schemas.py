@@ -93,7 +93,7 @@ def check_types(schema: Any) -> None:
     rules = schema.get("x-kubernetes-validations") or ()
     for rule in rules:
         if not all(isinstance(rule.get(name, ""), str | None) for name in ("rule", "message", "messageExpression")):
-            raise TypeError("a validation rule must have strings")
+            raise TypeError("the fields of a validation rule must be strings")
     additional, items = schema.get("additionalProperties"), schema.get("items")
     below: list[Any] = [one for name in ("allOf", "anyOf", "oneOf") for one in schema.get(name) or ()]
     below += (schema.get("properties") or {}).values()

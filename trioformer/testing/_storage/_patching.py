@@ -145,7 +145,7 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
 
 def _check_copied(copied: int, values: int, containers: int) -> None:
     if copied > MAX_COPIED or has_too_many_values(values, containers):
-        raise ValueError(f"copies of more than {MAX_COPIED} bytes, or of too many values")
+        raise ValueError(f"the copies of the patch have more than {MAX_COPIED} bytes, or too many values")
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:

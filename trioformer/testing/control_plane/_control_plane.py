@@ -149,7 +149,7 @@ class ControlPlane:
         return {name: program.pid for name, program in self._programs.items() if program.pid is not None}
 
     async def start_api_server(self) -> None:
-        """Start kube-apiserver again on the same port and data, and wait until it is ready.
+        """Restart kube-apiserver on the same port, with the same data, and wait until it is ready.
 
         Cancellation: leaves it stopped.
 
@@ -175,7 +175,7 @@ class ControlPlane:
         await self._program("kube-apiserver").kill()
 
     async def start_etcd(self) -> None:
-        """Start etcd again on the same ports and data, and wait until it and a running kube-apiserver are ready.
+        """Restart etcd on the same ports, with the same data, and wait until it and a running kube-apiserver are ready.
 
         Cancellation, Raises: as for `start_api_server`; a running kube-apiserver stays running.
         """

@@ -19,7 +19,7 @@ SCRIPT = 'read -r line || kill -KILL "$1"'
 @final
 @attrs.define(eq=False)
 class Watchdog:
-    """The shell, and its pipe, which the kernel closes when this process ends in any way."""
+    """The shell, and its pipe, which the kernel closes when this process ends, however it ends."""
 
     _shell: trio.Process
     _pipe: int
