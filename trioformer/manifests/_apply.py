@@ -62,7 +62,7 @@ async def apply_manifests(
         on_progress: Called with each result.
 
     Returns:
-        The result for each object: ``action``, ``manifest`` and ``object``.  The manifests are in the order of
+        The result for each object, with its ``action``, ``manifest`` and ``object``.  The manifests are in the order of
         application; pruned objects follow.
 
     Raises:
