@@ -873,6 +873,6 @@ async def test_an_informer_unused_when_the_factory_starts_sends_no_request(
 
 
 @pytest.mark.parametrize("wrong", ["60", -1, math.nan, {Pod: None}, {None: -1}, True])
-def test_a_resync_period_that_is_not_a_number_of_seconds_is_refused(client: Client, wrong: object) -> None:
+async def test_a_resync_period_that_is_not_a_number_of_seconds_is_refused(client: Client, wrong: object) -> None:
     with pytest.raises(ValueError, match="resync_period"):
         SharedInformerFactory(client, resync_period=wrong)  # type: ignore[arg-type]  # the test is that this fails
