@@ -67,9 +67,7 @@ def check_async(given: object, what: str, definition: str, *args: object, **name
     """
     if isinstance(given, Coroutine):
         given.close()  # so that Python does not warn that it was never awaited
-        raise TypeError(
-            f"{what} must be an async function, not its coroutine; pass the function without calling it"
-        )
+        raise TypeError(f"{what} must be an async function, not its coroutine; pass the function without calling it")
     if isinstance(given, type) or not callable(given):
         raise TypeError(f"{what} must be an async function, not {describe(given)}; write {definition}")
     if _is_sync(given):
