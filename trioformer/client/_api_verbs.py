@@ -13,7 +13,7 @@ import trio
 
 from .._util import NoPublicConstructor, Slices, opened_by
 from ..errors import ConnectionFailedError, NotFoundError, UnsupportedMediaTypeError
-from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, from_dict, metadata_kind
+from ..models import FieldSelector, KubernetesObject, LabelSelector, ResourceInfo, Unstructured, from_dict, metadata_kind
 from ..models._internal import encode_request
 from ..transport._internal import ByteStream
 from ._api_requests import ApiRequests, delete_options
@@ -47,8 +47,8 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     def __init__(self, requests: ApiRequests[T]) -> None:
         self._requests = requests
         self.kind: type[T] = requests.kind
-        self.resource = requests.resource
-        self.namespace = requests.namespace
+        self.resource: ResourceInfo = requests.resource
+        self.namespace: str | None = requests.namespace
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._requests.paths} at {self._requests.transport.server}>"
