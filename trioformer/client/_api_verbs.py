@@ -13,7 +13,15 @@ import trio
 
 from .._util import NoPublicConstructor, Slices, opened_by
 from ..errors import ConnectionFailedError, NotFoundError, UnsupportedMediaTypeError
-from ..models import FieldSelector, KubernetesObject, LabelSelector, ResourceInfo, Unstructured, from_dict, metadata_kind
+from ..models import (
+    FieldSelector,
+    KubernetesObject,
+    LabelSelector,
+    ResourceInfo,
+    Unstructured,
+    from_dict,
+    metadata_kind,
+)
 from ..models._internal import encode_request
 from ..transport._internal import ByteStream
 from ._api_requests import ApiRequests, delete_options
