@@ -87,3 +87,9 @@ async def test_a_pod_that_is_gone_cannot_be_scripted(api_server: APIServer) -> N
     api_server.delete(Pod, "one")
     with pytest.raises(NotFoundError):
         one.script_command(["ls"])
+
+
+async def test_a_command_is_not_a_string(api_server: APIServer) -> None:
+    api_server.create(POD)
+    with pytest.raises(TypeError, match=r"\['ls', '-l'\]"):
+        api_server.script_pod("one").script_command("ls -l")
