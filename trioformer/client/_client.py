@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast, final, overload
@@ -18,7 +18,7 @@ from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
 from ..models import KubernetesObject, Unstructured
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import RequestObserver, RequestRateLimiter, ServerWarning
+from ..transport import RequestObserver, RequestRateLimiter
 from ..transport._internal import (
     DEFAULT_OPTIONS,
     ClientOptions,
@@ -74,7 +74,6 @@ class _Opened:
     http_transport: httpx.AsyncBaseTransport | None
     observer: RequestObserver | None
     options: ClientOptions
-    warning_handler: Callable[[ServerWarning], None]
     field_manager: str | None
 
 
@@ -362,14 +361,15 @@ async def open_client(
         raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
     if field_manager is not None:
         check_field_manager(field_manager)
-    opened = _Opened(http_transport, observer, options, options.warning_handler or WarningLog(), field_manager)
+    # A separate client must not log the same warnings again.
+    options = attrs.evolve(options, warning_handler=options.warning_handler or WarningLog())
+    opened = _Opened(http_transport, observer, options, field_manager)
     async with open_transport(
         config,
         http_transport=http_transport,
         rate_limiter=rate_limiter,
         observer=observer,
         options=options,
-        warning_handler=opened.warning_handler,
     ) as transport:
         yield Client._create(config, transport, opened)
 
@@ -398,7 +398,6 @@ async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerato
         http_transport=opened.http_transport,
         observer=opened.observer,
         options=opened.options,
-        warning_handler=opened.warning_handler,
         credentials=client._transport._credentials,
     ) as transport:
         yield Client._create(client.config, transport, opened)

@@ -20,7 +20,7 @@ from ..kubeconfig import ClusterConfig
 from ._connection import RequestObserver, Transport
 from ._errors import credential_text, server_text
 from ._options import DEFAULT_OPTIONS, ClientOptions
-from ._warnings import WarningHandler, WarningLog
+from ._warnings import WarningLog
 from .auth._credentials import Authorization, CredentialSource
 from .auth._exec_policy import PluginPolicy
 from .auth._tls import TLS
@@ -47,13 +47,12 @@ async def open_transport(
     rate_limiter: RequestRateLimiter | None = None,
     observer: RequestObserver | None = None,
     options: ClientOptions = DEFAULT_OPTIONS,
-    warning_handler: WarningHandler | None = None,
     credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
     """Open connections to a cluster on demand, and close them at the end of the block.
 
     The arguments are as in :func:`trioformer.client.open_client`.  ``credentials`` shares those of another
-    transport, and ``warning_handler`` replaces the one of the options.
+    transport.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
@@ -64,7 +63,6 @@ async def open_transport(
         ``http_transport`` belongs to the caller and is not closed.
     """
     user_agent = default_user_agent() if options.user_agent is None else options.user_agent
-    warning_handler = warning_handler or options.warning_handler or WarningLog()
     headers = _request_headers(config, user_agent, options.compression, is_in_process=http_transport is not None)
     if http_transport is not None:
         credentials = credentials or _credentials(config, options.plugin_policy)
@@ -111,7 +109,7 @@ async def open_transport(
         credentials=credentials,
         headers=headers,
         rate_limiter=rate_limiter,
-        warning_handler=warning_handler,
+        warning_handler=options.warning_handler or WarningLog(),
         observer=observer,
         max_retries=options.retries,
     )
