@@ -154,18 +154,16 @@ class Api(ApiVerbs[T]):
         field_manager: str | None,
     ) -> T:
         self._requests.check_object(old)
-        if optimistic_lock:
-            if not old.resource_version:
-                raise ValueError(f"{old!r} has no resourceVersion; pass the object as it was read from the server")
-            changes = cast("dict[str, object]", patch.get("metadata") or {})
-            locked = {**patch, "metadata": {**changes, "resourceVersion": old.resource_version}}
-        else:
-            locked = patch
+        if optimistic_lock and not old.resource_version:
+            raise ValueError(f"{old!r} has no resourceVersion; pass the object as it was read from the server")
         if not patch:
             return old
+        if optimistic_lock:
+            changes = cast("dict[str, object]", patch.get("metadata") or {})
+            patch = {**patch, "metadata": {**changes, "resourceVersion": old.resource_version}}
         return await self.patch(
             old,
-            locked,
+            patch,
             subresource=subresource,
             dry_run=dry_run,
             field_validation=field_validation,

@@ -55,16 +55,13 @@ class Observers(Generic[K]):
         Raises:
             TypeError: It does not have the methods of either protocol.
         """
-        is_known = False
-        if isinstance(observer, ControllerObserver):
-            self.of_reconciles.append(observer)
-            is_known = True
-        if isinstance(observer, QueueObserver):
-            self.of_queues.append(observer)
-            is_known = True
-        if not is_known:
+        if not isinstance(observer, ControllerObserver | QueueObserver):
             what = "began() and ended(), or added(), delayed(), taken() and finished()"
             raise TypeError(f"observer= requires the methods {what}, not {describe(observer)}")
+        if isinstance(observer, ControllerObserver):
+            self.of_reconciles.append(observer)
+        if isinstance(observer, QueueObserver):
+            self.of_queues.append(observer)
 
     def discard(self, observer: object) -> None:
         """Remove an observer."""
