@@ -1,4 +1,4 @@
-"""The SPDY/3.1 frames that port-forward needs, for both sides, without I/O.
+"""The SPDY/3.1 frames of port-forward, for clients and servers, without I/O.
 
 Kubernetes forwards ports in WebSockets that tunnel SPDY (KEP-4006): each connection is two streams, one for its data
 and one for an error.

@@ -6,8 +6,8 @@ Only the fields of the desired object are compared, because the server and other
 - Lists are compared item by item; further items are removed.  Items with a ``name``, such as containers, are matched by
   name, others by position.
 - Selectors are compared as a whole.
-- Of members that exclude each other, such as the sources of a volume, the desired one removes the others.
-- An empty mapping differs from an absent one, but equals a mapping with any members.
+- If members exclude each other, such as the sources of a volume, the desired one removes the others.
+- If the desired mapping is empty, an absent mapping differs from it, but a mapping with members does not.
 - An empty list equals an absent one.  Quantities are compared as amounts.
 - Finalizers and owner references of others stay.
 - Other metadata except labels and annotations, and the status of a kind with a status subresource, are not compared and

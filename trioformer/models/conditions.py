@@ -67,7 +67,7 @@ class ConditionLike(Protocol):
 T = TypeVar("T", bound=ConditionLike)
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
-"""The status of a condition, also in JSON a string."""
+"""The status of a condition; a string in JSON, too."""
 
 _STATUSES: Final = ("True", "False", "Unknown")
 # kubebuilder puts these patterns into every CRD with a Condition (apimachinery pkg/apis/meta/v1/types.go).

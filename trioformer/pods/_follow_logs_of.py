@@ -333,7 +333,7 @@ async def follow_logs_of(
 
     Ownership:
         The block runs a task for the pods and a task for each followed container.  Its end cancels them and closes all
-        connections.  An exception of the block is not wrapped; an error of a request is raised to the reader.
+        connections.  Exceptions of the block are not wrapped.  Errors of requests are raised by the next read.
     """
     check_api(pods, "pods")
     if str(pods.resource) != "pods":

@@ -198,7 +198,7 @@ class LogTarget:
 
     @classmethod
     def of(cls, pod: Pod, container: str) -> LogTarget:
-        """Return the current or next instance in a pod."""
+        """Return the instance that a pod's status counts now: the running one, or the one that starts next."""
         status = status_of(pod, container)
         return cls(pod.uid, container, 0 if status is None else status.restart_count)
 

@@ -292,7 +292,7 @@ class SharedInformerFactory:
         """Wait until every informer requested so far, and each given handler, has synced.
 
         An informer that has synced once counts, even if its watch is broken now; see :attr:`is_healthy`.
-        An informer that is no longer in use does not count.
+        Informers that are no longer in use are ignored.
 
         Args:
             registrations: Handlers that must have handled their initial objects.

@@ -183,7 +183,7 @@ class HandlerTask(Generic[T]):
 
 
 def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
-    """Return the error of reading an undecodable object, also if a group contains only that; None for other errors."""
+    """Return the error of an undecodable object, unwrapped from groups of one exception; None for other errors."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, DecodeError | QuarantinedError) else None
