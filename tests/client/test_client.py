@@ -6,8 +6,10 @@ import logging
 import os
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import attrs
+import httpx
 import pytest
 import trio
 import trio.testing
@@ -21,7 +23,7 @@ from trioformer.kubeconfig import ClusterConfig, Impersonation
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
-from trioformer.transport import ServerWarning, TokenBucketRateLimiter
+from trioformer.transport import Limits, ServerWarning, TokenBucketRateLimiter
 
 MEMORY = ClusterConfig(server="http://memory")
 VERSION = '{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}'
@@ -255,10 +257,29 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_once(
         ("options", {"retries": 0}),
         ("rate_limiter", 5),
         ("rate_limiter", TokenBucketRateLimiter),
+        ("rate_limiter.wait", SimpleNamespace(wait=lambda: None)),
+        ("http_transport", httpx.HTTPTransport()),  # for synchronous clients
         ("observer", []),
     ],
 )
 async def test_an_argument_of_another_type_is_refused_when_the_client_is_opened(name: str, wrong: object) -> None:
     with pytest.raises(TypeError, match=f"^{name} must be"):
-        async with open_client(MEMORY, http_transport=replies(1), **{name: wrong}):  # type: ignore[arg-type]  # the point
+        async with open_client(MEMORY, **{"http_transport": replies(1), name.partition(".")[0]: wrong}):  # type: ignore[arg-type]  # the point
             raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("compression", "no"),
+        ("limits", {}),
+        ("limits", Limits),
+        ("plugin_policy", "DenyAll"),
+        ("retries", "3"),
+        ("retries", True),
+        ("user_agent", b"me/1"),
+    ],
+)
+def test_an_option_of_another_type_is_refused(name: str, wrong: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"{name.replace('_agent', ' agent')} must be"):
+        ClientOptions(**{name: wrong})  # type: ignore[arg-type]  # the point

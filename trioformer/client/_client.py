@@ -12,7 +12,7 @@ import attrs
 import httpx
 import trio
 
-from .._suggestions import attribute_hints, describe
+from .._suggestions import attribute_hints, check_async, describe
 from .._util import NoPublicConstructor, opened_by
 from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
@@ -329,7 +329,7 @@ async def open_client(
         RuntimeError: Trio is not running, for example because the program uses asyncio.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
             ``field_manager`` is not valid.
-        TypeError: ``config``, ``options``, ``rate_limiter`` or ``observer`` is not one.
+        TypeError: ``config``, ``options``, ``http_transport``, ``rate_limiter`` or ``observer`` is not one.
 
     Ownership:
         No task is started, so exceptions of the block are not wrapped in a group.
@@ -354,9 +354,13 @@ async def open_client(
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
     if not isinstance(options, ClientOptions):
         raise TypeError(f"options must be ClientOptions(...), not {describe(options)}")
-    if rate_limiter is not None and (isinstance(rate_limiter, type) or not hasattr(rate_limiter, "wait")):
-        what = "rate_limiter must be an object with an async wait()"
-        raise TypeError(f"{what}, such as TokenBucketRateLimiter(qps=5, burst=10), not {describe(rate_limiter)}")
+    if rate_limiter is not None:
+        if isinstance(rate_limiter, type) or not hasattr(rate_limiter, "wait"):
+            what = "rate_limiter must be an object with an async wait()"
+            raise TypeError(f"{what}, such as TokenBucketRateLimiter(qps=5, burst=10), not {describe(rate_limiter)}")
+        check_async(rate_limiter.wait, "rate_limiter.wait", "async def wait(self)")
+    if not isinstance(http_transport, httpx.AsyncBaseTransport | None):
+        raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")
     if observer is not None and (isinstance(observer, type) or not hasattr(observer, "ended")):
         raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
     if field_manager is not None:

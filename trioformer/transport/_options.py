@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Final, final
 
 import attrs
-from attrs import validators
 
-from .._suggestions import check_sync
+from .._suggestions import check_sync, describe
 from ._limits import DEFAULT_LIMITS, Limits
 from ._warnings import ServerWarning
 from .auth._exec_policy import PluginPolicy
@@ -29,8 +28,8 @@ class ClientOptions:
             ...
 
     Raises:
-        ValueError: The user agent has invalid characters, or ``retries`` is negative.
-        TypeError: The handler is async, or does not take an argument.
+        ValueError: The user agent has invalid characters, or ``retries`` is not an int of at least 0.
+        TypeError: The handler is async, or does not take an argument; or another option has the wrong type.
     """
 
     user_agent: str | None = None
@@ -48,7 +47,7 @@ class ClientOptions:
     """
     limits: Limits = DEFAULT_LIMITS
     """Limits of responses."""
-    retries: int = attrs.field(default=MAX_RETRIES, validator=validators.ge(0))
+    retries: int = MAX_RETRIES
     """The maximum number of retries of a request, where they are safe.
 
     A request is sent again if the server asks for it with ``Retry-After`` (429, 503, and other 5xx errors for reads),
@@ -60,8 +59,18 @@ class ClientOptions:
 
     def __attrs_post_init__(self) -> None:
         agent = self.user_agent
+        if not isinstance(agent, str | None):
+            raise TypeError(f"a user agent must be a string, not {describe(agent)}")
         if agent is not None and not (agent.isascii() and agent.isprintable()):
             raise ValueError(f"a user agent must be printable ASCII, not {agent!r}")
+        if type(self.retries) is not int or self.retries < 0:
+            raise ValueError(f"retries must be an int of at least 0, not {self.retries!r}")
+        if not isinstance(self.compression, bool | None):
+            raise TypeError(f"compression must be True, False or None, not {describe(self.compression)}")
+        if not isinstance(self.limits, Limits):
+            raise TypeError(f"limits must be Limits(...), not {describe(self.limits)}")
+        if not isinstance(self.plugin_policy, PluginPolicy):
+            raise TypeError(f"plugin_policy must be PluginPolicy(...), not {describe(self.plugin_policy)}")
         if self.warning_handler is not None:
             check_sync(self.warning_handler, "warning_handler", "def on_warning(warning)")
 
