@@ -90,9 +90,25 @@ def check_sync(given: object, what: str, definition: str, *, arguments: int = 1)
     """
     if not callable(given):
         raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
+    _check_not_async(given, what, definition)
+    _check_call(given, what, definition, *[None] * arguments)
+
+
+def check_observer(observer: object, protocol: type[Any]) -> None:
+    """Check that no method of an observer is async.
+
+    Raises:
+        TypeError: One is.
+    """
+    for name in vars(protocol):
+        method = getattr(observer, name, None)
+        if not name.startswith("_") and callable(method):
+            _check_not_async(method, f"observer.{name}", f"def {name}(self, ...)")
+
+
+def _check_not_async(given: Callable[..., object], what: str, definition: str) -> None:
     if any(map(inspect.iscoroutinefunction, (inspect.unwrap(given), type(given).__call__))):
         raise TypeError(f"{what} must not be async, because it is not awaited; write {definition}")
-    _check_call(given, what, definition, *[None] * arguments)
 
 
 def _check_call(given: Callable[..., object], what: str, definition: str, *args: object, **named: object) -> None:

@@ -260,10 +260,11 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_once(
         ("rate_limiter.wait", SimpleNamespace(wait=lambda: None)),
         ("http_transport", httpx.HTTPTransport()),  # for synchronous clients
         ("observer", []),
+        ("observer.ended", SimpleNamespace(ended=trio.sleep)),
     ],
 )
 async def test_an_argument_of_another_type_is_refused_when_the_client_is_opened(name: str, wrong: object) -> None:
-    with pytest.raises(TypeError, match=f"^{name} must be"):
+    with pytest.raises(TypeError, match=f"^{name} must "):
         async with open_client(MEMORY, **{"http_transport": replies(1), name.partition(".")[0]: wrong}):  # type: ignore[arg-type]  # the point
             raise AssertionError
 

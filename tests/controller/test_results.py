@@ -281,3 +281,13 @@ def test_a_delay_of_retry_after_is_a_finite_number_of_seconds(delay: float) -> N
 def test_an_observer_of_nothing_is_refused() -> None:
     with pytest.raises(TypeError, match="observer"):
         Controller("pods", Reconcile(), observer=object())  # type: ignore[arg-type]  # the test is that this fails
+
+
+@pytest.mark.parametrize("name", ["began", "ended", "added", "finished"])
+def test_an_observer_with_an_async_method_is_refused(name: str) -> None:
+    async def method(self: Observer, *args: object, **named: object) -> None:
+        raise AssertionError
+
+    observer = type("Async", (Observer,), {name: method})()
+    with pytest.raises(TypeError, match=rf"observer\.{name} must not be async"):
+        Controller("pods", Reconcile(), observer=observer)

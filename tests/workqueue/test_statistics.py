@@ -48,6 +48,16 @@ def implements(observer: QueueObserver[str]) -> QueueObserver[str]:
     return observer
 
 
+def test_an_observer_with_an_async_method_is_refused() -> None:
+    class Async(Recorder):
+        async def taken(self, key: str, *, waited: float) -> None:  # type: ignore[override]  # the point
+            raise AssertionError
+
+    for kind in (WorkQueue, RateLimitingQueue):
+        with pytest.raises(TypeError, match=r"observer\.taken must not be async"):
+            kind[str](observer=Async())
+
+
 async def test_depth_latency_and_unfinished_work_are_measured(mock_clock: Clock) -> None:
     """client-go: TestMetrics"""
     recorder = Recorder()

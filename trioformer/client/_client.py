@@ -12,7 +12,7 @@ import attrs
 import httpx
 import trio
 
-from .._suggestions import attribute_hints, check_async, describe
+from .._suggestions import attribute_hints, check_async, check_observer, describe
 from .._util import NoPublicConstructor, opened_by
 from ..errors import ConfigError, DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
@@ -361,8 +361,10 @@ async def open_client(
         check_async(rate_limiter.wait, "rate_limiter.wait", "async def wait(self)")
     if not isinstance(http_transport, httpx.AsyncBaseTransport | None):
         raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")
-    if observer is not None and (isinstance(observer, type) or not hasattr(observer, "ended")):
-        raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
+    if observer is not None:
+        if isinstance(observer, type) or not hasattr(observer, "ended"):
+            raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
+        check_observer(observer, RequestObserver)
     if field_manager is not None:
         check_field_manager(field_manager)
     # A separate client must not log the same warnings again.

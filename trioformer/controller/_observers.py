@@ -7,7 +7,7 @@ from typing import Generic, final
 
 import attrs
 
-from .._suggestions import describe
+from .._suggestions import check_observer, describe
 from ..workqueue import QueueObserver
 from ._request import K
 from ._statistics import ControllerObserver
@@ -53,14 +53,16 @@ class Observers(Generic[K]):
         """Add an observer of reconciles, the queue, or both.
 
         Raises:
-            TypeError: It does not have the methods of either protocol.
+            TypeError: It does not have the methods of either protocol, or one is async.
         """
         if not isinstance(observer, ControllerObserver | QueueObserver):
             what = "began() and ended(), or added(), delayed(), taken() and finished()"
             raise TypeError(f"observer= requires the methods {what}, not {describe(observer)}")
         if isinstance(observer, ControllerObserver):
+            check_observer(observer, ControllerObserver)
             self.of_reconciles.append(observer)
         if isinstance(observer, QueueObserver):
+            check_observer(observer, QueueObserver)
             self.of_queues.append(observer)
 
     def discard(self, observer: object) -> None:

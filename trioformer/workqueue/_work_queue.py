@@ -28,6 +28,7 @@ from typing import Generic, TypeVar, final
 import attrs
 import trio
 
+from .._suggestions import check_observer
 from .._util import SLICE, SLICE_ITEMS
 from ._delayed import DelayedKeys
 from ._ready import ReadyKeys
@@ -116,6 +117,8 @@ class WorkQueue(Generic[K]):
     def __attrs_post_init__(self) -> None:
         if self._oldest_every is not None and self._oldest_every < 2:
             raise ValueError(f"oldest_every must be None or at least 2, not {self._oldest_every}")
+        if self._observer is not None:
+            check_observer(self._observer, QueueObserver)
         self._ready = ReadyKeys(self._oldest_every)
         self._workers = WaitQueue(self._delayed)
         self._reports = None if self._observer is None else Reports(self._observer)
