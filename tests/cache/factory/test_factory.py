@@ -287,6 +287,11 @@ async def test_the_resync_period_is_the_requests_then_the_kinds_then_the_factory
     assert periods == [60, 30, 0, 10, 20]
     others = SharedInformerFactory(client, resync_period={Pod: 30}).informer(ConfigMap)
     assert others.add_event_handler(ResourceEventHandler()).resync_period == 0
+    small = metadata_kind(Pod)
+    for given in ({Pod: 30, small: 60}, {small: 60, Pod: 30}, {small: 60, None: 30}):
+        factory = SharedInformerFactory(client, resync_period=given)
+        informers = factory.informer(Pod), factory.informer(small)
+        assert [each.add_event_handler(ResourceEventHandler()).resync_period for each in informers] == [30, 60]
     wrong: Any = {"pods": 30}
     with pytest.raises(TypeError, match="kind"):
         SharedInformerFactory(client, resync_period=wrong)

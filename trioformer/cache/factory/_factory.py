@@ -13,7 +13,14 @@ from ..._suggestions import attribute_hints, describe
 from ..._util import opened_by
 from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
-from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
+from ...models import (
+    FieldSelector,
+    KubernetesObject,
+    LabelSelector,
+    PartialObjectMetadata,
+    ResourceInfo,
+    resource_of,
+)
 from ..informer._shared_informer import SharedInformer, check_resync_period
 from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
@@ -59,7 +66,7 @@ class SharedInformerFactory:
         field_selector: Only objects whose fields match.
         resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.  A mapping
             sets it by kind (client-go's ``WithCustomResyncConfig``), and with the key None for all other kinds, such as
-            ``{Pod: 30, None: 600}``; a kind's metadata has the period of the kind.
+            ``{Pod: 30, None: 600}``; a kind's metadata has the period of the kind, unless it is a key too.
         transform: Applied to every object exactly once, before it is stored.
         drop_managed_fields: Remove ``metadata.managedFields`` from every object, which often halves the cache.
         supervise: When an informer fails, log the error, keep it in :attr:`failures`, and continue with the other
@@ -92,14 +99,20 @@ class SharedInformerFactory:
         if not isinstance(client, Client):
             raise TypeError(f"a factory requires a Client from {_OPEN_CLIENT}, not {describe(client)}")
         periods = resync_period if isinstance(resync_period, Mapping) else {None: resync_period}
-        for period in periods.values():
+        found: dict[type[KubernetesObject] | ResourceInfo | None, float] = {}
+        for kind, period in periods.items():
             check_resync_period(period)
+            found[kind] = period
+            if kind is not None:
+                resource = resource_of(kind)
+                if not issubclass(kind, PartialObjectMetadata):
+                    found[resource] = period
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),
             label_selector=LabelSelector.of(label_selector),
             field_selector=FieldSelector.of(field_selector),
-            resync_periods={None if kind is None else resource_of(kind): period for kind, period in periods.items()},
+            resync_periods=found,
             transform=transform,
             drop_managed_fields=drop_managed_fields,
             options=options if options is not None else ReflectorOptions(),

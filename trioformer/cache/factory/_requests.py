@@ -155,8 +155,8 @@ class InformerDefaults:
     namespaces: tuple[str, ...] | None
     label_selector: LabelSelector
     field_selector: FieldSelector
-    resync_periods: Mapping[ResourceInfo | None, float]
-    """By kind; None stands for all other kinds."""
+    resync_periods: Mapping[type[KubernetesObject] | ResourceInfo | None, float]
+    """By class, and by resource for its other classes; None stands for all other kinds."""
     transform: FactoryTransform | None
     drop_managed_fields: bool
     options: ReflectorOptions
@@ -183,7 +183,8 @@ class InformerDefaults:
         """Return the resync period of a new informer."""
         if request.resync_period is not None:
             return request.resync_period
-        return self.resync_periods.get(resource_of(request.kind), self.resync_periods.get(None, 0.0))
+        keys = request.kind, resource_of(request.kind), None
+        return next((self.resync_periods[key] for key in keys if key in self.resync_periods), 0.0)
 
     def transform_for(self, request: InformerRequest[T]) -> Transform[T] | None:
         """Return the transform of a new informer."""
