@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 
@@ -20,7 +20,7 @@ from ..models import (
     merge_patch,
 )
 from ..models._internal import dumps
-from ._api_requests import ApiRequests, LocatedObject, delete_options
+from ._api_requests import ApiRequests, LocatedObject, check_kind, delete_options
 from ._api_verbs import ApiVerbs
 from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, FieldValidation, LabelSelectorLike, ListOptions, PropagationPolicy
@@ -397,7 +397,7 @@ class Api(ApiVerbs[T]):
         from ..models.meta_v1 import DeleteOptions, Preconditions  # noqa: PLC0415  # most programs do not evict pods
         from ..models.policy_v1 import Eviction  # noqa: PLC0415  # the same
 
-        self._requests.check_kind("evict", "pods")
+        check_kind(self.resource, "evict")
         preconditions = Preconditions(uid=uid, resource_version=resource_version) if uid or resource_version else None
         options = DeleteOptions(grace_period_seconds=grace_period_seconds, preconditions=preconditions)
         await self.create_subresource(
@@ -434,7 +434,7 @@ class Api(ApiVerbs[T]):
             TokenRequestSpec,
         )
 
-        self._requests.check_kind("create_token", "serviceaccounts")
+        check_kind(self.resource, "create_token", "serviceaccounts")
         if isinstance(audiences, str):
             raise TypeError(f"audiences must be a list of strings, not a string; write audiences=[{audiences!r}]")
         bound = None
@@ -533,16 +533,20 @@ def check_api(given: object, argument: str) -> None:
 
 
 def located(
-    api: ApiVerbs[T], caller: str, name: str | ObjectRef | T, namespace: str | None, resource: str | None = "pods"
+    api: ApiVerbs[T],
+    caller: str,
+    name: str | ObjectRef | T,
+    namespace: str | None,
+    what: str = "pods",
+    resources: Collection[str] = (),
 ) -> LocatedObject:
     """Return one object of an API, for functions that send requests about it.
 
     Raises:
-        TypeError: The API is not for ``resource``, or ``name`` has another type.
+        TypeError: The API is for another resource (see :func:`check_kind`), or ``name`` has another type.
         ValueError: The object's namespace differs from the API's, or from the given one.
     """
-    if resource is not None:
-        api._requests.check_kind(caller, resource)
+    check_kind(api.resource, caller, what, resources)
     return api._requests.locate(name, namespace)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, final
 
 import attrs
@@ -147,15 +147,6 @@ class ApiRequests(Generic[T]):
         found = repr(obj) if isinstance(obj, KubernetesObject) else describe(obj)
         hint = f"; from_dict({kind}, ...) makes one" if isinstance(obj, Mapping) else ""
         raise TypeError(f"the API of {kind} does not accept {found}{hint}")
-
-    def check_kind(self, method: str, resource: str) -> None:
-        """Check that the API is for a resource.
-
-        Raises:
-            TypeError: It is for another one.
-        """
-        if str(self.resource) != resource:
-            raise TypeError(f"{method}() is for {resource}, but this is the API of {self.resource}")
 
     # --- requests for one object ---
 
@@ -358,3 +349,19 @@ def check_field_manager(name: str) -> None:
     """
     if not (name and len(name) <= 128 and name.isprintable()):
         raise ValueError(f"a field manager must be 1 to 128 printable characters, not {quoted(name)}")
+
+
+def check_kind(found: ResourceInfo, caller: str, what: str = "pods", resources: Collection[str] = ()) -> None:
+    """Check that the resource of an API is one of some resources.
+
+    Args:
+        found: The resource of the API.
+        caller: The function that requires it, for the error.
+        what: The resource, or a description of several.
+        resources: The resources, if there are several.
+
+    Raises:
+        TypeError: It is for another one.
+    """
+    if str(found) not in (resources or (what,)):
+        raise TypeError(f"{caller}() is for {what}, but this is the API of {found}")

@@ -8,6 +8,7 @@ from ._api import obtain_credential as obtain_credential
 from ._api import plugin_of as plugin_of
 from ._api import pods_beside as pods_beside
 from ._api import without_retries as without_retries
+from ._api_requests import check_kind as check_kind
 from ._api_resources import ApiResources as ApiResources
 from ._client import default_field_manager as default_field_manager
 from ._client import open_separate_client as open_separate_client

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, dataclass_transform
 import attrs
 
 from ..models import EMPTY_MAP, JSON, KubernetesObject, Model, ResourceInfo
+from ..models._internal import guess_plural
 from ._facts import CustomResource, MapType, PrinterColumn, Rule, ScaleSubresource, Schema, as_texts
 
 __all__ = ["custom_resource", "resource_part"]
@@ -86,7 +87,7 @@ def custom_resource(
             group=group,
             version=version,
             kind=own_kind,
-            plural=_plural_of(own_kind) if plural is None else plural,
+            plural=guess_plural(own_kind) if plural is None else plural,
             namespaced=namespaced,
             short_names=as_texts(short_names, "short_names"),
             subresources=subresources,
@@ -167,11 +168,3 @@ def _made(cls: Any, base: type[Any]) -> type[Any]:
     decorate = attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
     made: type[Any] = decorate(cls)
     return made
-
-
-def _plural_of(kind: str) -> str:
-    """Guess a plural (apimachinery ``meta.UnsafeGuessKindToResource``)."""
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

@@ -21,6 +21,7 @@ from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, re
 from ..models._internal import (
     dumps,
     find_undecodable,
+    guess_plural,
     is_label,
     is_path_segment,
     is_subdomain,
@@ -316,16 +317,8 @@ def _class_of(
         pass
     info = defined.get((group, kind))
     if info is None:
-        return unstructured_kind(api_version, kind, plural=_guess_plural(kind), namespaced=True)
+        return unstructured_kind(api_version, kind, plural=guess_plural(kind), namespaced=True)
     return unstructured_kind(attrs.evolve(info, version=version))
-
-
-def _guess_plural(kind: str) -> str:
-    """Guess a plural (apimachinery ``meta.UnsafeGuessKindToResource``)."""
-    singular = kind.lower()
-    if singular.endswith("s"):
-        return f"{singular}es"
-    return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
 
 
 def kinds_defined_by(obj: KubernetesObject) -> Iterator[tuple[tuple[str, str], ResourceInfo]]:

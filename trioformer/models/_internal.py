@@ -17,6 +17,7 @@ from ._meta import make_object as make_object
 from ._meta import scan_head as scan_head
 from ._meta import scan_whole as scan_whole
 from ._meta import scan_without_managed_fields as scan_without_managed_fields
+from ._names import guess_plural as guess_plural
 from ._names import is_label as is_label
 from ._names import is_path_segment as is_path_segment
 from ._names import is_subdomain as is_subdomain

@@ -12,7 +12,16 @@ import string
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["NOT_NAMES", "check_resource", "is_label", "is_path_segment", "is_subdomain", "is_version", "kind_problem"]
+__all__ = [
+    "NOT_NAMES",
+    "check_resource",
+    "guess_plural",
+    "is_label",
+    "is_path_segment",
+    "is_subdomain",
+    "is_version",
+    "kind_problem",
+]
 
 _LOWER: Final = frozenset(string.ascii_lowercase + string.digits + "-")
 _ANY_CASE: Final = _LOWER | frozenset(string.ascii_uppercase)
@@ -73,3 +82,11 @@ def check_resource(group: str, version: str, kind: str, plural: str, subresource
     for name in subresources:
         if not is_path_segment(name):
             raise ValueError(f"a subresource must be one segment of a URL path, not {name[:99]!r}")
+
+
+def guess_plural(kind: str) -> str:
+    """Guess a plural (apimachinery ``meta.UnsafeGuessKindToResource``)."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

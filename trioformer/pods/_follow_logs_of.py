@@ -30,7 +30,7 @@ from ..cache import (
     Updated,
 )
 from ..client import Api
-from ..client._internal import FieldSelectorLike, LabelSelectorLike, check_api
+from ..client._internal import FieldSelectorLike, LabelSelectorLike, check_api, check_kind
 from ..errors import BadRequestError, DecodeError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod
@@ -336,8 +336,7 @@ async def follow_logs_of(
         connections.  Exceptions of the block are not wrapped.  Errors of requests are raised by the next read.
     """
     check_api(pods, "pods")
-    if str(pods.resource) != "pods":
-        raise TypeError(f"follow_logs_of() is for pods, and this is the API of {pods.resource}")
+    check_kind(pods.resource, "follow_logs_of")
     log_params(container=None, since=since, tail_lines=tail_lines)
     check_max_line_bytes(max_line_bytes)
     if isinstance(containers, str):

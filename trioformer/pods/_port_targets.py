@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SERVICES: Final = "services"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
-_FORWARDABLE: Final = (
+FORWARDABLE: Final = (
     "pods",
     _SERVICES,
     "replicationcontrollers",
@@ -99,17 +99,6 @@ def check_port(port: int | str) -> int | str:
     if not number:
         raise ValueError("the name of a port must not be empty")
     return number
-
-
-def check_resource(method: str, resource: str) -> None:
-    """Check that the ports of a resource can be forwarded.
-
-    Raises:
-        TypeError: They cannot.
-    """
-    if resource not in _FORWARDABLE:
-        kinds = "pods, services and workloads"
-        raise TypeError(f"{method}() is for {kinds}, and this is the API of {resource}")
 
 
 async def find_target(api: Api[Any], pods: Api[Pod], name: str, port: int | str, *, where: str) -> PortTarget:

@@ -12,7 +12,7 @@ from ..client import Api, ObjectRef
 from ..client._internal import located, pods_beside
 from ..models import KubernetesObject
 from ._port_forward import ConnectionErrorHandler, PortForward, open_port_forward
-from ._port_targets import PortSource, check_port, check_resource
+from ._port_targets import FORWARDABLE, PortSource, check_port
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -125,8 +125,7 @@ async def connect_port(
 def _port_source(
     caller: str, api: Api[T], name: str | ObjectRef | T, port: int | str, namespace: str | None
 ) -> PortSource:
-    check_resource(caller, str(api.resource))
-    found = located(api, caller, name, namespace, resource=None)
+    found = located(api, caller, name, namespace, "pods, services and workloads", FORWARDABLE)
     number = check_port(port)
     where = found.operation(f"forward port {number} of")
     found.path("")  # checks the name and the namespace
