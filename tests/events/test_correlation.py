@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.event_recorders import CONTROLLER, WEB, count_of, counts, pod, record, recording, running, stored
 from tests.support.lease_candidates import Fault
+from trioformer.events import _writer
 from trioformer.events._recorder import EventRecorder
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Node, ObjectReference
@@ -291,21 +291,12 @@ CONNECTION = st.tuples(st.just("fault"), st.tuples(st.integers(1, 14), st.sample
 LOST_RESPONSES = st.tuples(st.just("fault"), st.tuples(st.integers(1, 3), st.sampled_from(["lose response", "slow"])))
 
 
-async def run_steps(steps: list[Step], *, max_tries: int) -> None:
+async def run_steps(steps: list[Step]) -> None:
     """Run the steps on a recorder with small limits, then compare its statistics with the server."""
     server = APIServer()
     async with (
         trio.open_nursery() as nursery,
-        recording(
-            server,
-            nursery,
-            queue_size=3,
-            cache_size=3,
-            max_similar=3,
-            spam_burst=4,
-            flush_period=86_400,
-            max_tries=max_tries,
-        ) as (
+        recording(server, nursery, queue_size=3, cache_size=3, max_similar=3, spam_burst=4, flush_period=86_400) as (
             recorder,
             transport,
         ),
@@ -366,10 +357,12 @@ async def stop(running: Running) -> None:
 
 @given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, STATUSES, CONNECTION, RESTART), max_size=60))
 def test_every_event_is_written_dropped_or_filtered_under_server_errors(steps: list[Step]) -> None:
-    trio.run(partial(run_steps, steps, max_tries=12), clock=trio.testing.MockClock(autojump_threshold=0))
+    trio.run(run_steps, steps, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 @given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, LOST_RESPONSES), max_size=60))
 def test_no_event_is_counted_twice_when_responses_are_lost(steps: list[Step]) -> None:
     # With 12 tries, an event whose responses are all lost would count as dropped although the server stored it.
-    trio.run(partial(run_steps, steps, max_tries=1_000), clock=trio.testing.MockClock(autojump_threshold=0))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(_writer, "MAX_TRIES", 1_000)
+        trio.run(run_steps, steps, clock=trio.testing.MockClock(autojump_threshold=0))

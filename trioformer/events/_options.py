@@ -16,8 +16,7 @@ import attrs
 class EventRecorderOptions:
     """Limits and durations of an event recorder; the defaults are client-go's.
 
-    Source: client-go ``tools/events/event_broadcaster.go`` for series, ``tools/record/events_cache.go`` for similar
-    events and rate limits, ``tools/record/event.go`` for retries.
+    Source: client-go ``tools/record/events_cache.go``, ``CorrelatorOptions``.
     """
 
     queue_size: int = 1_000
@@ -32,18 +31,6 @@ class EventRecorderOptions:
     """How many Events of one type an object may get in a burst."""
     spam_refill_period: float = 300.0
     """Seconds after which it may get another one."""
-    idle_period: float = 360.0
-    """Seconds without an equal event after which a series ends: its count is written, and the next event starts a new
-    series."""
-    refresh_period: float = 1_800.0
-    """Seconds between two writes of the count of an active series."""
-    max_tries: int = 12
-    """The number of tries before an Event is dropped, if the requests fail with transient errors.  The Events of other
-    objects do not wait for it.  While nothing can be written, only the tries of one Event count."""
-    retry_period: float = 10.0
-    """Seconds between two tries, or a longer ``Retry-After``; a random factor shortens the first delay."""
-    request_deadline: float = 30.0
-    """Seconds allowed for a single request."""
     flush_period: float = 5.0
     """Seconds for which a cancelled :meth:`EventRecorder.run` may still write; the rest is dropped, and logged."""
     wall_clock: Callable[[], float] = time.time
@@ -52,19 +39,11 @@ class EventRecorderOptions:
     """Source of the jitter."""
 
     def __attrs_post_init__(self) -> None:
-        for name in ("queue_size", "cache_size", "max_similar", "spam_burst", "max_tries"):
+        for name in ("queue_size", "cache_size", "max_similar", "spam_burst"):
             count = getattr(self, name)
             if count < 1:
                 raise ValueError(f"{name} must be at least 1, not {count}")
-        for name in (
-            "similar_period",
-            "spam_refill_period",
-            "idle_period",
-            "refresh_period",
-            "retry_period",
-            "request_deadline",
-            "flush_period",
-        ):
+        for name in ("similar_period", "spam_refill_period", "flush_period"):
             seconds = getattr(self, name)
             if not (math.isfinite(seconds) and seconds > 0):
                 raise ValueError(f"{name} must be a number of seconds above 0, not {seconds}")

@@ -47,6 +47,10 @@ logger = logging.getLogger("trioformer.events")
 LOG_PERIOD: Final = 60.0
 """Seconds in which a problem of the same kind is logged once."""
 
+IDLE_PERIOD: Final = 360.0
+"""Seconds without an equal event after which a series ends: its count is written, and the next event starts a new
+series (client-go ``tools/events/event_broadcaster.go``)."""
+
 MAX_NAMED: Final = 5
 """The maximum number of series in the log line about lost events."""
 
@@ -150,8 +154,7 @@ class EventRecorder:
         self._aggregator = Aggregator(self.options)
         self._spam_filter = SpamFilter(self.options)
         results = WriteResults(written=self._on_written, retried=self._on_retry, dropped=self._on_dropped)
-        writer = EventWriter(self.options, self._new_stamp)
-        self._loop = WriteLoop(self._queue, writer, results, self.options.retry_period)
+        self._loop = WriteLoop(self._queue, EventWriter(self.options.rng, self._new_stamp), results)
 
     def __repr__(self) -> str:
         state = "running" if self._is_running else "not running"
@@ -229,7 +232,7 @@ class EventRecorder:
         series.count += 1
         series.observed, series.observed_at = self._wall_time(), now
         self._series.move_to_end(series.observation.key)
-        if series.is_due(now, self.options.refresh_period):
+        if series.is_due(now):
             self._enqueue(series)  # if the queue is full, the next occurrence or the end of the series enqueues it
 
     def _remember(self, series: Series) -> None:
@@ -293,7 +296,7 @@ class EventRecorder:
     def _end_idle_series(self) -> float:
         """End the series that were idle for too long, and enqueue their final counts; return when the next one ends."""
         while (series := next(iter(self._series.values()), None)) is not None:
-            ends_at = series.observed_at + self.options.idle_period
+            ends_at = series.observed_at + IDLE_PERIOD
             if ends_at > trio.current_time():
                 return ends_at
             if series.unwritten and not self._enqueue(series):
@@ -303,7 +306,7 @@ class EventRecorder:
 
     def _on_written(self, series: Series, count: int) -> None:
         self._written += count
-        if series.is_due(trio.current_time(), self.options.refresh_period):
+        if series.is_due(trio.current_time()):
             self._enqueue(series)  # it was recorded again in the meantime
 
     def _on_dropped(self, series: Series, error: Exception) -> None:

@@ -31,6 +31,9 @@ SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 MAX_NAME: Final = 253
 """Maximum characters of an Event's name."""
 
+REFRESH_PERIOD: Final = 1_800.0
+"""Seconds between two writes of the count of an active series (client-go ``tools/events/event_broadcaster.go``)."""
+
 
 def reference_to(obj: KubernetesObject | ObjectReference) -> ObjectReference:
     """Make a reference to the current version of an object (client-go ``tools/reference``).
@@ -170,12 +173,12 @@ class Series:
         """How many of them the Event on the server does not count yet."""
         return self.count - self.written
 
-    def is_due(self, now: float, refresh_period: float) -> bool:
+    def is_due(self, now: float) -> bool:
         """Whether to write the series now: for its first and second event, and once in every refresh period.
 
         The other counts are written when the series ends.
         """
-        return self.unwritten > 0 and (self.written < 2 or now >= self.written_at + refresh_period)
+        return self.unwritten > 0 and (self.written < 2 or now >= self.written_at + REFRESH_PERIOD)
 
     def repetitions(self, count: int) -> EventSeries | None:
         """Return the Event's ``series`` field; None for a single event."""

@@ -25,7 +25,7 @@ import trio
 from .._util import open_serving_nursery
 from ._series import Series
 from ._write_queue import Line, WriteQueue
-from ._writer import FAILURES, EventWriter, is_transient
+from ._writer import FAILURES, RETRY_PERIOD, EventWriter, is_transient
 
 MAX_UNDER_WAY: Final = 50
 """Requests in flight; half of the client's maximum, so that other requests of the program are not delayed."""
@@ -60,7 +60,6 @@ class WriteLoop:
     _queue: WriteQueue
     _writer: EventWriter
     _results: WriteResults
-    _retry_period: float
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)  # set by every change of the queue
     _under_way: dict[Line, float] = attrs.field(factory=dict, init=False)  # and when they were begun, oldest first
     _failing: set[Hashable] = attrs.field(factory=set, init=False)  # objects, since the last success
@@ -143,7 +142,7 @@ class WriteLoop:
         """Return when the next request may be sent, if nothing changes until then."""
         if not self.is_unavailable:
             return max(self._paused_until, self._free_at(MAX_UNDER_WAY, math.inf))
-        return max(self._paused_until, self._free_at(1, self._retry_period))
+        return max(self._paused_until, self._free_at(1, RETRY_PERIOD))
 
     def _free_at(self, limit: int, patience: float) -> float:
         """Return when fewer than ``limit`` requests are in flight, not counting those older than ``patience``."""
@@ -207,6 +206,6 @@ class WriteLoop:
                 self._failing.add(line.key)
             now = trio.current_time()
             # A request that hung has already delayed the others; many of them must not postpone the next try for ever.
-            if self.is_unavailable and now < self._under_way[line] + self._retry_period:
-                pause = self._retry_period if delay is None else delay
+            if self.is_unavailable and now < self._under_way[line] + RETRY_PERIOD:
+                pause = RETRY_PERIOD if delay is None else delay
                 self._paused_until = max(self._paused_until, now + pause)

@@ -5,6 +5,7 @@ Source: client-go ``tools/events/event_broadcaster.go``, ``recordEvent``; ``tool
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -25,13 +26,22 @@ from ..errors import (
     UnexpectedResponseError,
 )
 from ..models import to_dict
-from ._options import EventRecorderOptions
 from ._series import Series
 
 R = TypeVar("R")
 
 FAILURES: Final = (*REQUEST_ERRORS, ValueError)
 """Errors of a request; a ``ValueError`` means that an event cannot be encoded."""
+
+MAX_TRIES: Final = 12
+"""The number of tries before an Event is dropped, if the requests fail with transient errors (client-go
+``tools/record/event.go``)."""
+
+RETRY_PERIOD: Final = 10.0
+"""Seconds between two tries, or a longer ``Retry-After``; a random factor shortens the first delay."""
+
+REQUEST_DEADLINE: Final = 30.0
+"""Seconds allowed for a single request."""
 
 
 def is_transient(error: Exception) -> bool:
@@ -51,12 +61,12 @@ def is_transient(error: Exception) -> bool:
 class EventWriter:
     """Creates and patches Events, and says when to try again."""
 
-    _options: EventRecorderOptions
+    _rng: random.Random
     _new_stamp: Callable[[], int]
     _quick_tries: QuickTries = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._quick_tries = QuickTries(QUICK_TRIES, self._options.rng)
+        self._quick_tries = QuickTries(QUICK_TRIES, self._rng)
 
     async def write(self, series: Series) -> None:
         """Write the current count of a series, once.
@@ -84,11 +94,11 @@ class EventWriter:
             series.quick_tries += 1
             return quick
         series.tries += counts
-        if series.tries >= self._options.max_tries or not is_transient(error):
+        if series.tries >= MAX_TRIES or not is_transient(error):
             return None
         is_first, series.was_delayed = not series.was_delayed, True
-        delay = self._options.retry_period * (self._options.rng.random() if is_first else 1)
-        return max(delay, retry_after(error, self._options.rng))
+        delay = RETRY_PERIOD * (self._rng.random() if is_first else 1)
+        return max(delay, retry_after(error, self._rng))
 
     async def _store(self, series: Series, count: int) -> None:
         if series.is_stored:
@@ -117,7 +127,6 @@ class EventWriter:
 
     async def _send(self, series: Series, request: Callable[[], Awaitable[R]]) -> R:
         await obtain_credential(series.api)  # a plugin may take longer than a request may
-        patience = self._options.request_deadline
-        with trio.move_on_after(patience):
+        with trio.move_on_after(REQUEST_DEADLINE):
             return await request()
-        raise ConnectionFailedError(f"event {series}: no response within {patience:g} s")
+        raise ConnectionFailedError(f"event {series}: no response within {REQUEST_DEADLINE:g} s")
