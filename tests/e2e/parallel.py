@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Awaitable, Callable, Iterable
 
-from trioformer.workqueue import parallelize
+import trio
 
 
 async def in_parallel(calls: Iterable[Callable[[], Awaitable[object]]], *, at_once: int = 20) -> None:
-    """Await what each of the functions returns, so many of them at a time."""
-    await parallelize(at_once, calls, operator.call)
+    """Await the result of each function, a limited number of them at a time."""
+    limiter = trio.CapacityLimiter(at_once)
+
+    async def await_one(call: Callable[[], Awaitable[object]]) -> None:
+        async with limiter:
+            await call()
+
+    async with trio.open_nursery() as nursery:
+        for call in calls:
+            nursery.start_soon(await_one, call)

@@ -13,7 +13,6 @@ from trioformer.workqueue import (
     RateLimitingQueue,
     WorkQueue,
     default_controller_rate_limiter,
-    parallelize,
 )
 from trioformer.workqueue._statistics import Remaining
 
@@ -56,8 +55,6 @@ async def queues() -> int:
         return len(key)
 
     await limited.process(work, workers=4)
-    await parallelize(2, ["a"], work)
-    await parallelize(2, [1], work)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other items
     async with limited.take() as key:
         assert_type(key, str)
         return len(key)

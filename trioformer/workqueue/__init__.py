@@ -17,12 +17,10 @@ delays.  Adding a key never waits.  A worker takes a key with ``async with queue
 - ``_rate_limiting_queue.py``: :class:`RateLimitingQueue`
 - ``_rate_limiters.py``: :class:`RateLimiter` and the limiters of client-go
 - ``_statistics.py``: :class:`QueueStatistics`, :class:`Remaining` and :class:`QueueObserver`
-- ``_parallelize.py``: :func:`parallelize`
 """
 
 from __future__ import annotations
 
-from ._parallelize import parallelize as parallelize
 from ._rate_limiters import BucketRateLimiter as BucketRateLimiter
 from ._rate_limiters import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
 from ._rate_limiters import MaxOfRateLimiter as MaxOfRateLimiter
@@ -41,5 +39,4 @@ __all__ = [
     "RateLimitingQueue",
     "WorkQueue",
     "default_controller_rate_limiter",
-    "parallelize",
 ]
