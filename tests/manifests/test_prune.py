@@ -15,7 +15,7 @@ from trioformer.client import ClientOptions
 from trioformer.errors import ManifestsFailedError, NotFoundError
 from trioformer.manifests import ApplySet, apply_manifests, load_manifests
 from trioformer.models import ObjectMeta, from_dict, to_dict
-from trioformer.models.core_v1 import ConfigMap, Secret, Service
+from trioformer.models.core_v1 import Secret, Service
 from trioformer.models.discovery_v1 import EndpointSlice
 from trioformer.testing import APIServer
 
@@ -168,14 +168,6 @@ async def test_without_manifests_a_set_is_pruned_only_if_asked_for(api_server: A
         (result,) = await apply_manifests(client, (), prune=SET, prune_all=True)
         assert str(result) == "ConfigMap c in namespace default pruned"
         assert await kinds_of(client) == ""
-
-
-@pytest.mark.parametrize("selector", ["", " ", {}])
-async def test_a_selector_of_everything_is_refused(api_server: APIServer, selector: Any) -> None:
-    async with connected(api_server) as (client, _):
-        with pytest.raises(ValueError, match="empty selector"):
-            await apply_manifests(client, load_manifests(text=CONFIG_MAP), prune=selector)
-        assert not await client.api(ConfigMap, "default").exists("c")
 
 
 async def test_the_kinds_of_a_program_that_applies_at_once_stay_in_the_set(api_server: APIServer) -> None:

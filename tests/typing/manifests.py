@@ -22,7 +22,6 @@ from trioformer.manifests import (
 from trioformer.manifests._manifest import ManifestAction, ManifestProgress, ManifestResult
 from trioformer.manifests._readiness import ReadyState
 from trioformer.manifests._wait import WaitProgress
-from trioformer.models import LabelSelector
 from trioformer.models.core_v1 import ConfigMap, Pod
 
 
@@ -33,15 +32,12 @@ def load() -> None:
     assert_type(dump_manifests([*manifests, ConfigMap()]), str)
 
 
-async def apply(
-    client: Client, progress: ManifestProgress, wait_progress: WaitProgress, selector: LabelSelector
-) -> None:
+async def apply(client: Client, progress: ManifestProgress, wait_progress: WaitProgress) -> None:
     results = await apply_manifests(client, [ConfigMap(), *load_manifests("a.yaml")], on_progress=progress)
     assert_type(results, tuple[ManifestResult, ...])
     assert_type(results[0].action, ManifestAction)
     assert_type(results[0].object, KubernetesObject | None)
-    for prune in (ApplySet("web", kind="ConfigMap"), selector, "app=web", {"app": "web"}):
-        await apply_manifests(client, [], field_manager="me", prune=prune)
+    await apply_manifests(client, [], field_manager="me", prune=ApplySet("web", kind="ConfigMap"))
     await wait_for_manifests(client, load_manifests("a.yaml"), on_progress=wait_progress)
     assert_type(await delete_manifests(client, [], wait=True), tuple[ManifestResult, ...])
 

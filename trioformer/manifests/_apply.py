@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from ..client import Client
-from ..client._internal import LabelSelectorLike, default_field_manager
+from ..client._internal import default_field_manager
 from ..crds import wait_until_served
 from ..errors import ConnectionFailedError, ManifestsFailedError, NotFoundError, TrioformerError, UnauthorizedError
 from ..errors._internal import ManifestFailure
@@ -16,7 +16,6 @@ from ..models import KubernetesObject, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._apply_set import ApplySet, Membership, open_apply_set
 from ._manifest import Manifest, ManifestProgress, ManifestResult, check_progress
-from ._prune import Pruning, by_selector, prune_objects
 from ._targets import CRDS, Target, find_targets
 
 _BOOKKEEPING: Final = ("generation", "managedFields", "resourceVersion")
@@ -30,7 +29,7 @@ async def apply_manifests(
     force: bool = False,
     namespace: str | None = None,
     dry_run: bool = False,
-    prune: ApplySet | LabelSelectorLike | None = None,
+    prune: ApplySet | None = None,
     prune_all: bool = False,
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
@@ -54,10 +53,7 @@ async def apply_manifests(
         namespace: The namespace of objects without one; None for the one of the client's configuration.
         dry_run: Validate and default the objects on the server without storing them.  Objects in a namespace, or of a
             kind, that the set itself creates are then rejected.
-        prune: Delete objects that were applied before and are not among the manifests: an :class:`ApplySet`, or a label
-            selector, which every manifest must match.  A selector deletes only objects that ``field_manager`` has
-            applied, in the namespaces of the manifests, of their kinds and some common ones; an :class:`ApplySet`
-            remembers its contents.
+        prune: The ApplySet of the manifests; delete its objects that are not among them.
         prune_all: Without manifests, delete the whole ApplySet.
         on_progress: Called with each result.
 
@@ -72,8 +68,7 @@ async def apply_manifests(
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
         TypeError: ``on_progress`` is async.
-        ValueError: A manifest does not match the label selector, or the selector is empty; an ApplySet is given without
-            manifests and without ``prune_all``; or there is no field manager.
+        ValueError: An ApplySet is given without manifests and without ``prune_all``; or there is no field manager.
 
     Cancellation:
         Applied objects stay, and nothing more is pruned.
@@ -83,21 +78,18 @@ async def apply_manifests(
     manager = default_field_manager(client) if field_manager is None else field_manager
     if manager is None:
         raise ValueError("apply_manifests() requires a field manager; pass field_manager=, here or to open_client()")
-    if isinstance(prune, ApplySet) and not manifests and not prune_all:
+    if prune is not None and not manifests and not prune_all:
         what = f"there are no manifests, so the whole ApplySet {prune.name!r} would be deleted"
         raise ValueError(f"{what}; to delete it, pass prune_all=True")
-    if prune_all and (manifests or not isinstance(prune, ApplySet)):
+    if prune_all and (manifests or prune is None):
         raise ValueError("prune_all=True is for an ApplySet without manifests; omit it")
     targets = await find_targets(client, manifests, namespace)
     run = _Run(client, manager, force, dry_run, on_progress, failures=targets.failures)
     membership: Membership | None = None
-    pruning: Pruning | None = None
-    if isinstance(prune, ApplySet):
+    if prune is not None:
         membership = await open_apply_set(
             client, prune, targets.found, namespace=namespace, field_manager=manager, dry_run=dry_run
         )
-    elif prune is not None:
-        pruning = by_selector(client, prune, targets.found, manager)
     crds: list[Target] = []
     for target in targets.found:
         if target.rank == CRDS:
@@ -111,11 +103,7 @@ async def apply_manifests(
         what = f"{len(run.failures)} of {len(manifests)} manifests were not applied"
         raise ManifestsFailedError(what, run.failures)
     if membership is not None:
-        pruning = membership.pruning()
-    if pruning is not None:
-        not_searched = await prune_objects(pruning, targets.found, run.report, dry_run=dry_run)
-        if membership is not None:
-            await membership.close(not_searched)
+        await membership.prune(run.report)
     return tuple(run.results)
 
 

@@ -23,7 +23,6 @@ from ..errors import AlreadyExistsError, ConflictError, ManifestsFailedError, No
 from ..errors._internal import ManifestFailure
 from ..models import (
     KubernetesObject,
-    LabelSelector,
     ResourceInfo,
     builtin_kind,
     from_dict,
@@ -31,8 +30,8 @@ from ..models import (
     to_dict,
     unstructured_kind,
 )
-from ._manifest import Manifest
-from ._prune import Pruning, is_applied_with_label
+from ._manifest import Manifest, ManifestResult
+from ._prune import prune_objects
 from ._targets import Target
 
 PARENT_LABEL: Final = "applyset.kubernetes.io/id"
@@ -107,14 +106,15 @@ class Membership:
         metadata["labels"] = {**(metadata.get("labels") or {}), MEMBER_LABEL: self.id}
         return from_dict(type(target.object), whole)
 
-    def pruning(self) -> Pruning:
-        """Return what to prune: the members of the set, of all kinds and in all namespaces that it ever had."""
+    async def prune(self, report: Callable[[ManifestResult], None]) -> None:
+        """Delete former members of all kinds and in all namespaces that the set ever had, and update the parent."""
         apis: list[Api[KubernetesObject]] = []
         for cls in self._classes:
             is_namespaced = resource_of(cls).namespaced
             apis += [self._client.api(cls, place) for place in (sorted(self._namespaces) if is_namespaced else [None])]
-        selector = LabelSelector.of({MEMBER_LABEL: self.id})
-        return Pruning(selector, lambda obj: is_applied_with_label(obj, MEMBER_LABEL), apis)
+        not_searched = await prune_objects(apis, MEMBER_LABEL, self.id, self._targets, report, dry_run=self._dry_run)
+        if not self._dry_run:
+            await self._remove_unused(not_searched)
 
     async def begin(self, parent: KubernetesObject | None) -> None:
         """Add the kinds and namespaces of the targets to the parent, which is made unless it exists."""
@@ -141,13 +141,11 @@ class Membership:
                 return
         await self._write(parent, lambda had, places: (had | kinds, places | namespaces))
 
-    async def close(self, not_searched: Collection[ResourceInfo]) -> None:
+    async def _remove_unused(self, not_searched: Collection[ResourceInfo]) -> None:
         """Remove searched kinds and namespaces without members from the parent.
 
         Additions of another program stay.
         """
-        if self._dry_run:
-            return
         kinds, namespaces = _contents(self._targets)
         unknown = {(info.kind, info.group) for info in not_searched}
         gone = self._kinds - kinds - unknown

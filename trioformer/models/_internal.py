@@ -43,6 +43,5 @@ else:  # most programs never need them
     _SHAPES = ("Shape", "builtin_shape", "metadata_shape", "with_amounts")
     __getattr__, _ = _names_on_demand(globals(), dict.fromkeys(_SHAPES, "_shapes"))
 from ._kinds import builtin_resources as builtin_resources
-from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
 from ._selectors._label_requirement import LabelOperator as LabelOperator
 from ._selectors._label_requirement import LabelRequirement as LabelRequirement

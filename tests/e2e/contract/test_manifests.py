@@ -37,8 +37,8 @@ from trioformer.models.core_v1 import ConfigMap, Namespace, Secret, Service
 MANAGER = "contract"
 
 
-def config_map(name: str, namespace: str, *, key: str = "value", labels: str = "{app: web}") -> str:
-    metadata = f"{{name: {name}, namespace: {namespace}, labels: {labels}}}"
+def config_map(name: str, namespace: str, *, key: str = "value") -> str:
+    metadata = f"{{name: {name}, namespace: {namespace}, labels: {{app: web}}}}"
     return f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata:\n  key: {key}\n"
 
 
@@ -261,40 +261,6 @@ async def test_a_parent_of_another_tool_or_set_is_refused(
     assert expected in str(error)
     with pytest.raises(NotFoundError):
         await server_client.api(ConfigMap, namespace).get("c")
-
-
-async def test_a_selector_prunes_only_what_the_same_manager_has_applied(server_client: Client, namespace: str) -> None:
-    selector = "app=web"
-
-    async def apply(text: str, manager: str = MANAGER, prune: str | None = selector) -> list[str]:
-        manifests = load_manifests(text=text)
-        return actions(await apply_manifests(server_client, manifests, field_manager=manager, prune=prune))
-
-    both = config_map("a", namespace) + config_map("b", namespace)
-    await apply(both)
-    await apply(config_map("theirs", namespace), "another", None)
-    await apply(config_map("other", namespace, labels="{app: other}"), prune=None)
-    await server_client.api(ConfigMap, namespace).create(
-        ConfigMap(metadata=ObjectMeta(name="created", labels={"app": "web"}))
-    )
-    service = (
-        f"---\napiVersion: v1\nkind: Service\nmetadata: {{name: s, namespace: {namespace}, labels: {{app: web}}}}\n"
-    )
-    service += "spec: {ports: [{port: 80}]}\n"
-    assert await apply(f"{config_map('a', namespace)}{service}") == [
-        "ConfigMap a unchanged",
-        "Service s created",
-        "ConfigMap b pruned",
-    ]
-    # A kind that is not among the manifests any more is one of those that are searched nevertheless.
-    assert await apply(service) == ["Service s unchanged", "ConfigMap a pruned"]
-    assert {each.name for each in await server_client.api(ConfigMap, namespace).list(label_selector="app")} == {
-        "created",
-        "other",
-        "theirs",
-    }
-    with pytest.raises(ValueError, match=r"does not match the selector 'app=web'"):
-        await apply(config_map("a", namespace, labels="{}"))
 
 
 async def test_a_dry_run_prunes_nothing_and_says_what_it_would(server_client: Client, namespace: str) -> None:
