@@ -1,8 +1,8 @@
-"""Apply the manifests of files and directories, wait until they are ready, and prune
-what has left the set.
+"""Apply manifests from files and directories, wait until the objects are ready, and
+prune removed objects.
 
-``--set NAME`` names the set that is pruned, ``--delete`` deletes the manifests
-instead::
+With ``--set NAME``, removed objects of this set are pruned. With ``--delete``, the
+objects are deleted instead of applied::
 
     python examples/apply_manifests.py --embedded
     python examples/apply_manifests.py --set hello examples/manifests
@@ -34,7 +34,7 @@ HELLO = Path(__file__).parent / "manifests"
 
 
 def show(manifest: Manifest, readiness: Readiness) -> None:
-    """Print what an object waits for."""
+    """Print why an object is not ready yet."""
     print(f"{manifest}: {readiness.message}")
 
 
@@ -45,7 +45,7 @@ async def deploy(
     name: str | None,
     namespace: str | None,
 ) -> None:
-    """Apply, prune and wait."""
+    """Apply and prune the objects, and wait until they are ready."""
     prune = None if name is None else ApplySet(name)
     await apply_manifests(
         client,
@@ -64,8 +64,8 @@ async def deploy(
 
 
 async def main(arguments: Arguments) -> None:
-    """Do what the arguments say."""
-    # Another thread parses: a large file takes seconds.
+    """Apply or delete the manifests in the arguments."""
+    # A large file takes seconds, so parse it in a thread.
     read = partial(load_manifests, *arguments.paths, recursive=arguments.recursive)
     manifests = await trio.to_thread.run_sync(read)
     async with connect(arguments, simulate_deployments) as client:

@@ -1,5 +1,5 @@
-"""Live with objects that cannot be decoded: sum up replicas, and say which objects are
-not in the sum.
+"""Handle objects that cannot be decoded: sum up replicas, and report the objects that
+the sum does not include.
 
 Run it against the cluster that kubectl uses, or against a simulated one, and stop it
 with Ctrl-C::
@@ -19,16 +19,14 @@ from trioformer.models.apps_v1 import Deployment
 
 
 def checked(deployment: Deployment) -> Deployment:
-    """Read what this program cannot do without: an object that does not decode never
-    gets further than this.
-    """
+    """Return the object if the fields that this program needs can be decoded."""
     assert deployment.spec.replicas is None or deployment.spec.replicas >= 0
     return deployment
 
 
 def total(lister: Lister[Deployment]) -> str:
-    """Sum up the replicas, and name the deployments whose newest state is not in the
-    sum.
+    """Sum up the replicas, and name the Deployments whose newest state the sum does
+    not include.
     """
     replicas = sum(deployment.spec.replicas or 0 for deployment in lister)
     names = ", ".join(map(str, lister.quarantined().values()))
@@ -38,7 +36,7 @@ def total(lister: Lister[Deployment]) -> str:
 
 
 async def follow(informer: SharedInformer[Deployment]) -> None:
-    """Print the images of each deployment that changes."""
+    """Print the images of each changed Deployment."""
     with informer.subscribe() as notifications:
         async for notification in notifications:
             obj = (
@@ -59,7 +57,7 @@ async def follow(informer: SharedInformer[Deployment]) -> None:
 
 
 async def main(arguments: Arguments) -> None:
-    """Print the sum, and then every change, until interrupted."""
+    """Print the sum, and then each change, until cancelled."""
     async with (
         connect(arguments, simulate_updates) as client,
         trio.open_nursery() as nursery,

@@ -1,8 +1,8 @@
-"""What the examples share: their flags, the cluster that these name, and how they start
-and end.
+"""Helpers for the examples: common flags, the connection to the cluster, and the start
+and end of a program.
 
-An example has an async function ``main``, which gets the parsed arguments, and ends
-with::
+An example has an async function ``main`` with the parsed arguments as its parameter.
+Its last lines are::
 
     if __name__ == "__main__":
         start(main, parser_of(__doc__))
@@ -37,18 +37,19 @@ RESPONSE_DEADLINE = 10.0
 
 
 class Parser(ArgumentParser):
-    """A parser whose errors are one line, as those of a cluster are."""
+    """An argument parser that prints an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
 
 
 class StandardOutput:
-    """Standard output, line by line: others see each line at once, also in a pipe.
+    """Standard output with a flush after each line, so that each line is visible
+    immediately, even in a pipe.
 
-    When it cannot be written any more, as a pipe that nobody reads or a file on a full
-    disk, it sets ``has_ended``: a handler or a reconcile with an error would be
-    retried.
+    If writing fails, for example because a pipe is closed or the disk is full,
+    ``has_ended`` is set and no error is raised. An error in a handler or a reconcile
+    would only be retried.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -57,7 +58,7 @@ class StandardOutput:
         self.problem: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write a text, and send it if it ends a line."""
+        """Write a text, and flush it if it ends with a newline."""
         with self._ending():
             self.stream.write(text)
         if "\n" in text:
@@ -65,7 +66,7 @@ class StandardOutput:
         return len(text)
 
     def flush(self) -> None:
-        """Send what was written."""
+        """Flush the buffered text."""
         with self._ending():
             self.stream.flush()
 
@@ -78,7 +79,7 @@ class StandardOutput:
             self.has_ended.set()
 
     def fileno(self) -> int:
-        """Return the descriptor of the stream."""
+        """Return the file descriptor of the stream."""
         return self.stream.fileno()
 
     def __getattr__(self, name: str) -> object:
@@ -87,9 +88,7 @@ class StandardOutput:
     async def run(
         self, main: Callable[..., Awaitable[int | None]], *given: object
     ) -> int | None:
-        """Run a program until it ends, or until its output cannot be written any
-        more.
-        """
+        """Run a program until it ends, or until its output can no longer be written."""
 
         async def fail_at_its_end() -> None:
             await self.has_ended.wait()
@@ -113,13 +112,13 @@ def parser_of(
     default_namespace: str | None = None,
     serves_http: bool = False,
 ) -> ArgumentParser:
-    """Return a parser with the flags that every example has; ``documentation`` is the
-    module's.
+    """Return a parser with the common flags of the examples.
 
-    An example that ``is_namespaced`` works in one namespace, that of
-    :func:`namespace_of`, and one that has a ``default_namespace`` in that; the others
-    work in all of them.  One that ``serves_http`` has metrics and health checks, if it
-    gets an address for them.
+    ``documentation`` is the docstring of the example. If ``is_namespaced`` is true,
+    the example works in the namespace that :func:`namespace_of` returns. With a
+    ``default_namespace``, it works in this namespace by default. Otherwise, it works
+    in all namespaces.  If ``serves_http`` is true, a flag sets the address for metrics
+    and health checks.
     """
     summary, _, details = (documentation or "").partition("\n\n")
     parser = Parser(
@@ -167,13 +166,13 @@ def start(
     required: Sequence[str] = (),
     check: Callable[[Namespace], object] | None = None,
 ) -> NoReturn:
-    """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with
-    2.
+    """Parse the command line, run ``main(arguments)``, and exit. After a usage error,
+    the exit code is 2.
 
-    ``required`` are the arguments that only ``--embedded`` can do without. With
-    ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the
-    event instead of cancelling. ``check`` raises ``ValueError`` for arguments that are
-    not valid together.
+    ``required`` names the arguments that are required unless ``--embedded`` is passed.
+    With ``stop``, ``main(arguments, stop)`` is called, and the first signal sets the
+    event instead of cancelling ``main``. ``check`` is called with the arguments, and
+    raises a ``ValueError`` if they cannot be combined.
     """
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
@@ -196,11 +195,11 @@ def start(
     )
     given = (arguments,) if stop is None else (arguments, stop)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        # Python has None for one that is closed
+        # sys.stdout is None if it is closed
         output = StandardOutput(sys.stdout or nowhere)
         with redirect_stdout(cast("TextIO", output)):
             code = run(output.run, hinting, main, *given, stop=stop)
-        # Python would write what is left at its exit, and report the problem again
+        # at its exit, Python would flush the rest and report the error again
         if output.problem is not None:
             os.dup2(nowhere.fileno(), output.fileno())
     sys.exit(code)
@@ -209,7 +208,7 @@ def start(
 async def hinting(
     main: Callable[..., Awaitable[int | None]], *given: object
 ) -> int | None:
-    """Run a program; somebody without a cluster gets a hint."""
+    """Run a program. If no cluster is configured, add a hint to the error."""
     try:
         return await main(*given)
     except (ConfigError, ExceptionGroup) as error:
@@ -224,7 +223,7 @@ async def hinting(
 
 
 def has_no_cluster(error: Exception) -> bool:
-    """Whether no kubeconfig was found, and no service account."""
+    """Return whether neither a kubeconfig nor a service account was found."""
     return isinstance(error, ConfigError) and str(error).startswith(
         "no cluster configuration found"
     )
@@ -237,8 +236,8 @@ async def connect(
     *,
     server: APIServer | None = None,
 ) -> AsyncGenerator[Client, None]:
-    """Open a client of the cluster that the arguments name; ``simulate`` acts on the
-    ``server`` of ``--embedded``.
+    """Open a client for the cluster in the arguments. With ``--embedded``,
+    ``simulate`` changes the objects of the embedded server.
     """
     if arguments.embedded:
         async with open_simulated_cluster(simulate, server=server) as client:
@@ -251,15 +250,15 @@ async def connect(
 
 
 def namespace_of(arguments: Arguments, client: Client) -> str:
-    """Return the namespace of the arguments, else that of the context, else
+    """Return the namespace from the arguments, otherwise from the context, otherwise
     ``default``.
     """
     return str(arguments.namespace or client.config.namespace or "default")
 
 
 async def check_reachable(client: Client) -> None:
-    """Request the server's version, so that a wrong address is reported immediately and
-    in one line.
+    """Request the version of the server, to report a wrong address immediately and in
+    one line.
     """
     with trio.move_on_after(RESPONSE_DEADLINE) as scope:
         await client.version()
@@ -296,7 +295,7 @@ def address(text: str) -> str:
     """Parse an address to listen on for argparse."""
     try:
         return HTTPOptions(text).bind
-    except ValueError as error:  # argparse would leave out what is wrong
+    except ValueError as error:  # argparse would omit the reason
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
@@ -309,7 +308,7 @@ def seconds(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """Parse a number of things, such as workers, for argparse."""
+    """Parse a positive number, such as the number of workers, for argparse."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -317,16 +316,16 @@ def positive(text: str) -> int:
 
 
 def path(text: str) -> Path:
-    """Parse the name of an existing file or directory for argparse."""
-    if not os.path.exists(text):  # no error for any text
+    """Parse the path of an existing file or directory for argparse."""
+    if not os.path.exists(text):  # never raises an error
         raise argparse.ArgumentTypeError(f"there is no file or directory {text}")
     return Path(text)
 
 
 def file(text: str) -> Path:
-    """Parse the name of an existing file for argparse."""
+    """Parse the path of an existing file for argparse."""
     if not os.path.isfile(text):
-        if os.path.exists(text):  # for example /dev/null; it could not be followed
+        if os.path.exists(text):  # such as /dev/null, whose changes cannot be followed
             raise argparse.ArgumentTypeError(
                 f"{text} is "
                 + ("a directory" if os.path.isdir(text) else "no regular file")
@@ -336,8 +335,8 @@ def file(text: str) -> Path:
 
 
 class Output(logging.StreamHandler[TextIO]):
-    """Writes log lines to standard output; ends the program when nobody reads them any
-    more (``… | head``).
+    """A log handler that writes to standard output, and ends the program when the pipe
+    is closed (``… | head``).
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -346,8 +345,8 @@ class Output(logging.StreamHandler[TextIO]):
 
 
 def log_to_output(logger: logging.Logger, form: str = "%(message)s") -> None:
-    """Make a logger's lines, from INFO on, the output of the program; times are
-    ``2020/10/17 15:13:10``, as Go's.
+    """Write a logger's messages from level INFO on to standard output, with times in
+    Go's format (``2020/10/17 15:13:10``).
     """
     handler = Output(sys.stdout)
     handler.setFormatter(logging.Formatter(form, datefmt="%Y/%m/%d %H:%M:%S"))

@@ -1,8 +1,8 @@
-"""Several small controllers in one process; with leader election one of several
-replicas works, the others wait.
+"""Run several small controllers in one process, with leader election if there are
+several replicas.
 
-Run them against an API server in this process, or against the cluster that kubectl
-uses, with one or more replicas::
+Run the program against an API server in this process, or against the cluster that
+kubectl uses, with one or more replicas::
 
     python examples/controller_manager.py --embedded python
     examples/controller_manager.py --leader-elect --http 127.0.0.1:8080 --controllers
@@ -12,14 +12,14 @@ uses, with one or more replicas::
 - ``pod-janitor`` deletes pods that have ended and are old enough;
 - ``replica-counter`` writes the number of running pods of each ReplicaSet into an
 annotation;
-- ``serviceaccount`` creates the ServiceAccount ``default`` of every namespace.
+- ``serviceaccount`` creates the ServiceAccount ``default`` in every namespace.
 
-They start as those of kube-controller-manager do, with its lines: one after the other,
-and after the last one the informers that they share.  With ``--namespace`` the two that
-need every namespace are skipped.
+As in kube-controller-manager, the controllers start one after the other, with the same
+log messages. Then the shared informers start.  With ``--namespace``, the two
+controllers that need all namespaces are skipped.
 
-``--config`` names a file that is read again when it changes; a resync applies it to all
-objects within a minute::
+``--config`` names a configuration file, which is read again when it changes. A resync
+applies the change to all objects within a minute::
 
     namespace_labels: {example.com/managed: "yes"}
     keep_pods: 3600  # seconds
@@ -110,12 +110,13 @@ class Settings:
 
 
 class Worker(ABC):
-    """The base of the controllers: they write only while this process leads, and log
-    each write.
+    """Base class of the controllers, which write only while this process leads, and
+    log each write.
 
-    A process can be stopped between the check for leadership and the write, so that the
-    write is late.  So each write has the resourceVersion of the object that was read:
-    the server rejects it with a conflict when another process has written meanwhile.
+    A process can be suspended between the check for leadership and the write, so that
+    it writes after it has lost the leadership.  Therefore each write contains the
+    resourceVersion of the object that was read. If another process has written the
+    object in the meantime, the server rejects the write with a conflict.
     """
 
     needs_all_namespaces = False
@@ -144,7 +145,7 @@ class Worker(ABC):
 
     @abstractmethod
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Reconcile one object; idempotent."""
+        """Reconcile one object. The method is idempotent."""
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
         self.note("begin", time.monotonic())
@@ -159,8 +160,8 @@ class Worker(ABC):
     async def write(
         self, what: str, obj: KubernetesObject, request: Callable[[], Awaitable[object]]
     ) -> None:
-        """Send a request that changes an object, if this process still leads; otherwise
-        the next leader does.
+        """Send a request that changes an object, but only if this process is still the
+        leader.
         """
         # the logged time is not later than the check
         now, lead = time.monotonic(), self.context.leadership
@@ -169,7 +170,7 @@ class Worker(ABC):
         self.note("act", now)
         with suppress(
             ConflictError, NotFoundError, AlreadyExistsError
-        ):  # another process was faster; its event will follow
+        ):  # another process has written the object, and its event will follow
             await request()
             logger.info("%s: %s %s", self.name, what, Request.of(obj))
 
@@ -179,8 +180,8 @@ class Worker(ABC):
         await self.write("patched", obj, partial(api.patch, obj.name, patch))
 
     def note(self, what: str, when: float) -> None:
-        """Append a line to the file that all replicas share, in one write, so that
-        lines do not mix.
+        """Append a line to the file that all replicas share. A single write keeps the
+        lines intact.
         """
         lead = self.context.leadership
         if lead is not None:
@@ -294,8 +295,8 @@ WORKERS: Mapping[str, type[Worker]] = {
 
 @attrs.define(eq=False)
 class Starter:
-    """Starts the controllers one by one, and says so in kube-controller-manager's
-    words; then their informers.
+    """Starts the controllers one by one, with kube-controller-manager's log messages,
+    and then their informers.
     """
 
     factory: SharedInformerFactory
@@ -308,7 +309,7 @@ class Starter:
     all_started: trio.Event = attrs.field(factory=trio.Event)
 
     async def start(self, context: ManagerContext) -> Worker | None:
-        """Start one controller; the manager runs what this returns."""
+        """Start one controller and return it, so that the manager runs it."""
         name = context.name
         if not self.finished:
             for each in WORKERS:
@@ -318,7 +319,7 @@ class Starter:
         try:
             worker = self.make(context)
         except Exception:
-            logger.error('Error starting "%s"', name)  # noqa: TRY400  # the program ends with the error itself
+            logger.error('Error starting "%s"', name)  # noqa: TRY400  # the program ends with the error
             raise
         if worker is None:
             logger.warning('Skipping "%s"', name)
@@ -330,14 +331,14 @@ class Starter:
         return worker
 
     async def run_informers(self) -> None:
-        """Fill the caches after the last controller has started; the controllers wait
-        for them.
+        """Fill the caches after the last controller has started. The controllers wait
+        for the caches.
         """
         await self.all_started.wait()
         await self.factory.run()
 
     def caches(self) -> str:
-        """Return which caches are not up to date; empty if all are."""
+        """Return the names of the caches that are not up to date."""
         informers = self.factory.informers.items()
         return ", ".join(
             str(key)
@@ -353,7 +354,7 @@ async def run_manager(
     metrics: Metrics,
     stop: trio.Event,
 ) -> None:
-    """Run the controllers and the informers that they share, until ``stop`` is set."""
+    """Run the controllers and their shared informers until ``stop`` is set."""
     factory = SharedInformerFactory(
         client, namespace=arguments.namespace, resync_period=60
     )
@@ -385,7 +386,7 @@ async def run_manager(
 
 
 async def main(arguments: Arguments, stop: trio.Event) -> None:
-    """Connect, and run the controllers until ``stop`` is set."""
+    """Connect to the cluster, and run the controllers until ``stop`` is set."""
     logging.getLogger().setLevel(logging.INFO)
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
@@ -421,8 +422,8 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
 
 
 def is_no_start(record: logging.LogRecord) -> bool:
-    """Leave out what the library logs of the start of controllers: `Starter` says
-    it.
+    """Drop the library's log messages about the start of controllers, because
+    `Starter` logs it.
     """
     line = record.getMessage()
     return not line.startswith("controller ") or not any(
@@ -433,7 +434,9 @@ def is_no_start(record: logging.LogRecord) -> bool:
 async def simulate_workloads(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Create namespaces, and pods of one ReplicaSet, which run and end."""
+    """Create namespaces and the pods of one ReplicaSet, and let the pods run and
+    end.
+    """
     containers = {"containers": [{"name": "web", "image": "nginx"}]}
     web = {"name": "web", "namespace": "default"}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": containers}
@@ -483,8 +486,8 @@ async def simulate_workloads(
 
 
 def election_of(arguments: Arguments) -> LeaderElection | None:
-    """Return the election that the arguments describe; ValueError if they are not valid
-    together.
+    """Return the leader election for the arguments, or raise ValueError if they cannot
+    be combined.
     """
     times = LeaderElectionOptions(
         lease_duration=arguments.lease_duration,
@@ -508,7 +511,7 @@ def controllers(text: str) -> str:
 
 
 def log_file(text: str) -> int:
-    """Open a file for argparse, to append to it."""
+    """Open a file for appending, for argparse."""
     try:
         return os.open(text, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o644)
     except OSError as error:
@@ -565,6 +568,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    # LeadershipLostError exits with 1; the process is expected to be restarted.
+    # After a LeadershipLostError, the exit code is 1, and the process should be
+    # restarted.
     stop = trio.Event()
     start(main, make_parser(), stop=stop, check=election_of)

@@ -1,12 +1,13 @@
-"""An operator: a custom resource, and the controller that reconciles it.
+"""Run an operator: a custom resource and the controller that reconciles it.
 
 A Website is a page and a number of pods that serve it.  The operator manages a
-ConfigMap with the page, a Service and the pods: it creates missing objects, deletes
-excess pods, adopts objects with the Website's label and no controller, reports in the
-status and in events, and deletes all of them before the Website is removed. (A
-Deployment could manage the pods; this example shows how to do it.)
+ConfigMap with the page, a Service and the pods. It creates missing objects, deletes
+excess pods, and adopts objects that have the Website's label and no controller. It
+writes the status and records events. Before a Website is removed, it deletes all of
+its objects. (A Deployment could manage the pods, but this example shows how to manage
+them directly.)
 
-Run it against an API server in this process, or with the cluster that kubectl uses::
+Run it against an API server in this process, or against the cluster that kubectl uses::
 
     python examples/crd_operator.py --embedded
     python examples/crd_operator.py --kubeconfig ~/.kube/config
@@ -129,9 +130,7 @@ DEFINITION = from_dict(
 
 
 async def install(client: Client) -> None:
-    """Create the CustomResourceDefinition, and wait until the cluster serves
-    Websites.
-    """
+    """Create the definition, and wait until the server serves Websites."""
     definitions = client.api(CustomResourceDefinition)
     with suppress(AlreadyExistsError):
         await definitions.create(DEFINITION)
@@ -186,7 +185,7 @@ def website_of(obj: KubernetesObject) -> Iterable[Request]:
 
 @attrs.define(eq=False)
 class Operator:
-    """Reconciles Websites with the objects that belong to them."""
+    """Reconciles Websites and the objects that belong to them."""
 
     client: Client
     factory: SharedInformerFactory
@@ -207,7 +206,7 @@ class Operator:
         return controller
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Reconcile one Website; idempotent."""
+        """Reconcile one Website. The method is idempotent."""
         website = self.factory.informer(Website).lister.get(request)
         if website is None:
             self.expectations.forget(request)
@@ -260,11 +259,11 @@ class Operator:
         await self.report(website, len(alive), ", ".join(missing))
 
     async def take_down(self, website: Website) -> RequeueAfter | None:
-        """Delete all objects of a Website; then remove its finalizer."""
+        """Delete all objects of a Website, and then remove its finalizer."""
         left: list[KubernetesObject] = []
         for kind in OWNED:
-            # From the server: the cache may lack an object whose create request got no
-            # response.
+            # Read from the server, because the cache may lack an object whose create
+            # request got no response.
             found = await self.client.api(kind, namespace=website.namespace).list(
                 label_selector={LABEL: website.name}
             )
@@ -279,11 +278,11 @@ class Operator:
             and await drop_finalizer(self.client, website, FINALIZER) is not None
         ):
             self.record(website, "TakenDown", "Delete", "nothing is left")
-        # or earlier, on the event of a deletion
+        # or earlier, after the event of a deletion
         return RequeueAfter(5) if left else None
 
     async def claim(self, website: Website, kind: type[T]) -> Mapping[str, T]:
-        """Adopt and release objects; returns those of the Website by name."""
+        """Adopt and release objects, and return the objects of the Website by name."""
         objects = self.factory.informer(kind).lister.list(namespace=website.namespace)
         return {
             obj.name: obj
@@ -308,7 +307,7 @@ class Operator:
             self.record(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
 
     async def report(self, website: Website, pods: int, missing: str) -> None:
-        """Write the status, if it has changed."""
+        """Write the status if it has changed."""
         generation = website.metadata.generation or 0
         conditions = set_condition(
             website.status.conditions,
@@ -327,7 +326,8 @@ class Operator:
         written = await self.client.api(Website).update_status(
             website, website.evolve(status=status)
         )
-        # The next reconcile compares with this status, so the cache must not be older.
+        # The next reconcile compares with this status, so wait until the cache
+        # contains it.
         await self.factory.informer(Website).wait_until_at_least(written)
 
     def record(self, website: Website, reason: str, action: str, note: str) -> None:
@@ -342,8 +342,8 @@ async def serve(
     *,
     namespace: str | None = None,
 ) -> None:
-    """Install the kind and operate until ``stop`` is set; then drain the queue, in at
-    most ten seconds.
+    """Install the kind and run the operator until ``stop`` is set. Then drain the
+    queue for at most ten seconds.
     """
     factory = SharedInformerFactory(client, namespace=namespace)
     recorder = EventRecorder(client, controller="website-operator")
@@ -356,7 +356,7 @@ async def serve(
         print("operating")
 
     async with trio.open_nursery() as nursery:
-        # not awaited: a signal must end it even while the server does not respond
+        # not start(), so that a signal ends it even if the server does not respond
         nursery.start_soon(operate)
         await stop.wait()
         with trio.move_on_after(10):
@@ -365,7 +365,7 @@ async def serve(
 
 
 async def main(arguments: Arguments, stop: trio.Event) -> None:
-    """Connect and run the operator until ``stop`` is set."""
+    """Connect to the cluster and run the operator until ``stop`` is set."""
     async with connect(arguments, simulate_website_user) as client:
         await serve(
             client, lambda: datetime.now(UTC), stop, namespace=arguments.namespace

@@ -1,20 +1,21 @@
-"""A controller of pods by hand: an indexer informer, a rate-limited queue of events,
-and one worker.
+"""Write a controller of pods without the class Controller: an informer, a rate-limited
+queue of events, and one worker.
 
-When a new pod with the label ``app=nginx`` runs, the Deployment ``tools`` is restarted.
-What fails is tried five times more, and then dropped until the pod's next event::
+When a new pod with the label ``app=nginx`` is running, the Deployment ``tools`` is
+restarted. A failed event is retried five times, and then dropped until the next event
+of the pod::
 
     python examples/custom_controller.py --embedded
     python examples/custom_controller.py -c app.yaml
 
-The file is read again when it changes: another level counts from the next line on, and
-another kubeconfig stops the controller and starts one for that cluster::
+The file is read again when it changes. A new log level applies immediately. After a
+change of the kubeconfig, the controller is restarted for the new cluster::
 
     Log: {Level: info}  # debug, info, warn or error
     Kubeconfig: /home/me/.kube/config
 
-``workqueue_controller.py`` has a queue of keys, and needs no order of events;
-``replica_counter.py`` is shorter still.
+``workqueue_controller.py`` uses a queue of keys, so that the order of events does not
+matter. ``replica_counter.py`` is the shortest of these controllers.
 """
 
 from __future__ import annotations
@@ -73,11 +74,11 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Parse and check a file, so that what the program could not run with does not
-        replace what it runs with.
+        """Parse and check a file, so that an invalid configuration does not replace
+        the current one.
         """
         try:
-            # None while an editor writes the file: an AttributeError below
+            # None while an editor writes the file, which is an AttributeError below
             given: Any = yaml.safe_load(text)
             if unknown := given.keys() - {"Log", "Kubeconfig"}:
                 raise ConfigError(f"{min(unknown)!r} is none of Log, Kubeconfig")
@@ -101,8 +102,8 @@ class Settings:
 
 
 class Item(NamedTuple):
-    """An item of the queue: what has happened, and the key of the object that it has
-    happened to.
+    """An item of the queue, which consists of the type of the event and the key of the
+    object.
     """
 
     event: str
@@ -111,8 +112,8 @@ class Item(NamedTuple):
 
 @attrs.define
 class Enqueuer(ResourceEventHandler[Pod]):
-    """Adds each event to the queue; several of one type, for one object, are one item
-    until the worker takes it.
+    """Adds each event to the queue. Pending events of the same type for the same
+    object are one item.
     """
 
     queue: RateLimitingQueue[Item]
@@ -129,7 +130,7 @@ class Enqueuer(ResourceEventHandler[Pod]):
 
 @attrs.define(eq=False)
 class PodController:
-    """Restarts the tools when a new pod runs."""
+    """Restarts the Deployment ``tools`` when a new pod is running."""
 
     client: Client
     pods: SharedInformer[Pod]
@@ -144,7 +145,7 @@ class PodController:
     """
 
     async def sync(self, item: Item) -> None:
-        """Process an event with the current state of its object."""
+        """Process an event by reading the current state of its object."""
         event, key = item
         namespace, _, name = key.partition("/")
         if event == "DELETED":
@@ -169,9 +170,7 @@ class PodController:
             self.pending.discard(key)
 
     async def process(self, item: Item) -> None:
-        """Process one item; when that fails, retry it, or drop it by not adding it
-        again.
-        """
+        """Process one item. After a failure, retry the item or drop it."""
         try:
             await self.sync(item)
         except Exception as error:  # noqa: BLE001  # any error concerns only this item
@@ -188,12 +187,14 @@ class PodController:
         await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
-                # its end forgets the failures, unless the item is added again
+                # a normal end resets the failures, unless the item is added again
                 async with self.queue.take() as item:
                     await self.process(item)
 
     async def run(self, stop: trio.Event) -> None:
-        """Work until ``stop`` is set; then finish what is in the queue."""
+        """Work until ``stop`` is set, and then process the remaining items of the
+        queue.
+        """
         logger.info("Starting Pod controller")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
@@ -209,8 +210,8 @@ class PodController:
 async def serve(
     client: Client, namespace: str, stop: trio.Event, *, is_first: bool = True
 ) -> None:
-    """Run the controller and its informer; the first cluster must be reachable, another
-    one is waited for.
+    """Run the controller and its informer. At the start of the program, an unreachable
+    cluster is an error. Later, the controller waits for it.
     """
     factory = SharedInformerFactory(client, namespace=namespace, label_selector=LABELS)
     async with trio.open_nursery() as nursery:
@@ -224,8 +225,8 @@ async def serve(
 async def follow(
     config: FollowedFile[Settings], arguments: Arguments, stop: trio.Event
 ) -> None:
-    """Serve as the file says, and anew when it names another kubeconfig; flags take
-    precedence over the file.
+    """Serve with the configuration in the file, and restart when the kubeconfig in it
+    changes. Flags take precedence over the file.
     """
     flag, is_first = arguments.kubeconfig, True
     while not stop.is_set():
@@ -245,8 +246,8 @@ async def follow(
 async def apply_changes(
     config: FollowedFile[Settings], current: Settings, ended: trio.Event
 ) -> None:
-    """Set the level whenever it changes, and ``ended`` when there is another
-    kubeconfig.
+    """Set the log level when it changes in the file, and set ``ended`` when the
+    kubeconfig changes.
     """
     kubeconfig = current.kubeconfig
     while current.kubeconfig == kubeconfig:
@@ -256,7 +257,7 @@ async def apply_changes(
 
 
 async def set_after(first: trio.Event, then: trio.Event) -> None:
-    """Set an event after another one."""
+    """Wait for one event, and then set another event."""
     await first.wait()
     then.set()
 

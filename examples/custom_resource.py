@@ -1,8 +1,8 @@
-"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also
-state its definition.
+"""Define a custom resource, the CronTab from the documentation of Kubernetes, as two
+classes.
 
-It installs the definition, creates a CronTab and scales it, in the cluster that kubectl
-uses or in an embedded one::
+The program installs the definition, creates a CronTab and scales it, in the cluster
+that kubectl uses or in an embedded cluster::
 
     python examples/custom_resource.py --embedded
 """
@@ -53,8 +53,8 @@ class CronTab(KubernetesObject):
 
 
 async def scale(client: Client, namespace: str, name: str, replicas: int) -> CronTab:
-    """Change one field of the spec; all others stay, including those that the class
-    does not define.
+    """Change one field of the spec. All other fields stay, including fields that are
+    unknown to the class.
     """
     crontabs = client.api(CronTab, namespace=namespace)
     old = await crontabs.get(name)
@@ -69,7 +69,7 @@ async def main(arguments: Arguments) -> None:
         crontab = CronTab(
             metadata=ObjectMeta(name=name), spec=CronTabSpec(cron_spec="*/5 * * * *")
         )
-        with suppress(AlreadyExistsError):  # an earlier run has created it
+        with suppress(AlreadyExistsError):  # it was created by an earlier run
             await client.api(CronTab, namespace=namespace).create(crontab)
         changed = await scale(client, namespace, name, replicas=3)
         print(changed.name, changed.spec.replicas)

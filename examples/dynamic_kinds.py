@@ -1,8 +1,8 @@
-"""Kinds without classes, and pods with only their metadata.
+"""Use kinds without classes, and pods with only their metadata.
 
-With a name that kubectl accepts it counts the objects of a kind, and with an API
-version and a kind it shows them; without a name, it creates and changes a widget in an
-embedded API server::
+With a name that kubectl accepts, the program counts the objects of a kind. With an API
+version and a kind, it prints the objects. Without a name, it creates and changes a
+widget in an embedded API server::
 
     python examples/dynamic_kinds.py --embedded
     python examples/dynamic_kinds.py deploy
@@ -25,19 +25,19 @@ from trioformer.testing import APIServer
 async def show(
     client: Client, api_version: str, kind: str, namespace: str | None = None
 ) -> None:
-    """Print the objects of a kind, given by its name."""
+    """Print the objects of a kind."""
     objects = client.api(await client.discover(api_version, kind), namespace)
     for obj in await objects.list():
         print(f"{obj['kind']} {obj.name}: {dict(obj.get('spec', {}))}")
 
 
 async def count_objects(client: Client, name: str, namespace: str | None = None) -> int:
-    """Count the objects of a kind, given by any name that kubectl accepts, such as
-    ``deploy``.
+    """Count the objects of a kind. Its name can be any name that kubectl accepts, such
+    as ``deploy``.
     """
     try:
         objects = client.api(name, namespace)
-    except LookupError:  # not built in, and not discovered yet
+    except LookupError:  # neither built in nor discovered yet
         objects = client.api(await client.discover(name), namespace)
     return len(await objects.list())
 
@@ -45,14 +45,14 @@ async def count_objects(client: Client, name: str, namespace: str | None = None)
 async def resize(
     client: Client, kind: type[Unstructured], name: str, size: int
 ) -> Unstructured:
-    """Change one member of the spec; all others stay."""
+    """Change one member of the spec. All other members stay."""
     widgets = client.api(kind, namespace="default")
     old = await widgets.get(name)
     return await widgets.replace(old.merge({"spec": {"size": size}}))
 
 
 async def count_apps(client: Client) -> Counter[str]:
-    """Count the pods of each app; requests only their metadata."""
+    """Count the pods of each app. Only their metadata is requested."""
     pods = client.api(metadata_kind(Pod))
     return Counter(pod.metadata.labels.get("app", "") for pod in await pods.list())
 
@@ -60,7 +60,7 @@ async def count_apps(client: Client) -> Counter[str]:
 async def simulate_widgets(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Serve a kind that trioformer does not know, and some pods."""
+    """Serve a kind that is unknown to trioformer, and create some pods."""
     server.register(
         ResourceInfo(
             group="example.com",
@@ -117,7 +117,7 @@ async def main(arguments: Arguments) -> None:
                 print(await count_objects(client, name, namespace))
             else:
                 await show(client, arguments.api_version, name, namespace)
-        except ValueError as error:  # such as a namespace for a kind without namespaces
+        except ValueError as error:  # such as a namespace for a cluster-scoped kind
             raise TrioformerError(str(error)) from error
 
 

@@ -1,8 +1,7 @@
 """Record an Event for every pod whose containers restart.
 
-Run it against the cluster that kubectl uses, or with ``--embedded`` against an API
-server in this process, with a pod that restarts every second, and show the Events; stop
-it with Ctrl-C::
+Run it against the cluster that kubectl uses, or against an API server in this process
+with a pod that restarts every second. Stop it with Ctrl-C::
 
     python examples/events.py --embedded
 
@@ -29,7 +28,7 @@ def restarts(pod: Pod) -> dict[str, int]:
 
 
 class RestartReporter(ResourceEventHandler[Pod]):
-    """Records each restart; the recorder writes the Events in the background."""
+    """Records each restart. The recorder writes the Events in the background."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self.recorder = recorder
@@ -43,7 +42,7 @@ class RestartReporter(ResourceEventHandler[Pod]):
                     type="Warning",
                     reason="ContainerRestarted",
                     action="Watching",
-                    # no number: equal Events form one series
+                    # without a number, so that equal Events form one series
                     note=f"container {name} has restarted",
                 )
                 print(
@@ -62,16 +61,16 @@ async def watch(factory: SharedInformerFactory) -> None:
 async def serve(
     client: Client, stop: trio.Event, *, namespace: str | None = None
 ) -> None:
-    """Report until ``stop`` is set."""
+    """Report restarts until ``stop`` is set."""
     recorder = EventRecorder(client, controller="example.com/restart-reporter")
     factory = SharedInformerFactory(client, namespace=namespace)
     factory.informer(Pod).add_event_handler(RestartReporter(recorder))
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
-        # not start(): a signal must end this even while the server does not respond
+        # not start(), so that a signal ends it even if the server does not respond
         nursery.start_soon(watch, factory)
         await stop.wait()
-        # the recorder then writes the Events that are still queued
+        # the recorder then writes the remaining Events
         nursery.cancel_scope.cancel()
     statistics = recorder.statistics()
     print(f"{statistics.recorded} restarts recorded, {statistics.written} written")

@@ -1,4 +1,4 @@
-"""Handle pods that fail or recover: a filter turns these updates into additions and
+"""Handle pods that fail or recover. A filter converts these updates to additions and
 deletions.
 
 Run it against the cluster that kubectl uses, or against a simulated one, and stop it
@@ -19,28 +19,28 @@ from trioformer.models.core_v1 import Pod
 
 
 def has_failed(pod: Pod) -> bool:
-    """Return whether a pod passes the filter; depends on nothing but the pod."""
+    """Return whether a pod passes the filter. The result depends only on the pod."""
     return pod.status.phase == "Failed"
 
 
 class FailureReporter(ResourceEventHandler[Pod]):
-    """Reports failed pods; the filter passes no others."""
+    """Reports failed pods, which are the only pods that pass the filter."""
 
     async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
-        """Handle a pod that has failed, or (``is_initial``) had failed before this
+        """Handle a failed pod. If ``is_initial`` is true, it failed before this
         program started.
         """
         print("had failed:" if is_initial else "failed:", pod.name)
 
     async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
-        """Handle a failed pod that was deleted or has recovered; ``pod`` is its last
+        """Handle a failed pod that was deleted or has recovered. ``pod`` is its last
         failed state.
         """
         print("no longer failed:", pod.name)
 
 
 async def report(error: Exception, notification: Notification[Pod]) -> None:
-    """Continue after an error of the handler or the filter."""
+    """Print an error of the handler or the filter, and continue."""
     print("could not handle", type(notification).__name__, repr(error))
 
 

@@ -1,4 +1,6 @@
-"""The README's program: fill a cache of pods, query it, and follow its changes."""
+"""Fill a cache of pods, query it, and follow its changes (the program in the
+README).
+"""
 
 from __future__ import annotations
 

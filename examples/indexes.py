@@ -1,4 +1,4 @@
-"""Query a cache by index: the pods of each node, and of each image.
+"""Query a cache by index, for the pods of each node and of each image.
 
 Run it against the cluster that kubectl uses, or against a simulated one::
 
@@ -17,7 +17,7 @@ from trioformer.models.core_v1 import Pod
 
 
 def by_image(pod: Pod) -> Iterable[str]:
-    """Return the images of a pod, which is indexed by each of them."""
+    """Return the images of a pod as index values."""
     return {container.image for container in pod.spec.containers if container.image}
 
 
@@ -25,7 +25,7 @@ INDEXERS = {"node": field_index("spec.node_name"), "image": by_image}
 
 
 def report(lister: Lister[Pod]) -> list[str]:
-    """Describe the cluster; reads only the cache, so it is synchronous."""
+    """Describe the cluster. The function reads only the cache, so it is synchronous."""
     lines: list[str] = []
     for node in sorted(lister.index_values("node")):
         pods = lister.by_index("node", node)

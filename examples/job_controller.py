@@ -1,15 +1,15 @@
-"""A controller of Jobs, step by step as in kube-controller-manager: shared informers, a
-queue, expectations, status.
+"""Write a controller of Jobs like the one in kube-controller-manager: informers, a
+queue, expectations and status.
 
-It runs the pods of a Job, ``parallelism`` at once, until ``completions`` of them have
-succeeded or more than ``backoffLimit`` have failed, and writes the counts into the
-Job's status::
+The controller runs at most ``parallelism`` pods of a Job at the same time, until
+``completions`` pods have succeeded or more than ``backoffLimit`` pods have failed. It
+writes the counts to the status of the Job::
 
     python examples/job_controller.py --embedded
     python examples/job_controller.py --workers 4
 
-In a cluster it takes the Jobs with ``spec.managedBy: example.com/job-controller``,
-which the built-in controller leaves alone.
+In a cluster, it processes only Jobs with ``spec.managedBy:
+example.com/job-controller``, which the built-in controller ignores.
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ counted = attrgetter("active", "succeeded", "failed")
 
 
 def uid_of_owner(pod: Pod) -> Iterable[str]:
-    """Index pods by the uid of their controller: a Job of the same name as an earlier
-    one is another Job.
+    """Index pods by the uid of their controller, because a new Job may have the name
+    of an earlier Job.
     """
     owner = controller_of(pod)
     return [] if owner is None else [owner.uid]
 
 
 def is_managed(job: Job) -> bool:
-    """Whether a Job is ours."""
+    """Return whether this controller manages a Job."""
     return job.spec.managed_by == MANAGED_BY
 
 
 def is_finished(job: Job) -> bool:
-    """Whether a Job has ended, either way."""
+    """Return whether a Job has completed or failed."""
     return any(
         each.type in ("Complete", "Failed") and each.status == "True"
         for each in job.status.conditions
@@ -88,7 +88,7 @@ def is_finished(job: Job) -> bool:
 
 @attrs.define(eq=False)
 class JobController:
-    """Compares the pods of each Job with what the Job wants."""
+    """Creates and deletes pods as each Job specifies."""
 
     client: Client
     jobs: SharedInformer[Job]
@@ -96,8 +96,8 @@ class JobController:
     expectations: Expectations[Request] = attrs.field(factory=Expectations)
 
     async def sync_job(self, request: Request) -> RequeueAfter | None:
-        """Bring one Job closer to its end; called after each event of the Job or its
-        pods, and idempotent.
+        """Reconcile one Job. The method is called after each event of the Job or its
+        pods, and is idempotent.
         """
         job = self.jobs.lister.get(request)
         if job is None:
@@ -110,8 +110,8 @@ class JobController:
         ):
             return None
         pods = self.pods.lister.by_index("owner", job.uid)
-        # Without its expectations a late cache would have it create the same pods
-        # again.
+        # Without expectations, it would create the same pods again if the cache is
+        # late.
         if self.expectations.is_satisfied(request):
             counts = Counts.of(job, pods)
             outcome = outcome_of(job, counts)
@@ -121,16 +121,16 @@ class JobController:
             )
             counts.terminating += max(len(active) - counts.active, 0)
             await self.write_status(job, counts, outcome)
-        return self.expectations.requeue(request)  # in case that an event is lost
+        return self.expectations.requeue(request)  # in case an event is lost
 
     async def manage_job(
         self, request: Request, job: Job, active: list[Pod], want: int
     ) -> int:
-        """Create or delete pods until as many are active as are wanted; returns how
-        many are.
+        """Create or delete pods until the desired number of pods is active, and return
+        the number of active pods.
         """
         api = self.client.api(Pod, namespace=job.namespace)
-        # Those that have done least are deleted first.
+        # The pods with the least progress are deleted first.
         active = sorted(
             active, key=lambda pod: pod.status.phase == "Running", reverse=True
         )
@@ -143,9 +143,7 @@ class JobController:
         return want
 
     async def write_status(self, job: Job, counts: Counts, outcome: str) -> None:
-        """Write the counts, and the conditions of a Job that ends, if that makes a
-        difference.
-        """
+        """Write the counts and the conditions of a Job if they have changed."""
         now = datetime.now(UTC)
         has_ended = bool(outcome) and not counts.active and not counts.terminating
         status = job.status.evolve(
@@ -168,7 +166,7 @@ class JobController:
                 job, job.evolve(status=status), optimistic_lock=True
             )
         except (ConflictError, NotFoundError):
-            return  # the cache is behind; the event of the newer state will follow
+            return  # the cache is outdated; the newer state will follow
         if counted(status) != counted(job.status):
             logger.info("%s: %s", Request.of(job), counts)
         if has_ended:
@@ -176,7 +174,7 @@ class JobController:
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether a pod runs or is going to."""
+    """Return whether a pod is running or will run."""
     return (
         pod.status.phase not in ("Succeeded", "Failed")
         and pod.metadata.deletion_timestamp is None
@@ -185,7 +183,7 @@ def is_active(pod: Pod) -> bool:
 
 @attrs.define
 class Counts:
-    """How many pods a Job has."""
+    """The numbers of active, succeeded and failed pods of a Job."""
 
     active: int
     terminating: int
@@ -194,8 +192,8 @@ class Counts:
 
     @classmethod
     def of(cls, job: Job, pods: Collection[Pod]) -> Counts:
-        """Count the pods; those that have ended and are gone since then stay counted,
-        because no count may decrease.
+        """Count the pods. Ended pods that were deleted are still counted, because the
+        counts must not decrease.
         """
         ended = [pod for pod in pods if pod.status.phase in ("Succeeded", "Failed")]
         active = sum(map(is_active, pods))
@@ -218,25 +216,27 @@ class Counts:
 
 
 def wanted(job: Job, counts: Counts) -> int:
-    """Return how many pods should be active."""
+    """Return the desired number of active pods."""
     spec = job.spec
     parallelism = (
         0 if spec.suspend else 1 if spec.parallelism is None else spec.parallelism
     )
-    # a work queue: when one pod has succeeded, the others end, and no other one starts
+    # a work queue: after the first success, no new pod starts
     if spec.completions is None:
         return min(counts.active, parallelism) if counts.succeeded else parallelism
     return max(min(spec.completions - counts.succeeded, parallelism), 0)
 
 
 def outcome_of(job: Job, counts: Counts) -> str:
-    """Return what a Job ends as, ``Complete`` or ``Failed``; empty while it goes on."""
+    """Return ``Complete`` or ``Failed`` if a Job has ended, otherwise an empty
+    string.
+    """
     decided = [
         ENDS[each.type]
         for each in job.status.conditions
         if each.type in ENDS and each.status == "True"
     ]
-    if decided:  # it stays so while the last pods end
+    if decided:  # unchanged while the last pods end
         return decided[0]
     if counts.failed > (
         6 if job.spec.backoff_limit is None else job.spec.backoff_limit
@@ -252,8 +252,8 @@ def outcome_of(job: Job, counts: Counts) -> str:
 def new_conditions(
     job: Job, outcome: str, has_ended: bool, now: datetime
 ) -> Iterable[JobCondition]:
-    """Make the conditions of a Job that ends: why it ends, and, when its last pod has,
-    that it has ended.
+    """Return the conditions of a Job that is ending. After its last pod has ended,
+    they include the final condition.
     """
     reason = {"Complete": "CompletionsReached", "Failed": "BackoffLimitExceeded"}.get(
         outcome
@@ -273,7 +273,7 @@ def new_conditions(
 
 
 def pod_of(job: Job) -> Pod:
-    """Make a pod of a Job's template."""
+    """Return a new pod from the template of a Job."""
     template = job.spec.template
     metadata = ObjectMeta(
         generate_name=f"{job.name}-",
@@ -322,7 +322,7 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
 async def simulate_jobs(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Create Jobs, and be the kubelet of their pods, of which every seventh fails."""
+    """Create Jobs, and act as the kubelet of their pods. Every seventh pod fails."""
     task_status.started()
     ended = itertools.count(1)
     for step in itertools.count():

@@ -1,8 +1,9 @@
-"""Leader election: one of several processes leads; when it ends or fails, another one
-takes over.
+"""Elect a leader among several processes. When the leader ends or fails, another
+process takes over.
 
-Run it in two terminals, against the cluster that kubectl uses, and stop one with Ctrl-C
-or ``kill``; or against an embedded server, where another candidate leads first::
+Run it in two terminals against the cluster that kubectl uses, and stop one process
+with Ctrl-C or ``kill``. Or run it against an embedded server, in which another
+candidate leads first::
 
     python examples/leader.py --embedded
     python examples/leader.py --identity a
@@ -21,7 +22,7 @@ from trioformer.leaderelection import LeaderElectionOptions, Leadership, run_as_
 
 
 async def work(lead: Leadership) -> None:
-    """Do the work that only one process may do at a time."""
+    """Do the work that only the leader may do."""
     print(f"{lead.identity} leads, transitions {lead.transitions}")
     try:
         for number in count(1):
@@ -35,7 +36,7 @@ async def work(lead: Leadership) -> None:
 
 
 def options_of(arguments: Arguments) -> LeaderElectionOptions:
-    """Return the times of the election, and what is called when the leader changes."""
+    """Return the times of the election and its callback for a new leader."""
     return LeaderElectionOptions(
         lease_duration=7.5 * arguments.retry_period,
         renew_deadline=5 * arguments.retry_period,
@@ -45,8 +46,8 @@ def options_of(arguments: Arguments) -> LeaderElectionOptions:
 
 
 async def main(arguments: Arguments) -> None:
-    """Wait for the lease, then work; ends with a LeadershipLostError when the lease
-    cannot be kept.
+    """Wait for the lease, and then work. If the lease cannot be renewed,
+    LeadershipLostError is raised.
     """
     identity, options = arguments.identity, options_of(arguments)
     async with connect(arguments, simulate_rival) as client:
@@ -75,6 +76,6 @@ if __name__ == "__main__":
         metavar="SECONDS",
         help="default: 2",
     )
-    # Ctrl-C, or SIGTERM with which Kubernetes ends a pod, cancels the work; a
-    # LeadershipLostError exits with 1.
+    # Ctrl-C, or the SIGTERM of Kubernetes, cancels the work. After a
+    # LeadershipLostError, the exit code is 1.
     start(main, parser, check=options_of)

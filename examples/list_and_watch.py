@@ -1,4 +1,4 @@
-"""List pods, label one, and watch their changes: the client without a cache.
+"""List pods, label one, and watch their changes, without a cache.
 
 Run it against the cluster that kubectl uses, or against a simulated one::
 
@@ -17,7 +17,7 @@ from trioformer.models.core_v1 import Pod
 
 
 async def show(client: Client, namespace: str) -> str:
-    """Print the pods of a namespace; returns the resourceVersion of the list."""
+    """Print the pods of a namespace, and return the resourceVersion of the list."""
     listing = await client.api(Pod, namespace=namespace).list()
     for pod in listing:
         print(
@@ -28,7 +28,7 @@ async def show(client: Client, namespace: str) -> str:
 
 
 async def label(client: Client, namespace: str, name: str, **labels: str) -> None:
-    """Set labels of a pod, if it exists."""
+    """Set labels of a pod if it exists."""
     try:
         await client.api(Pod, namespace=namespace).patch(
             name, {"metadata": {"labels": labels}}
@@ -47,7 +47,7 @@ async def follow(client: Client, namespace: str, resource_version: str) -> None:
 
 
 async def main(arguments: Arguments) -> None:
-    """List and watch pods for so many seconds."""
+    """List and watch pods for the number of seconds in the arguments."""
     async with connect(arguments) as client:
         namespace = namespace_of(arguments, client)
         resource_version = await show(client, namespace)
@@ -56,7 +56,7 @@ async def main(arguments: Arguments) -> None:
                 with contextlib.suppress(ExpiredError):
                     await follow(client, namespace, resource_version)
                 # The watch has ended, or the resourceVersion is too old.  An informer
-                # lists again only for the latter.
+                # lists again only in the second case.
                 resource_version = await show(client, namespace)
 
 

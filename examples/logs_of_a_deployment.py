@@ -1,8 +1,8 @@
-"""Follow the logs of all pods of a Deployment, also of those that a rollout starts, as
-stern does.
+"""Follow the logs of all pods of a Deployment, including pods that a rollout starts,
+as stern does.
 
-Run it against the cluster that kubectl uses, or against an embedded one whose pods are
-replaced every few seconds::
+Run it against the cluster that kubectl uses, or against an embedded cluster in which a
+pod is replaced every few seconds::
 
     python examples/logs_of_a_deployment.py --embedded
     python examples/logs_of_a_deployment.py web --tail 10 --container main
@@ -24,8 +24,8 @@ from trioformer.testing import APIServer
 async def simulate_web(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Let two pods of a Deployment log a line twice a second, and replace one of them
-    every three seconds.
+    """Let two pods of a Deployment log two lines per second, and replace a pod every
+    three seconds.
     """
     labels, containers = {"app": "web"}, [{"name": "main", "image": "web:1"}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
@@ -67,7 +67,7 @@ async def simulate_web(
 
 
 async def main(arguments: Arguments) -> None:
-    """Find the selector of the Deployment, and print the lines of its pods."""
+    """Read the selector of the Deployment, and print the log lines of its pods."""
     async with connect(arguments, simulate_web) as client:
         namespace = namespace_of(arguments, client)
         deployment = await client.api(Deployment, namespace).get(arguments.deployment)

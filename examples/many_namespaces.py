@@ -1,7 +1,7 @@
 """Count the objects in some namespaces, and continue when a kind is forbidden.
 
-Run it against the cluster that kubectl uses, with the names of namespaces, or against a
-simulated one, where nobody may read Secrets::
+Run it with the names of namespaces against the cluster that kubectl uses, or against a
+simulated cluster in which Secrets are forbidden::
 
     python examples/many_namespaces.py default kube-system
     python examples/many_namespaces.py --embedded
@@ -30,10 +30,8 @@ from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
 
 async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], bool]:
-    """Fill a cache for each kind; returns the number of its objects, or the problem, as
-    one line for each kind.
-
-    And whether any kind could be counted.
+    """Fill a cache for each kind. Return one line for each kind, with the number of
+    objects or the problem, and whether any kind could be counted.
     """
     factory = SharedInformerFactory(
         client,
@@ -43,7 +41,7 @@ async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], b
     )
     factory.informer(Pod)
     for kind in (ConfigMap, Secret):
-        # counting needs no more than the metadata
+        # the metadata is enough for counting
         factory.informer(metadata_kind(kind))
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)  # every informer has synced or failed
@@ -57,10 +55,10 @@ async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], b
 
 
 async def main(arguments: Arguments) -> int:
-    """Count the objects in the namespaces of the command line; fails if none could be
-    counted.
+    """Count the objects in the namespaces of the command line. The exit code is 1 if
+    no kind could be counted.
     """
-    # what fails is in the report
+    # the report contains the failures
     logging.getLogger("trioformer").setLevel(logging.CRITICAL)
     async with connect(arguments, simulate_forbidden_secrets) as client:
         names = arguments.names or [namespace_of(arguments, client)]

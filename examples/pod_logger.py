@@ -5,7 +5,7 @@ simulated cluster in this process::
 
     python examples/pod_logger.py --embedded
 
-Each line begins with the time, as in Go's log; ``--no-time`` leaves it out.
+Each line begins with the time, as in Go's log. ``--no-time`` omits the time.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ async def log_pods(
 
 
 async def check_reachable(client: Client, namespace: str | None) -> None:
-    """Request one pod, so that a wrong address or a missing permission is reported
-    immediately and in one line.
+    """Request one pod, to report a wrong address or a missing permission immediately
+    and in one line.
     """
     with trio.move_on_after(RESPONSE_DEADLINE) as scope:
         await client.api(Pod, namespace=namespace).list_page(ListOptions(limit=1))
@@ -80,7 +80,9 @@ async def check_reachable(client: Client, namespace: str | None) -> None:
 
 
 async def main(arguments: Arguments, stop: trio.Event) -> None:
-    """Connect, and log until ``stop`` is set, or the end of ``--for``."""
+    """Connect, and log events until ``stop`` is set or the time of ``--for`` has
+    passed.
+    """
     log_to_output(
         logger, "%(asctime)s %(message)s" if arguments.time else "%(message)s"
     )
@@ -88,7 +90,7 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
             nursery.start_soon(follow_pods, arguments)
-            await stop.wait()  # a signal is how this program is meant to end
+            await stop.wait()  # a signal is the normal end of this program
             nursery.cancel_scope.cancel()
     except ExceptionGroup as failures:
         failures.add_note(HINT)
@@ -96,7 +98,7 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
 
 
 async def follow_pods(arguments: Arguments) -> None:
-    """Log the pods of the cluster that the arguments name."""
+    """Log the events of the pods in the cluster of the arguments."""
     async with connect(arguments) as client:
         await check_reachable(client, arguments.namespace)
         await log_pods(

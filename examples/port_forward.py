@@ -1,6 +1,6 @@
 """Forward a local port to a pod of a Service, and send an HTTP request through it.
 
-Run it against the cluster that kubectl uses, or against an embedded one::
+Run it against the cluster that kubectl uses, or against an embedded cluster::
 
     python examples/port_forward.py --embedded
     python examples/port_forward.py web 80 --path /healthz
@@ -25,7 +25,7 @@ from trioformer.testing import APIServer, ScriptedConnection
 async def get(
     services: Api[Service], name: str, port: str, path: str
 ) -> httpx.Response:
-    """Send a request through a local port."""
+    """Send an HTTP request through a local port."""
     async with (
         forward_port(services, name, port) as forward,
         httpx.AsyncClient() as http,
@@ -35,7 +35,7 @@ async def get(
 
 
 async def main(arguments: Arguments) -> int:
-    """Print the response; returns 1 if it is an error."""
+    """Print the response, and return 1 if it is an error."""
     async with connect(arguments, simulate_web) as client:
         services = client.api(Service, namespace_of(arguments, client))
         try:
@@ -61,7 +61,7 @@ async def main(arguments: Arguments) -> int:
 async def simulate_web(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Let a pod serve HTTP, and a Service select it."""
+    """Create a pod that serves HTTP, and a Service that selects the pod."""
     labels = {"app": "web"}
     ports = [{"name": "http", "containerPort": 8080}]
     spec = {

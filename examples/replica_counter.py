@@ -1,8 +1,8 @@
-"""A controller that writes the number of running pods of each ReplicaSet into an
+"""Run a controller that writes the number of running pods of each ReplicaSet to an
 annotation.
 
-Run it against the cluster that kubectl uses, or against a simulated one, and stop it
-with Ctrl-C; it finishes its queue::
+Run it against the cluster that kubectl uses, or against a simulated cluster. After
+Ctrl-C, it processes the remaining requests and ends::
 
     python examples/replica_counter.py --embedded
 
@@ -41,14 +41,14 @@ def by_owner(pod: Pod) -> Iterable[str]:
 
 @attrs.define(eq=False)
 class ReplicaCounter:
-    """Compares the annotation with the number of running pods, and updates it."""
+    """Updates the annotation if it differs from the number of running pods."""
 
     client: Client
     replica_sets: SharedInformer[ReplicaSet]
     pods: SharedInformer[Pod]
 
     async def reconcile(self, request: Request) -> None:
-        """Count the pods of one ReplicaSet; idempotent."""
+        """Count the pods of one ReplicaSet. The method is idempotent."""
         replica_set = self.replica_sets.lister.get(request)
         if replica_set is None:
             return  # it was deleted
@@ -62,12 +62,14 @@ class ReplicaCounter:
                 request.name, patch
             )
         except NotFoundError:
-            return  # it was deleted meanwhile, and its event will follow
+            return  # it was deleted in the meantime, and the event will follow
         print(f"{request}: {running} running")
 
 
 async def report_dropped(request: Request, error: Exception) -> None:
-    """Report a request that failed too often; its next event adds it again."""
+    """Report a request that failed too often. The next event of its object adds it
+    again.
+    """
     print(f"{request}: dropped after {error}")
 
 
@@ -78,8 +80,8 @@ async def serve(
     namespace: str | None = None,
     patience: float = 10.0,
 ) -> None:
-    """Count until ``stop`` is set; then drain the queue, in ``patience`` seconds at
-    most.
+    """Count until ``stop`` is set, and then drain the queue for at most ``patience``
+    seconds.
     """
     factory = SharedInformerFactory(client, namespace=namespace)
     replica_sets = factory.informer(ReplicaSet)

@@ -1,5 +1,5 @@
-"""Roll Deployments when a pod of a StatefulSet that they depend on restarts: one
-rollout for each restart.
+"""Roll out Deployments when pods of StatefulSets restart on which they depend, once
+for each restart.
 
 Run it against an API server in this process, or with a configuration file, which is
 read again when it changes::
@@ -13,15 +13,16 @@ read again when it changes::
     StatefulSets that a Deployment depends on
       default/web: [default/db, default/queue]
 
-A restart is a container that was started again, or a new pod with the same name.
-Restarts before the first reconcile of a StatefulSet do not count; later pods count from
-zero.  The counted restarts are in an annotation of the Deployment, its ledger.  The
-patch that changes the pod template also writes the ledger, and fails with a conflict
-when the ledger has changed since it was read.  So each restart causes exactly one
-rollout, even when this program is killed, runs twice, or gets no response to a patch
-that was applied.  The Deployment controller would treat two quick changes of the
-template as one, so a second rollout waits until ``status.observedGeneration`` shows
-that the first was observed.
+A restart is a restarted container, or a new pod with the same name.
+Restarts before the first reconcile of a StatefulSet are not counted. For pods that are
+created later, all restarts are counted.  The counted restarts are stored in an
+annotation of the Deployment, which is called the ledger.  The patch that changes the
+pod template also writes the ledger. It fails with a conflict if the ledger has changed
+since it was read.  Therefore each restart causes exactly one rollout, even if this
+program is killed, runs twice, or gets no response to a successful patch.  The
+Deployment controller would treat two quick changes of the template as one change.
+Therefore a second rollout waits until ``status.observedGeneration`` shows that the
+first change was observed.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str, *, kubeconfig: str | None = None) -> Settings:
-        """Parse and check the file; ``kubeconfig`` overrides the file's.
+        """Parse and check the file. ``kubeconfig`` overrides the value in the file.
 
         Raises:
             SettingsError: The configuration is not valid.
@@ -109,7 +110,7 @@ class Settings:
             given: Any = {**members}
             given["kubeconfig"] = kubeconfig or members.get("kubeconfig")
             settings = cls(**given)
-        except yaml.MarkedYAMLError as exc:  # its text quotes the file
+        except yaml.MarkedYAMLError as exc:  # the text of the error quotes the file
             mark = exc.problem_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
             raise SettingsError(
@@ -127,8 +128,8 @@ class Settings:
 
 @attrs.frozen
 class Ledger:
-    """The counted restarts and the rollouts for them, stored in a Deployment's
-    annotation.
+    """The counted restarts and their rollouts, which are stored in an annotation of a
+    Deployment.
     """
 
     restarts: int = 0
@@ -144,11 +145,15 @@ class Ledger:
 
     @classmethod
     def of(cls, deployment: Deployment) -> Ledger:
-        """Parse a Deployment's ledger; it is empty when the annotation is missing."""
+        """Parse the ledger of a Deployment, which is empty if the annotation is
+        missing.
+        """
         return cls(**json.loads(deployment.metadata.annotations.get(LEDGER, "{}")))
 
     def update(self, stateful_set: str, pods: Iterable[Pod]) -> Ledger:
-        """Return the ledger with the new restarts of some of a StatefulSet's pods."""
+        """Return a copy of the ledger with the new restarts of some pods of a
+        StatefulSet.
+        """
         known = self.seen.get(stateful_set)
         counted = dict(known or {})
         restarts = self.restarts
@@ -163,9 +168,9 @@ class Ledger:
             elif count >= int(before):
                 restarts += count - int(before)
             elif pod.status.phase == "Running":
-                restarts += 1  # a kubelet that has lost its state counts from zero
+                restarts += 1  # a kubelet without its state counts from zero again
             else:
-                continue  # a pod that has ended may lose the states of its containers
+                continue  # an ended pod may have lost the states of its containers
             counted[pod.name] = f"{pod.uid}/{count}"
         return attrs.evolve(
             self, restarts=restarts, seen={**self.seen, stateful_set: counted}
@@ -174,7 +179,9 @@ class Ledger:
 
 @attrs.define(eq=False)
 class Restarter:
-    """Rolls each Deployment once for each restart of the pods that it depends on."""
+    """Rolls out each Deployment once for each restart of the pods on which it
+    depends.
+    """
 
     client: Client
     deployments: SharedInformer[Deployment]
@@ -191,7 +198,9 @@ class Restarter:
         ]
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Count restarts, and roll the Deployment if a rollout is due; idempotent."""
+        """Count restarts, and roll out the Deployment if a rollout is due. The method
+        is idempotent.
+        """
         deployment = self.deployments.lister.get(request)
         if deployment is None or request not in self.dependents:
             return None
@@ -210,12 +219,12 @@ class Restarter:
                 deployment, after, is_rollout=after.rollouts > before.rollouts
             )
             return None
-        # a concurrent write was faster; its event may have been handled already
+        # after a concurrent write, whose event may already have been handled
         return RequeueAfter(1)
 
     async def count(self, ledger: Ledger, stateful_set: Request) -> Ledger:
-        """Count the pods that have changed in the cache, but as the server has them:
-        the cache may be outdated.
+        """Count the restarts of pods that have changed in the cache. The pods are read
+        from the server, because the cache may be outdated.
         """
         key, pods = (
             str(stateful_set),
@@ -229,7 +238,7 @@ class Restarter:
         fresh: list[Pod] = []
         for pod in self.pods.lister.by_index("owner", key):
             if ledger.update(key, [pod]) != ledger:
-                with suppress(NotFoundError):  # the event of its successor will follow
+                with suppress(NotFoundError):  # the event of the new pod will follow
                     fresh.append(await pods.get(pod.name))
         return ledger.update(key, fresh)
 
@@ -270,8 +279,8 @@ async def serve(
     *,
     namespace: str | None = None,
 ) -> None:
-    """Roll Deployments on restarts until cancelled, at any point: the next run
-    continues from the ledgers.
+    """Roll out Deployments after restarts until cancelled. The next run continues from
+    the ledgers.
     """
     factory = SharedInformerFactory(client, namespace=namespace)
     deployments = factory.informer(Deployment)
@@ -292,9 +301,7 @@ async def serve(
 
 @attrs.frozen
 class Connection:
-    """How to connect with a configuration, and to restrict what it names, as the
-    command line says.
-    """
+    """The connection options of the command line, which restrict a configuration."""
 
     context: str | None
     namespace: str | None
@@ -302,8 +309,8 @@ class Connection:
     async def serve(
         self, settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]
     ) -> None:
-        """Serve with these settings; reports its cancel scope once they have proved
-        usable.
+        """Serve with these settings, and report the cancel scope after the settings
+        have proved usable.
         """
         limiter = TokenBucketRateLimiter(qps=settings.qps, burst=settings.burst)
         with trio.CancelScope() as scope:
@@ -318,8 +325,8 @@ class Connection:
 
 
 async def follow(config: FollowedFile[Settings], connection: Connection) -> None:
-    """Serve with the configuration, and restart when it changes to another usable
-    one.
+    """Serve with the configuration, and restart after each change to another usable
+    configuration.
     """
     settings = config.value
     async with trio.open_nursery() as nursery:
@@ -334,12 +341,12 @@ async def follow(config: FollowedFile[Settings], connection: Connection) -> None
                     "%s: the previous configuration is kept: %s", config.path, error
                 )
             else:
-                serving.cancel()  # for a moment both run, with the same result as one
+                serving.cancel()  # both may run for a moment, which is harmless
                 serving = following
 
 
 async def main(arguments: Arguments) -> None:
-    """Serve as the arguments say, until cancelled."""
+    """Serve with the options in the arguments until cancelled."""
     # the log is its output
     logging.basicConfig(format="%(message)s", stream=sys.stdout, force=True)
     logger.setLevel(logging.INFO)

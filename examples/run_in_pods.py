@@ -1,8 +1,8 @@
-"""Execute a command in every pod of a selector, in a few of them at once, and print
-what each has written.
+"""Run a command in every pod of a selector, in a few pods at the same time, and print
+the output of each.
 
-Run it against the cluster that kubectl uses, or against an embedded one, whose pods
-know one command::
+Run it against the cluster that kubectl uses, or against an embedded cluster, whose
+pods simulate one command::
 
     python examples/run_in_pods.py --embedded
     python examples/run_in_pods.py -l app=web --at-once 5 -- cat /etc/hostname
@@ -25,9 +25,7 @@ from trioformer.testing import APIServer, ScriptedProcess
 async def run_in_all(
     api: Api[Pod], pods: Iterable[Pod], command: Sequence[str], *, at_once: int
 ) -> dict[str, CompletedCommand | TrioformerError]:
-    """Execute a command in pods; returns what has become of it, by the name of the
-    pod.
-    """
+    """Run a command in pods, and return the result for each name of a pod."""
     results: dict[str, CompletedCommand | TrioformerError] = {}
     limiter = trio.CapacityLimiter(at_once)
 
@@ -35,7 +33,7 @@ async def run_in_all(
         async with limiter:
             try:
                 results[pod.name] = await run_in_pod(api, pod, command)
-            except TrioformerError as error:  # the others go on
+            except TrioformerError as error:  # the other pods continue
                 results[pod.name] = error
 
     async with trio.open_nursery() as nursery:
@@ -45,7 +43,9 @@ async def run_in_all(
 
 
 async def main(arguments: Arguments) -> int:
-    """Print the results in the order of the pods; returns 1 if one has failed."""
+    """Print the results in the order of the pods, and return 1 if any command has
+    failed.
+    """
     async with connect(arguments, simulate_pods) as client:
         api = client.api(Pod, namespace_of(arguments, client))
         pods = [
@@ -68,8 +68,8 @@ async def main(arguments: Arguments) -> int:
 async def simulate_pods(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Let six pods execute ``hostname``, which takes a second; two have no room for
-    anything else.
+    """Create six pods that can run ``hostname``, which takes a second. In two pods,
+    every other command fails.
     """
     for number in range(6):
         metadata = {

@@ -1,14 +1,13 @@
-"""Watch pods without a cache, and restart a Deployment when one of them runs: one
-watch, one patch.
+"""Watch pods without a cache, and restart a Deployment when a pod is running.
 
-Each time a pod with the label ``app=nginx`` has changed and is running, the Deployment
-``tools`` is restarted, as ``kubectl rollout restart deployment tools`` does it::
+When a pod with the label ``app=nginx`` changes and is running, the Deployment
+``tools`` is restarted, as with ``kubectl rollout restart deployment tools``::
 
     python examples/simple_watch.py --embedded
     python examples/simple_watch.py --kubeconfig ~/.kube/config --namespace default
 
-A watch reports events, and nobody repeats one that was missed; ``custom_controller.py``
-does the same with an informer.
+A watch does not repeat an event that was missed. ``custom_controller.py`` does the
+same with an informer.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ logger = logging.getLogger("simple_watch")
 
 
 async def restart_tools(client: Client, namespace: str) -> None:
-    """Have all pods of the Deployment ``tools`` replaced: a change of the pod template
-    is a rollout.
+    """Replace all pods of the Deployment ``tools`` by changing its pod template, which
+    causes a rollout.
     """
     # RFC 3339, as Go writes it
     now = (
@@ -59,7 +58,7 @@ async def restart_tools(client: Client, namespace: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what the API server says of an error, and no more, as Go's client does."""
+    """Return only the API server's message of an error, as Go's client does."""
     return (
         error.status_message
         if isinstance(error, StatusError) and error.status_message
@@ -68,7 +67,9 @@ def reason_of(error: Exception) -> str:
 
 
 async def on_event(client: Client, namespace: str, kind: str, pod: Pod) -> None:
-    """Print an event; restart the tools if a pod has changed and runs."""
+    """Print an event, and restart the Deployment ``tools`` if a pod has changed and is
+    running.
+    """
     if kind == "DELETED":
         logger.info("Pod %s deleted", pod.name)
         return
@@ -85,13 +86,13 @@ async def on_event(client: Client, namespace: str, kind: str, pod: Pod) -> None:
 
 
 async def watch_pods(client: Client, namespace: str) -> None:
-    """Watch until cancelled: first the pods that exist, then each event."""
+    """Report the existing pods, and then watch events until cancelled."""
     pods = client.api(Pod, namespace=namespace)
     while True:
         listing = await pods.list(label_selector=LABELS)
         for pod in listing:
             await on_event(client, namespace, "ADDED", pod)
-        # the server does not have the next event any more: begin again
+        # the server no longer has the next event, so begin again
         with suppress(ExpiredError):
             watch = resuming_watch(
                 pods, resource_version=listing.resource_version, label_selector=LABELS
@@ -102,18 +103,20 @@ async def watch_pods(client: Client, namespace: str) -> None:
 
 
 async def service_account_of(client: Client) -> str:
-    """Ask the server for the service account of this pod."""
+    """Request the name of this pod's service account from the server."""
     review = await client.api(SelfSubjectReview).create(SelfSubjectReview())
     return (review.status.user_info.username or "").rpartition(":")[2]
 
 
 def limiter_of(config: ClusterConfig) -> TokenBucketRateLimiter | None:
-    """Return the limit of the requests, which there is only in a cluster."""
+    """Return the rate limiter, or None outside a cluster."""
     return TokenBucketRateLimiter(qps=1000, burst=1000) if config.in_cluster else None
 
 
 def connect(arguments: Arguments) -> AbstractAsyncContextManager[Client]:
-    """Open a client, and say of what; in a cluster it has a limit of its own."""
+    """Open a client, and print the cluster. Inside a cluster, the client has its own
+    rate limit.
+    """
     logger.info("Using namespace=%s", arguments.namespace)
     if arguments.embedded:
         return open_simulated_cluster(simulate_nginx)
@@ -124,7 +127,7 @@ def connect(arguments: Arguments) -> AbstractAsyncContextManager[Client]:
 
 
 async def main(arguments: Arguments) -> None:
-    """Watch until cancelled."""
+    """Connect and watch until cancelled."""
     log_to_output(logger)
     async with connect(arguments) as client:
         await check_reachable(client)
@@ -136,8 +139,8 @@ async def main(arguments: Arguments) -> None:
 async def simulate_nginx(
     server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Start, label and delete pods, for ever; the first ones run before there is a
-    Deployment ``tools``.
+    """Start, label and delete pods in a loop. The first pods run before the Deployment
+    ``tools`` exists.
     """
     task_status.started()
     number = 0
@@ -159,7 +162,7 @@ async def simulate_nginx(
         )
         await trio.sleep(0.5)
         server.patch(Pod, name, {"status": {"phase": "Running"}})
-        # the first pod is deleted before anybody can have done something about it
+        # the first pod is deleted before any client can react
         if number > 1:
             await trio.sleep(0.5)
             if number == 2:

@@ -1,8 +1,7 @@
-"""What happens in the API server of ``--embedded``: each simulation acts as a part of a
-cluster, or as its users.
+"""Simulations for ``--embedded``. Each acts as a part of a cluster, or as its users.
 
-``connect(arguments, simulate_…)`` starts one.  They change objects with the server's
-direct API, which is synchronous.
+``connect(arguments, simulate_…)`` starts a simulation.  Simulations change objects
+with the direct API of the embedded server, which is synchronous.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ WEBSITES = "websites.example.com"
 def pod(
     name: str, *, phase: str = "Running", owner: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """Return a pod of the namespace ``default``."""
+    """Return a pod in the namespace ``default``."""
     containers = [{"name": "app", "image": "app:1"}]
     metadata = {
         "name": name,
@@ -50,7 +49,7 @@ def pod(
 
 
 def deployment(name: str, image: str, *, replicas: object = 2) -> dict[str, Any]:
-    """Return a Deployment of the namespace ``default``."""
+    """Return a Deployment in the namespace ``default``."""
     template = {
         "metadata": {"labels": {"app": name}},
         "spec": {"containers": [{"name": "app", "image": image}]},
@@ -101,7 +100,7 @@ async def simulate_kubelet(
                 "phase": "Running",
                 "conditions": [{"type": "Ready", "status": "True"}],
             }
-            with suppress(NotFoundError):  # it was deleted meanwhile
+            with suppress(NotFoundError):  # it was deleted in the meantime
                 server.patch(
                     Pod, made.name, {"status": status}, namespace=str(made.namespace)
                 )
@@ -139,7 +138,7 @@ async def simulate_deployments(
 async def simulate_failures(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Let pods fail and recover in turn."""
+    """Let pods fail and recover, one after the other."""
     for number in range(3):
         server.create(pod(f"web-{number}", phase="Running" if number else "Failed"))
     task_status.started()
@@ -171,8 +170,8 @@ async def simulate_restarts(
 async def simulate_updates(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Change the images of Deployments; the containers of one, and later the replicas
-    of another, are not valid.
+    """Change the images of Deployments. One Deployment has invalid containers, and
+    another later gets invalid replicas.
     """
     for name in ("web", "api", "worker"):
         server.create(
@@ -211,7 +210,7 @@ async def simulate_replica_set(
         await trio.sleep(0.5)
         server.patch(Pod, f"web-{number}", {"status": {"phase": "Running"}})
         await trio.sleep(1)
-        if number % 4 == 3:  # the last four
+        if number % 4 == 3:  # keep only the last four
             for gone in range(number - 3, number + 1):
                 server.delete(Pod, f"web-{gone}")
 
@@ -219,13 +218,15 @@ async def simulate_replica_set(
 async def simulate_forbidden_secrets(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Simulate the usual cluster, whose Secrets may not be read."""
+    """Simulate the usual cluster, in which reading Secrets is forbidden."""
     server.fail_next(1_000, resource="secrets", status=403)
     await simulate_cluster(server, task_status=task_status)
 
 
 async def simulate_rival(server: APIServer, *, task_status: Started = IGNORED) -> None:
-    """Hold the lease ``example`` for three seconds before anybody else gets it."""
+    """Hold the lease ``example`` for three seconds, before another candidate can
+    acquire it.
+    """
 
     async def lead(_: Leadership) -> None:
         task_status.started()
@@ -248,8 +249,8 @@ async def simulate_rival(server: APIServer, *, task_status: Started = IGNORED) -
 async def simulate_database(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Let the container of a StatefulSet's pod restart, replace the pod, and observe
-    the Deployment ``web``.
+    """Restart the container of a StatefulSet's pod, replace the pod, and act as the
+    controller of the Deployment ``web``.
     """
     owner = {
         "apiVersion": "apps/v1",
@@ -280,8 +281,8 @@ async def simulate_database(
 async def simulate_website_user(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Create a Website when an operator has installed the kind, change it, delete it,
-    and begin again.
+    """Create, change and delete a Website in a loop, after an operator has installed
+    the kind.
     """
     async with server.open_client() as client:
         task_status.started()

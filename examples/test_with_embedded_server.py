@@ -1,7 +1,7 @@
-"""Tests of a program that uses informers, in virtual time and without a cluster.
+"""Test a program that uses informers, on virtual time and without a cluster.
 
-The fixtures ``api_server`` and ``k8s_client`` are part of trioformer, ``nursery`` and
-``autojump_clock`` of pytest-trio. Run them with ``pytest examples``.
+The fixtures ``api_server`` and ``k8s_client`` are part of trioformer. ``nursery`` and
+``autojump_clock`` are part of pytest-trio. Run the tests with ``pytest examples``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trioformer.testing import APIServer
 
 
 class PodNames(ResourceEventHandler[Pod]):
-    """The code under test: keeps the names of the existing pods."""
+    """The code under test, which keeps the names of the existing pods."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -82,7 +82,7 @@ async def test_a_field_of_somebody_else_is_a_conflict(
     wanted = ConfigMap(metadata=ObjectMeta(name="settings"), data={"size": "1"})
     await settings.apply(wanted, field_manager="operator")
 
-    # as somebody with kubectl would
+    # as a user with kubectl would
     api_server.patch(ConfigMap, "settings", {"data": {"size": "2"}})
 
     with pytest.raises(ApplyConflictError, match=r"\.data\.size"):
@@ -107,7 +107,7 @@ async def test_the_permissions_that_a_program_needs_are_in_its_requests(
         for each in api_server.requests
         if each.is_resource
     }
-    # To apply what does not exist needs "create" as well.
+    # Applying an object that does not exist also needs "create".
     assert used == {
         ("", "pods", "list"),
         ("", "pods", "watch"),

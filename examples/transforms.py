@@ -1,7 +1,7 @@
 """Keep a cache small with a transform, and read your own writes from it.
 
-Run it against the cluster that kubectl uses, in a namespace where you may create and
-delete config maps, or against a simulated one::
+Run it against the cluster that kubectl uses, in a namespace in which you can create
+and delete config maps, or against a simulated cluster::
 
     python examples/transforms.py --embedded
 """
@@ -18,14 +18,12 @@ NAME = "seen-by-the-cache"
 
 
 def without_values(config_map: ConfigMap) -> ConfigMap:
-    """Keep only the names of the entries; removed values take no memory."""
+    """Keep only the names of the entries. Removed values use no memory."""
     return config_map.evolve(data=dict.fromkeys(config_map.data, ""), binary_data={})
 
 
 async def write_and_read(client: Client, namespace: str) -> list[str]:
-    """Create a config map and read it from the cache; returns the names of its
-    entries.
-    """
+    """Create a config map, read it from the cache, and return its entries' names."""
     config_maps = client.api(ConfigMap, namespace=namespace)
     factory = SharedInformerFactory(client, namespace=namespace)
     informer = factory.informer(ConfigMap, transform=without_values)

@@ -1,7 +1,7 @@
-"""Create a pod, wait until it is ready, delete it, and wait until it is gone, while
-printing all events.
+"""Create a pod, wait until it is ready, delete it, and wait until it is gone. Print
+all events meanwhile.
 
-Run it against the cluster that kubectl uses, or against an embedded one with a
+Run it against the cluster that kubectl uses, or against an embedded cluster with a
 simulated kubelet::
 
     python examples/wait_for.py --embedded
@@ -34,16 +34,14 @@ async def follow(pods: Api[Pod], resource_version: str) -> None:
             with contextlib.suppress(ExpiredError):
                 async for event in events:
                     print(f"{event.type:<8} {event.object.name}")
-        # The resourceVersion is too old and events were missed; a list returns the
+        # The resourceVersion is too old, so events were missed. A list returns the
         # current pods.
         resource_version = (await pods.list()).resource_version
 
 
 @asynccontextmanager
 async def temporary_pod(pods: Api[Pod], pod: Pod) -> AsyncGenerator[Pod, None]:
-    """Create a pod for the duration of the block: it is ready inside the block, and
-    gone after it.
-    """
+    """Create a pod that is ready inside the block and gone after it."""
     created = await pods.create(pod)
     try:
         yield await wait_for(pods, pod.name, has_condition("Ready"))

@@ -1,8 +1,9 @@
-"""A short operator: a Website is a page, with the Deployment, the Service and the ConfigMap that serve it.
+"""Run an operator for Websites. A Website is a page that a Deployment, a Service and a ConfigMap serve.
 
-It runs with the cluster that kubectl uses, in several replicas if wanted, and serves metrics and health; or with an
-embedded server, where somebody creates, changes and deletes a Website.
-In a cluster the definition is applied with the Deployment: replicas of two versions must not both change it::
+The operator runs against the cluster that kubectl uses, with one or more replicas, and serves metrics and health
+checks. With ``--embedded``, it runs against an embedded server, in which a simulated user creates, changes and deletes
+a Website. In a cluster, apply the definition together with the Deployment, because replicas of two versions must not
+both change it::
 
     kubectl apply -f examples/deploy/manifests/crd.yaml
     python examples/website_operator.py --http 127.0.0.1:8080
@@ -92,14 +93,14 @@ class Operator:
         return await controller.apply_owned(self.client, wanted, owner=website, field_manager=NAME)
 
     async def take_down(self, website: Website, request: Request) -> None:
-        """Delete the pods; when they are gone, the cluster's garbage collector deletes the rest."""
+        """Delete the pods. When they are gone, the garbage collector of the cluster deletes the other objects."""
         with suppress(NotFoundError):
             await self.client.api(Deployment).delete(request, propagation_policy="Foreground")
             raise RetryAfter(5, "its pods are still running")
         await controller.drop_finalizer(self.client, website, LABEL)
 
     async def report(self, website: Website, reason: str, message: str, *, available: int = 0) -> None:
-        """Write the status if it differs, and wait until the cache has it: the next reconcile compares with it."""
+        """Write the status if it has changed, and wait until the cache contains the new status."""
         old, is_ready, generation = website.status.conditions, reason == "Available", website.metadata.generation
         conditions = set_condition(
             old, type="Ready", status=is_ready, reason=reason, message=message, observed_generation=generation
@@ -122,7 +123,7 @@ async def start(context: manager.ManagerContext) -> Controller:
 
 
 async def serve(client: Client, stop: trio.Event, *, http: str | None = None, namespace: str | None = None) -> None:
-    """Operate while this process leads, until ``stop`` is set."""
+    """Run the operator while this process leads, until ``stop`` is set."""
     lease = manager.LeaderElection(NAME, client.config.namespace or "default")
     factory = SharedInformerFactory(client, namespace=namespace)
     await manager.run_controllers(

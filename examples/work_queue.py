@@ -1,8 +1,8 @@
-"""Publish pages with a work queue: several workers, retries with growing delays, and a
-graceful shutdown.
+"""Publish pages with a work queue, with several workers, retries with increasing
+delays, and a graceful shutdown.
 
-A page is a name, for which a config map is written; ``news:2`` fails twice before, and
-``lost:99`` always fails::
+To publish a page, the program writes a config map with this name. The page ``news:2``
+fails twice first, and ``lost:99`` always fails::
 
     python examples/work_queue.py --embedded
     python examples/work_queue.py index news:2 lost:99
@@ -33,7 +33,7 @@ MAX_RETRIES = 5
 
 
 def page(text: str) -> str:
-    """Parse a page, with the number of its failures, for argparse."""
+    """Parse a page and the number of its failures for argparse."""
     name, _, failures = text.partition(":")
     namespace_name(name)  # the names of config maps have the same form
     int(failures or 0)
@@ -51,7 +51,7 @@ class Publisher:
     attempts: Counter[str] = attrs.field(factory=Counter[str])
 
     async def publish(self, page: str) -> None:
-        """Publish one page; in your program, process the object of the key."""
+        """Publish one page. In your program, process the object of the key."""
         self.attempts[page] += 1
         await trio.sleep(0.01)
         name, _, failures = page.partition(":")
@@ -61,7 +61,9 @@ class Publisher:
         await self.config_maps.apply(wanted, field_manager="publisher")
 
     async def handle(self, page: str) -> None:
-        """Publish a page; retry up to five times, then drop it."""
+        """Publish a page. After a failure, retry it up to five times, and then drop
+        it.
+        """
         try:
             await self.publish(page)
         except OSError as error:
@@ -77,7 +79,7 @@ class Publisher:
     async def serve(
         self, pages: list[str], *, seconds: float, patience: float = 5.0
     ) -> None:
-        """Publish pages for so many seconds; then drain the queue."""
+        """Publish pages for a number of seconds, and then drain the queue."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(self.queue.process, self.handle, workers=3))
             for page in pages:

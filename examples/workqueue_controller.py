@@ -1,13 +1,13 @@
-"""client-go's workqueue example: handlers add the keys of pods to a queue, and workers
-process their current state.
+"""Process pods with a work queue, as in client-go's workqueue example. Handlers add
+keys, and workers process the current state.
 
-A pod that cannot be processed, here one that does not run yet, is retried five times
-with growing delays, and then dropped until its next event::
+A pod that is not running yet cannot be processed. It is retried five times with
+increasing delays, and then dropped until its next event::
 
     python examples/workqueue_controller.py --embedded
     python examples/workqueue_controller.py --kubeconfig ~/.kube/config --workers 4
 
-``trioformer.controller.Controller`` does the same with less code, see
+``trioformer.controller.Controller`` does the same with less code. See
 ``replica_counter.py``.
 """
 
@@ -37,8 +37,8 @@ PATIENCE = 10.0
 
 
 class Item(NamedTuple):
-    """An item of the queue: the kind, so that one queue can serve several kinds, and
-    the key of an object.
+    """An item of the queue. It contains the kind and the key of an object, so that one
+    queue can serve several kinds.
     """
 
     kind: str
@@ -54,8 +54,8 @@ class NotRunningError(Exception):
 
 @attrs.define
 class Enqueuer(ResourceEventHandler[Pod]):
-    """Adds the keys of changed pods to the queue; the workers look up their current
-    state.
+    """Adds the keys of changed pods to the queue. The workers read the current state
+    of the pods.
     """
 
     queue: RateLimitingQueue[Item]
@@ -72,7 +72,9 @@ class Enqueuer(ResourceEventHandler[Pod]):
 
 @attrs.define(eq=False)
 class PodController:
-    """Processes pods, each with one worker at a time."""
+    """Processes pods with several workers, but each pod with only one worker at a
+    time.
+    """
 
     pods: SharedInformer[Pod]
     queue: RateLimitingQueue[Item] = attrs.field(
@@ -82,7 +84,7 @@ class PodController:
     )
 
     async def sync(self, item: Item) -> None:
-        """Process the current state of a pod; idempotent."""
+        """Process the current state of a pod. The method is idempotent."""
         namespace, _, name = item.key.partition("/")
         pod = self.pods.lister.get(name, namespace=namespace)
         if pod is None:
@@ -97,25 +99,25 @@ class PodController:
         await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
-                # the end of the block forgets its failures ...
+                # a normal end of the block resets the failures ...
                 async with self.queue.take() as item:
                     await self.process(item)
 
     async def process(self, item: Item) -> None:
-        """Process one key; retry or drop it when that fails."""
+        """Process one key. After a failure, retry or drop it."""
         try:
             await self.sync(item)
         except Exception as error:  # noqa: BLE001  # any error concerns only this key
             retries = self.queue.num_requeues(item)
             if retries < MAX_RETRIES:
                 print(f"{item}: {error}; retry {retries + 1}")
-                self.queue.add_rate_limited(item)  # ... unless it is added again
+                self.queue.add_rate_limited(item)  # ... unless the key is added again
             else:
                 print(f"{item}: {error}; dropped after {retries} retries")
                 self.queue.forget(item)
 
     async def run(self, workers: int, stop: trio.Event) -> None:
-        """Work until ``stop`` is set; then drain the queue."""
+        """Work until ``stop`` is set, and then drain the queue."""
         registration = self.pods.add_event_handler(Enqueuer(self.queue))
         async with trio.open_nursery() as nursery:
             for _ in range(workers):
@@ -129,18 +131,18 @@ class PodController:
 async def serve(
     client: Client, workers: int, stop: trio.Event, *, namespace: str | None = None
 ) -> None:
-    """Run the controller for the pods of one or all namespaces."""
+    """Run the controller for the pods of one namespace or of all namespaces."""
     factory = SharedInformerFactory(client, namespace=namespace)
     controller = PodController(factory.informer(Pod))
     async with trio.open_nursery() as nursery:
-        # not start(): a signal must end this even while the server does not respond
+        # not start(), so that a signal ends it even if the server does not respond
         nursery.start_soon(factory.run)
         await controller.run(workers, stop)
         nursery.cancel_scope.cancel()
 
 
 async def main(arguments: Arguments, stop: trio.Event) -> None:
-    """Connect and run the controller until ``stop`` is set."""
+    """Connect to the cluster, and run the controller until ``stop`` is set."""
     async with connect(arguments) as client:
         await serve(client, arguments.workers, stop, namespace=arguments.namespace)
 
