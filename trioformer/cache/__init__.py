@@ -1,4 +1,4 @@
-"""List and watch a kind, keep its objects in an indexed cache, and notify handlers of every change.
+"""Caches of Kubernetes objects: list and watch a kind, keep its objects in an indexed cache, and notify handlers.
 
 ::
 
@@ -11,8 +11,9 @@
 - ``informer``: :class:`SharedInformer`, which connects and runs these stages
 - ``factory``: :class:`SharedInformerFactory`, which shares informers
 
-Each stage knows only the protocol of the next one; the informer knows all of them.
-The key of a bad object, which the cache cannot store, passes through the same stages to the quarantine in ``store``.
+Each stage uses only the protocol of the next stage.  The informer connects the stages.
+A bad object is an object that the cache cannot store.  The key of a bad object passes through the same stages to the
+quarantine in ``store``.
 
 - ``_bad_objects.py``: the values that describe bad objects
 """

@@ -1,4 +1,4 @@
-"""Bad objects, which the cache cannot store: the stages pass on their keys, and users see them in quarantine."""
+"""The types that describe bad objects, which the cache cannot store."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..models import KubernetesObject, key_of
 logger = logging.getLogger("trioformer.cache")
 
 MAX_NAMED: Final = 5
-"""The number of objects that a text names; it counts the others."""
+"""The largest number of objects that a text names; further objects are only counted."""
 
 WARNING_PERIOD: Final = 600.0
-"""Seconds between two log lines of one listener or lister about undecodable objects."""
+"""The shortest time between two log lines of a listener or lister about undecodable objects, in seconds."""
 
 MAX_KEY: Final = 600
-"""The longest key in a text, characters; a namespace and a name have at most 253 each."""
+"""The largest number of characters of a key in a text; a namespace and a name have at most 253 each."""
 
 
 class QuarantineReason(enum.StrEnum):
-    """Why an object is in quarantine."""
+    """The reason why an object is in quarantine."""
 
     UNDECODABLE = "undecodable"
-    """The server sent something that is not an object of the kind, or a field of the wrong type that the transform or
-    an index function reads."""
+    """The server sent something that is not an object of the kind, or the transform or an index function read a field
+    of the wrong type."""
     TRANSFORM_FAILED = "transform failed"
     """The transform raised an exception, or changed the identity of the object."""
     INDEX_FAILED = "index function failed"
@@ -40,16 +40,16 @@ class QuarantineReason(enum.StrEnum):
 @final
 @attrs.frozen
 class BadObject:
-    """The newest state of an object that the cache cannot store."""
+    """A bad object: the cache cannot store its newest state."""
 
     key: str
-    """``namespace/name``, or ``name``."""
+    """The key of the object: ``namespace/name``, or ``name`` for a cluster-scoped kind."""
     reason: QuarantineReason
-    """Why the cache cannot store it."""
+    """The reason why the cache cannot store the object."""
     error: Exception
-    """The error; its text contains nothing of the object but the key."""
+    """The error, with a text that contains only the key of the object."""
     resource_version: str = ""
-    """The version of the state; empty if it is unknown."""
+    """The resourceVersion of the state, or an empty string if it is unknown."""
 
 
 @final
@@ -58,17 +58,17 @@ class Quarantined:
     """An object in quarantine."""
 
     key: str
-    """``namespace/name``, or ``name``."""
+    """The key of the object: ``namespace/name``, or ``name`` for a cluster-scoped kind."""
     reason: QuarantineReason
-    """Why the cache cannot store its newest state."""
+    """The reason why the cache cannot store the newest state of the object."""
     since: float
-    """When it got into quarantine, on trio's clock; a later bad state does not change this."""
+    """The time when the object was put into quarantine, on trio's clock; a later bad state does not change it."""
     error: str
     """The error as text, without the content of the object."""
     is_stored: bool
     """Whether the cache has an earlier state, which ``lister.get(…, allow_stale=True)`` returns."""
     resource_version: str = ""
-    """The version of the bad state; empty if it is unknown."""
+    """The resourceVersion of the bad state, or an empty string if it is unknown."""
 
     def __str__(self) -> str:
         return f"{one_line(self.key, longest=MAX_KEY)} ({self.reason})"
@@ -77,17 +77,17 @@ class Quarantined:
 @final
 @attrs.define(eq=False)
 class UndecodableLog:
-    """Logs the objects that a listener or a lister cannot decode: one line in each period, with a count.
+    """A log of the objects that a listener or a lister cannot decode, with at most one line per period.
 
     Args:
-        name: The listener or lister, for the log line.
+        name: The name of the listener or lister in log messages.
     """
 
     name: str
     _limit: LogLimit = attrs.field(factory=lambda: LogLimit(WARNING_PERIOD), init=False)
 
     def warn(self, obj: KubernetesObject, error: Exception) -> None:
-        """Log that an object was skipped, or count it for the next line."""
+        """Log that an object was skipped, or count it for the next log line."""
         if count := self._limit.count(None):
             others = f" (and {count - 1} times since the last such line)" if count > 1 else ""
             key = one_line(key_of(obj), longest=MAX_KEY)
@@ -95,7 +95,7 @@ class UndecodableLog:
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:
-    """Return the number of objects in quarantine and the keys of the first ones, as text."""
+    """Return a text with the number of objects in quarantine and the keys of the first few."""
     named = [str(each) for each in first]
     if count > len(named):
         named.append(f"and {count - len(named)} more")

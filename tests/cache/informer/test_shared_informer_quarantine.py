@@ -144,7 +144,7 @@ async def test_an_initial_object_that_is_bad_is_named_and_never_gone(
         assert (statistics.missing, statistics.quarantined[REASONS[cause]]) == (1, 1)
         words = f"1 in quarantine: default/bad ({REASONS[cause]})"
         assert str(informer.state).endswith(words)
-        assert f"the cache has synced with {words}; 1 of them are missing in the cache" in caplog.text
+        assert f"the cache has synced with {words}; 1 of them are missing from the cache" in caplog.text
 
 
 async def test_an_earlier_state_is_read_only_when_asked_for(autojump_clock: trio.testing.MockClock) -> None:

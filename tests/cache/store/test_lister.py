@@ -200,22 +200,22 @@ def test_a_name_or_namespace_is_looked_up_without_a_scan(selector: str, monkeypa
         (
             Pod,
             "spec.nope=1",
-            "Pod cannot be selected by field 'spec.nope'; supported are metadata.name, metadata.namespace, ",
+            "Pod cannot be selected by field 'spec.nope'; supported fields: metadata.name, metadata.namespace, ",
         ),
         (Pod, "metadata.name=a,spec.containers=x", "Pod cannot be selected by field 'spec.containers'"),
         (Pod, "metadata.labels=x", "Pod cannot be selected by field 'metadata.labels'"),
         (
             Deployment,
             "status.replicas=1",
-            "Deployment cannot be selected by field 'status.replicas'; supported are metadata.name, metadata.namespace",
+            "Deployment cannot be selected by field 'status.replicas'; supported fields: metadata.name, metadata",
         ),
         (
             Node,
             "metadata.namespace=x",
-            "Node cannot be selected by field 'metadata.namespace'; supported are metadata.name, spec",
+            "Node cannot be selected by field 'metadata.namespace'; supported fields: metadata.name, spec",
         ),
-        (Namespace, "metadata.namespace=x", "supported are metadata.name, status.phase"),
-        (Secret, "data=x", "supported are metadata.name, metadata.namespace, type"),
+        (Namespace, "metadata.namespace=x", "supported fields: metadata.name, status.phase"),
+        (Secret, "data=x", "supported fields: metadata.name, metadata.namespace, type"),
     ],
 )
 def test_an_unsupported_field_raises_an_error_with_the_supported_fields(

@@ -1,6 +1,7 @@
-"""Wait for caches and handlers without polling; the error names each missing one with the reason.
+"""Functions that wait until caches and handlers have synced, without polling.
 
-Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` of ``informers/factory.go``; the reasons are an addition.
+Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` in ``informers/factory.go``.  Unlike in client-go, the
+error says why each cache or handler has not synced.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ Registration: TypeAlias = HandlerRegistration[KubernetesObject]
 async def wait_until_synced(
     entries: Sequence[Entry], registrations: Sequence[Registration], *, deadline: float
 ) -> None:
-    """Wait until every cache has synced and every handler has handled its initial objects.
+    """Wait until each cache has synced and each handler has handled its initial objects.
 
     Raises:
-        CacheSyncError: The deadline has passed, or an informer has ended, or a handler was removed.
-        RuntimeError: The current task is inside a call of a handler of one of the informers.
+        CacheSyncError: The deadline passed, an informer ended, or a handler was removed.
+        RuntimeError: The caller is inside a call of a handler of one of these informers.
     """
     _raise_if_inside_handler(entries)
     await trio.lowlevel.checkpoint()

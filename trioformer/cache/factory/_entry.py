@@ -1,8 +1,9 @@
-"""One informer of a factory: its users, the task that runs it, and its failure.
+"""One informer of a factory, with its users, its task and its failure.
 
-The task of an entry waits for an event that stops the informer, so no other task needs its cancel scope.
-The last user sets the event when it leaves, and then waits for ``ended``.  The task sets that event in its last step:
-there is no checkpoint between the event and the end of the task and its children.
+The task of an entry stops the informer when the event ``stop_requested`` is set, so no other task needs the task's
+cancel scope.
+The last user sets this event when it leaves, and then waits for the event ``ended``.  The task sets ``ended`` in its
+last step: its child tasks have ended, and no checkpoint follows.
 """
 
 from __future__ import annotations
@@ -31,29 +32,29 @@ logger = logging.getLogger("trioformer.cache")
 @final
 @attrs.define(eq=False)
 class FactoryEntry(Generic[T]):
-    """An informer, with the options that its requests share, its users and its task."""
+    """An informer of a factory, with its options, its users and its task."""
 
     key: InformerKey
     informer: SharedInformer[T]
     resync_period: float
     transform: Transform[T] | None
     is_supervised: bool
-    """Whether :attr:`failure` keeps the error of the informer, so that the task does not raise it."""
+    """Whether the error of the informer is kept in :attr:`failure` instead of being raised by the task."""
     users: int = attrs.field(default=0, init=False)
     """The number of open ``open_informer()`` blocks."""
     is_pinned: bool = attrs.field(default=False, init=False)
-    """Whether ``informer()`` was called, which keeps the informer for as long as the factory runs."""
+    """Whether ``informer()`` was called, so that the informer runs for as long as the factory."""
     failure: Exception | None = attrs.field(default=None, init=False)
     started_at: float = attrs.field(default=math.inf, init=False)
-    """The time of the start on trio's clock; infinity before it."""
+    """The time when the informer was started, on trio's clock; infinity before the start."""
     stop_requested: trio.Event = attrs.field(factory=trio.Event, init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    """Set in the last step of the entry's task."""
+    """An event that is set in the last step of the entry's task."""
     _task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
 
     @property
     def is_unused(self) -> bool:
-        """Whether the informer is neither pinned nor in use."""
+        """Whether the informer is neither pinned by ``informer()`` nor used by an open block."""
         return self.users == 0 and not self.is_pinned
 
     @property
@@ -62,11 +63,11 @@ class FactoryEntry(Generic[T]):
         return self.informer.state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
 
     def share(self, request: InformerRequest[T]) -> None:
-        """Share the informer with another request, which may add indexers.
+        """Share the informer with another request, and add the index functions of the request.
 
         Raises:
-            IndexerError: An index of that name exists with another function.
-            ValueError: The request has another resync period or transform.
+            IndexerError: An index with the same name exists with another function.
+            ValueError: The resync period or the transform of the request differs from the informer's.
         """
         if request.resync_period is not None and request.resync_period != self.resync_period:
             raise self._conflict(f"a resync period of {self.resync_period:g} s", f"{request.resync_period:g} s")
@@ -86,7 +87,8 @@ class FactoryEntry(Generic[T]):
         """Run the informer until :attr:`stop_requested` is set or it fails.
 
         Raises:
-            Exception: The failure of the informer; if it is supervised, the failure is only logged.
+            Exception: If the informer fails and the entry is not supervised.  With supervision, the failure is only
+                logged.
         """
         self._task = trio.lowlevel.current_task()
         self.started_at = trio.current_time()
@@ -122,11 +124,11 @@ class FactoryEntry(Generic[T]):
         scope.cancel()
 
     async def stop(self) -> None:
-        """Stop the informer, and wait until its tasks have ended, unless the caller is inside a call of a handler.
+        """Stop the informer and wait until its tasks have ended; inside a call of a handler, do not wait.
 
-        Otherwise a handler could wait for itself, or two cancelled handlers could wait for each other.
+        If a handler waited, it could wait for itself, or two cancelled handlers could wait for each other.
 
-        Cancellation: the wait is shielded, as at the end of a nursery.
+        Cancellation: the wait is shielded from cancellation.
         """
         self.stop_requested.set()
         if not any(enclosing_handlers()):
@@ -134,14 +136,14 @@ class FactoryEntry(Generic[T]):
                 await self.ended.wait()
 
     async def close_unstarted(self) -> None:
-        """Close an informer that was not started, to notify the tasks that wait for it."""
+        """Close an informer that was never started, so that the tasks that wait for it are notified."""
         self.stop_requested.set()
         with trio.CancelScope(shield=True):
             await self.run()
 
     @property
     def is_called_from_inside(self) -> bool:
-        """Whether the current task is inside the entry's task."""
+        """Whether the current task is the entry's task or a descendant of it."""
         return any(task is self._task for task in enclosing_tasks())
 
 

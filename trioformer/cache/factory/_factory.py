@@ -50,37 +50,40 @@ _Entry: TypeAlias = FactoryEntry[Any]
 
 @final
 class SharedInformerFactory:
-    """Shares informers, so that each kind is listed, watched and stored only once.
+    """A set of shared informers: each kind is listed, watched and stored only once.
 
-    There is one informer for each combination of kind, namespaces and selectors.
+    The factory has one informer for each combination of kind, namespaces and selectors.
     Start the factory with ``await nursery.start(factory.run)``, which returns when every cache has synced.
-    The caller's nursery owns all its tasks.
+    All tasks of the factory run in the caller's nursery.
 
-    Request an informer with :meth:`informer` to keep it for as long as the factory runs, or with :meth:`open_informer`
-    to keep it until the last block that uses it ends.
+    An informer that was requested with :meth:`informer` runs for as long as the factory.  An informer that was
+    requested with :meth:`open_informer` runs until the last block that uses it ends.
 
     Args:
-        client: The connection; must stay open while the factory runs.
-        namespace: One namespace, several, or None for all namespaces.  Cluster-scoped kinds ignore it.
-        label_selector: Only objects whose labels match.
-        field_selector: Only objects whose fields match.
-        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.  A mapping
-            sets it by kind (client-go's ``WithCustomResyncConfig``), and with the key None for all other kinds, such as
-            ``{Pod: 30, None: 600}``; a kind's metadata has the period of the kind, unless it is a key too.
-        transform: Applied to every object exactly once, before it is stored.
-        drop_managed_fields: Remove ``metadata.managedFields`` from every object, which often halves the cache.
-        supervise: When an informer fails, log the error, keep it in :attr:`failures`, and continue with the other
-            informers.  By default the error ends :meth:`run`.
-        options: How each reflector lists, watches and handles failures.
+        client: The client for all requests.  The client must stay open while the factory runs.
+        namespace: One namespace or several namespaces.  The default, None, selects all namespaces.  Cluster-scoped
+            kinds ignore this argument.
+        label_selector: A label selector.  The default, None, selects all objects.
+        field_selector: A field selector.  The default, None, selects all objects.
+        resync_period: How often every object is delivered to the handlers again, in seconds.  The default, 0, disables
+            resync.  A mapping such as ``{Pod: 30, None: 600}`` sets a period for each kind, and with the key None for
+            all other kinds (client-go's ``WithCustomResyncConfig``).  The period of a kind also applies to informers
+            of its metadata, unless the class of the metadata is a key of its own.
+        transform: A function that is applied to each object exactly once, before the object is stored.
+        drop_managed_fields: Whether to remove ``metadata.managedFields`` from all objects, which often halves the
+            memory of the cache.
+        supervise: Whether the other informers continue after an informer has failed.  The error is then logged, and
+            available in :attr:`failures`.  By default, :meth:`run` raises the error.
+        options: The options for listing, watching and handling failures.
 
-    ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and ``transform`` are defaults: a request
-    for an informer may override them.
+    A request for an informer may override ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and
+    ``transform``.
 
     Raises:
-        SelectorError: A selector does not parse.
-        TypeError: A key of ``resync_period`` is not a kind.
-        ValueError: A resync period is not a number of seconds, or is negative.
-        ValueError: A namespace is empty.
+        SelectorError: A selector is not valid.
+        TypeError: A key of ``resync_period`` is neither None nor the class of a Kubernetes kind.
+        ValueError: A resync period is negative or not a number.
+        ValueError: A namespace is an empty string, or the sequence of namespaces is empty.
     """
 
     def __init__(
@@ -145,30 +148,34 @@ class SharedInformerFactory:
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
     ) -> SharedInformer[T]:
-        """Return the informer of a kind, and keep it for as long as the factory runs.
+        """Return the shared informer for a kind, which runs for as long as the factory.
 
-        Equal requests return the same informer.
-        If the factory is running, a new informer starts immediately; wait for it with ``wait_until_synced``.
-        By default a failure of any informer ends the factory.
+        Calls with the same kind, namespaces and selectors return the same informer.
+        If the factory is running, a new informer starts immediately.  To wait for the informer, call its
+        ``wait_until_synced()`` method.
+        By default, the failure of one informer ends the factory.
 
         Args:
-            kind: The kind's class; use :func:`~trioformer.models.metadata_kind` for metadata only.
-            namespace: One namespace, several in one cache, or None for all namespaces.
-            label_selector: Only objects whose labels match; None is all.
-            field_selector: Only objects whose fields match; None is all.
-            resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
-            transform: Applied to each object exactly once, before it is stored; None stores objects as they are.
-            indexers: Index functions by name; further calls may add more.
+            kind: The class of the objects.  To cache only metadata, use :func:`~trioformer.models.metadata_kind`.
+            namespace: One namespace, several namespaces that share one cache, or None for all namespaces.
+            label_selector: A label selector, or None for all objects.
+            field_selector: A field selector, or None for all objects.
+            resync_period: How often every object is delivered to the handlers again, in seconds.  0 disables resync.
+            transform: A function that is applied to each object exactly once, before the object is stored.  If None,
+                objects are stored unchanged.
+            indexers: A mapping of names to index functions, such as ``{"by-node": field_index("spec.node_name")}``.
+                Later calls may add more index functions.
 
-        If an argument is omitted, an existing informer keeps its value, and a new informer gets the factory's default.
+        For an omitted argument, the factory's default is used.  If the informer already exists, its resync period and
+        its transform are kept.
 
         Raises:
-            IndexerError: An index of that name exists with another function; the informer is unchanged.
-            RuntimeError: The factory has stopped, and has no informer for the request.
-            SelectorError: A selector does not parse.
-            TypeError: The class is not a kind.
-            ValueError: The informer exists with another resync period or transform; or a namespace is empty, or given
-                for a cluster-scoped kind.
+            IndexerError: An index with the same name exists with another function.  The informer is unchanged.
+            RuntimeError: The factory has stopped and has no informer for these arguments.
+            SelectorError: A selector is not valid.
+            TypeError: The class is not the class of a Kubernetes kind.
+            ValueError: The informer exists with a different resync period or transform, a namespace is an empty
+                string, or a namespace is given for a cluster-scoped kind.
         """
         request = InformerRequest(
             kind=kind,
@@ -195,21 +202,21 @@ class SharedInformerFactory:
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
     ) -> AsyncGenerator[SharedInformer[T], None]:
-        """Use the informer of a kind for the duration of a block.
+        """Open a shared informer for a kind for the duration of an ``async with`` block.
 
-        The arguments and errors are the same as for :meth:`informer`.
-        The informer stops at the end of the last block that uses it, unless :meth:`informer` was called for it too.
-        A later request starts a new informer, with a new list.
+        The arguments and exceptions are the same as for :meth:`informer`.
+        The informer stops when the last block that uses it ends, unless :meth:`informer` has returned the same
+        informer.
+        A later call starts a new informer, which lists the objects again.
 
-        A handler that is added in the block is not removed at the end of the block.  If other blocks may use the
-        informer, remove the handler in a ``finally`` clause.
+        The end of the block does not remove handlers that were added in the block.  If other blocks may use the
+        informer, remove these handlers in a ``finally`` clause.
 
-        If an informer has failed (with ``supervise``), the next request starts a new one, unless :meth:`informer` was
-        called for the failed one.
+        If an informer has failed and ``supervise`` is set, the next call starts a new informer, unless
+        :meth:`informer` has returned the failed one.
 
-        Cancellation: the end of the last block waits until the informer's tasks have ended.
-            This wait is shielded, as at the end of a nursery.  Inside a call of a handler, the block does not wait, to
-            avoid a deadlock.
+        Cancellation: the last block waits at its end until the informer's tasks have ended, shielded from
+            cancellation.  Inside a call of a handler, the block does not wait, to avoid a deadlock.
         """
         await trio.lowlevel.checkpoint()
         # no checkpoint between finding the informer and counting the user
@@ -265,12 +272,12 @@ class SharedInformerFactory:
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedInformer[Any]]:
-        """The informers that are kept or in use, by key; a new mapping."""
+        """A new mapping of keys to the informers of this factory."""
         return {key: entry.informer for key, entry in self._entries.items()}
 
     @property
     def failures(self) -> Mapping[InformerKey, Exception]:
-        """The errors of the informers that have failed, by key; a new mapping."""
+        """A new mapping of keys to the errors of failed informers."""
         return {key: entry.failure for key, entry in self._entries.items() if entry.failure is not None}
 
     @property
@@ -279,19 +286,20 @@ class SharedInformerFactory:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the factory runs, and every cache has synced and is up to date."""
+        """Whether the factory is running, and all caches have synced and are up to date."""
         return self._is_running and all(entry.informer.has_synced for entry in self._entries.values())
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the factory runs, and every informer is healthy."""
+        """Whether the factory is running and all informers are healthy."""
         return self._is_running and all(entry.informer.is_healthy for entry in self._entries.values())
 
     def problems(self) -> Mapping[InformerKey, str]:
-        """Describe the state of each informer that has not synced or is not healthy, by key; empty if there are none.
+        """Return a description of each informer that has not synced or is not healthy, by key.
 
-        Informers with objects in quarantine are included, with the name of each object, although they are healthy.
-        The texts are for people, for example in ``/readyz``.
+        A healthy informer is included if it has objects in quarantine.  The description names the objects in
+        quarantine.
+        The descriptions are for humans, for example in the response of ``/readyz``.
         """
         return {
             key: _describe(entry)
@@ -302,35 +310,35 @@ class SharedInformerFactory:
     async def wait_for_cache_sync(
         self, *registrations: HandlerRegistration[KubernetesObject], deadline: float = math.inf
     ) -> None:
-        """Wait until every informer requested so far, and each given handler, has synced.
+        """Wait until all informers that have been requested, and the given handlers, have synced.
 
-        An informer that has synced once counts, even if its watch is broken now; see :attr:`is_healthy`.
+        An informer counts as synced after its first list, even if its watch has failed since; see :attr:`is_healthy`.
         Informers that are no longer in use are ignored.
 
         Args:
-            registrations: Handlers that must have handled their initial objects.
-            deadline: The time to stop waiting, on trio's clock, as for ``trio.CancelScope``.
+            registrations: The handlers to wait for; a handler has synced when it has handled its initial objects.
+            deadline: The time at which to stop waiting, on trio's clock, as for ``trio.CancelScope``.
 
         Raises:
-            CacheSyncError: At the deadline, or as soon as an informer fails or stops or a handler is removed; names
-                each missing informer and handler with the reason.
-            RuntimeError: The caller is inside a call of a handler of one of the informers.
+            CacheSyncError: The deadline passed, an informer failed or stopped, or a handler was removed.  The message
+                says why each missing informer or handler has not synced.
+            RuntimeError: The caller is inside a call of a handler of one of these informers.
         """
         await wait_until_synced(tuple(self._entries.values()), registrations, deadline=deadline)
 
     # --- running ---
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run every informer until cancelled; ``nursery.start`` returns when every cache has synced.
+        """Run all informers until cancelled; ``nursery.start()`` returns when all caches have synced.
 
-        This combines client-go's ``Start`` and ``WaitForCacheSync``.
-        With ``supervise``, ``nursery.start`` returns when every informer has synced or failed.
+        This method combines ``Start`` and ``WaitForCacheSync`` of client-go's factory.
+        With ``supervise``, ``nursery.start()`` returns when each informer has synced or failed.
 
         Raises:
             RuntimeError: The factory is already running, or has stopped.
-            ExceptionGroup: With the errors of an informer; never with ``supervise``.
+            ExceptionGroup: An informer failed and ``supervise`` is not set.  The group contains the informer's errors.
 
-        Cancellation: when this has returned, every informer has stopped and its tasks have ended.
+        Cancellation: all informers and their tasks have ended when this method returns.
         """
         if self._has_run:
             raise RuntimeError("this factory is already running or has stopped; a factory can run only once")
@@ -348,7 +356,7 @@ class SharedInformerFactory:
                 await self._unstarted.pop().close_unstarted()
 
     async def _wait_for(self, entry: _Entry) -> None:
-        """Wait until an informer has synced, or has ended without ending the factory."""
+        """Wait until an informer has synced, or has ended while the factory continues."""
         try:
             await entry.informer.wait_until_synced()
         except trio.ClosedResourceError:
@@ -357,7 +365,7 @@ class SharedInformerFactory:
                 await trio.sleep_forever()  # the failure is about to cancel the nursery of run()
 
     async def _start_informers(self, nursery: trio.Nursery) -> None:
-        """Start the task of each informer, now and whenever another is requested."""
+        """Start a task for each requested informer, and for each informer that is requested later."""
         while True:
             # no checkpoint between emptying the list and creating the next event
             for entry in self._unstarted:

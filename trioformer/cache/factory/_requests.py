@@ -1,4 +1,4 @@
-"""The arguments of a request for an informer, their defaults in the factory, and the key of an informer."""
+"""Requests for an informer, the factory's default arguments, and the keys that identify informers."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ T = TypeVar("T", bound=KubernetesObject)
 AnyKind = TypeVar("AnyKind", bound=KubernetesObject)
 
 Namespaces: TypeAlias = str | Sequence[str] | None
-"""One namespace, several, or None for all namespaces."""
+"""One namespace, several namespaces, or None for all namespaces."""
 
 
 class FactoryTransform(Protocol):
-    """Returns the object that a cache stores, for any kind; must be quick.
+    """A transform for objects of any kind, which returns the object that the cache stores.  A transform must be fast.
 
-    An example is a function with a type variable: ``def smaller(obj: T) -> T``.
+    A generic function is a transform, for example ``def smaller(obj: T) -> T``.
     """
 
     def __call__(self, obj: AnyKind, /) -> AnyKind:
-        """Return the object, or a copy with the same namespace, name, uid and resourceVersion."""
+        """Return the object, or a changed copy with the same namespace, name, uid and resourceVersion."""
         ...
 
 
 @final
 class FromFactory(enum.Enum):
-    """The default of arguments where None has another meaning."""
+    """The type of :data:`DEFAULT`, the default of arguments for which None has a meaning."""
 
     DEFAULT = "the factory's default"
 
@@ -59,16 +59,16 @@ DEFAULT: Final = FromFactory.DEFAULT
 @final
 @attrs.frozen
 class InformerKey:
-    """The objects that an informer caches; requests with equal keys share one informer.  ``str()`` is its name."""
+    """A description of the objects that an informer caches; requests with equal keys share one informer."""
 
     kind: type[KubernetesObject]
-    """The class of the objects; :func:`~trioformer.models.metadata_kind` makes one for metadata only."""
+    """The class of the objects, which may be a result of :func:`~trioformer.models.metadata_kind`."""
     namespaces: tuple[str, ...] | None = None
-    """The namespaces, sorted; None for all, and for cluster-scoped kinds."""
+    """The sorted namespaces, or None for all namespaces and for cluster-scoped kinds."""
     label_selector: str = ""
-    """Only objects whose labels match; each requirement once, sorted."""
+    """The label selector, with sorted requirements and without duplicates."""
     field_selector: str = ""
-    """Only objects whose fields match; each requirement once, sorted."""
+    """The field selector, with sorted requirements and without duplicates."""
 
     @classmethod
     def of(
@@ -79,18 +79,18 @@ class InformerKey:
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
     ) -> InformerKey:
-        """Return the key of a request; requests for the same objects have equal keys.
+        """Return the key of the informer for these objects; requests for the same objects have equal keys.
 
         Args:
-            kind: The kind's class.
-            namespace: One namespace, several, or None for all namespaces.
-            label_selector: Only objects whose labels match.
-            field_selector: Only objects whose fields match.
+            kind: The class of the objects.
+            namespace: One namespace or several namespaces.  The default, None, selects all namespaces.
+            label_selector: The label selector of the objects.  The default, None, selects all objects.
+            field_selector: The field selector of the objects.  The default, None, selects all objects.
 
         Raises:
-            SelectorError: A selector does not parse.
-            TypeError: The class is not a kind.
-            ValueError: A namespace is empty, or given for a cluster-scoped kind.
+            SelectorError: A selector is not valid.
+            TypeError: The class is not the class of a Kubernetes kind.
+            ValueError: A namespace is an empty string, or a namespace is given for a cluster-scoped kind.
         """
         resource = resource_of(kind)
         namespaces = sorted_namespaces(namespace)
@@ -102,7 +102,7 @@ class InformerKey:
 
     @property
     def metadata_only(self) -> bool:
-        """Whether the cache holds only the metadata of the objects."""
+        """Whether the cache contains only the metadata of the objects."""
         return issubclass(self.kind, PartialObjectMetadata)
 
     def __str__(self) -> str:
@@ -118,10 +118,10 @@ class InformerKey:
 
 
 def sorted_namespaces(namespace: Namespaces) -> tuple[str, ...] | None:
-    """Return one or several namespaces as a sorted tuple, or None.
+    """Return one or several namespaces as a sorted tuple, or None if all namespaces are requested.
 
     Raises:
-        ValueError: A namespace, or the sequence, is empty.
+        ValueError: A namespace is an empty string, or the sequence is empty.
     """
     if namespace is None:
         return None
@@ -134,40 +134,41 @@ def sorted_namespaces(namespace: Namespaces) -> tuple[str, ...] | None:
 @final
 @attrs.frozen(kw_only=True)
 class InformerRequest(Generic[T]):
-    """The arguments of one call of ``SharedInformerFactory.informer()`` or ``open_informer()``."""
+    """The arguments of a call of ``SharedInformerFactory.informer()`` or ``open_informer()``."""
 
     kind: type[T]
     namespace: Namespaces | FromFactory
     label_selector: LabelSelectorLike | FromFactory | None
     field_selector: FieldSelectorLike | FromFactory | None
     resync_period: float | None
-    """Seconds; None accepts any period of an existing informer."""
+    """The resync period in seconds, or None to accept any period of an existing informer."""
     transform: Transform[T] | FromFactory | None
-    """``DEFAULT`` accepts any transform of an existing informer."""
+    """The transform, or ``DEFAULT`` to accept any transform of an existing informer."""
     indexers: Mapping[str, IndexFunc[T]] | None
 
 
 @final
 @attrs.frozen(kw_only=True)
 class InformerDefaults:
-    """The options of a factory, which apply to each informer unless its request overrides them."""
+    """The options of a factory, which apply to each informer unless the request overrides them."""
 
     namespaces: tuple[str, ...] | None
     label_selector: LabelSelector
     field_selector: FieldSelector
     resync_periods: Mapping[type[KubernetesObject] | ResourceInfo | None, float]
-    """By class, and by resource for its other classes; None stands for all other kinds."""
+    """The resync period of each kind.  The class of a request is looked up first, then its resource, and then the key
+    None, which stands for all other kinds."""
     transform: FactoryTransform | None
     drop_managed_fields: bool
     options: ReflectorOptions
 
     def key_for(self, request: InformerRequest[T]) -> InformerKey:
-        """Return the key of the informer for a request.
+        """Return the key of the informer that a request refers to, after applying the defaults.
 
         Raises:
-            SelectorError: A selector does not parse.
-            TypeError: The class is not a kind.
-            ValueError: A namespace is empty, or given for a cluster-scoped kind.
+            SelectorError: A selector is not valid.
+            TypeError: The class is not the class of a Kubernetes kind.
+            ValueError: A namespace is an empty string, or a namespace is given for a cluster-scoped kind.
         """
         namespace, labels, fields = request.namespace, request.label_selector, request.field_selector
         if isinstance(namespace, FromFactory):
@@ -180,18 +181,18 @@ class InformerDefaults:
         )
 
     def resync_period_for(self, request: InformerRequest[T]) -> float:
-        """Return the resync period of a new informer."""
+        """Return the resync period of a new informer for this request."""
         if request.resync_period is not None:
             return request.resync_period
         keys = request.kind, resource_of(request.kind), None
         return next((self.resync_periods[key] for key in keys if key in self.resync_periods), 0.0)
 
     def transform_for(self, request: InformerRequest[T]) -> Transform[T] | None:
-        """Return the transform of a new informer."""
+        """Return the transform of a new informer for this request."""
         return self.transform if isinstance(request.transform, FromFactory) else request.transform
 
     def create_informer(self, client: Client, key: InformerKey, request: InformerRequest[T]) -> SharedInformer[T]:
-        """Create an informer, without sending a request."""
+        """Create an informer without starting it."""
 
         def source(namespace: str | None) -> ApiListWatch[T]:
             api = client.api(request.kind, namespace, drop_managed_fields=self.drop_managed_fields)

@@ -1,4 +1,4 @@
-"""The shared informer: one reflector, one store and one processor, connected and run together.
+"""The shared informer, which connects and runs the reflectors, the store and the processor.
 
 - ``_shared_informer.py``: :class:`SharedInformer`
 - ``_mistakes.py``: errors of a transform or an index function that fails on every object of the first list

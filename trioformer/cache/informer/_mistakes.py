@@ -1,11 +1,12 @@
-"""Mistakes in the program: a transform or an index function fails on every object of the first list.
+"""Detection of mistakes in the program: a transform or an index function fails on every object of the first list.
 
-The problem: if a function fails on some objects, the informer must continue; otherwise one tenant's objects would end
-the informer for all tenants.  If a function fails on every object, the program should end before it relies on an empty
-cache.
+If a function fails on some objects, the informer must continue.  Otherwise one tenant's objects could end the informer
+for all tenants.  If a function fails on every object, the program should end, because it would otherwise rely on an
+empty cache.
 
-So the objects of all first lists of a cache are counted together, and the error is raised after the last list.
-One or two objects are not enough to decide: they may be all objects of the kind, and of one tenant.
+The objects in the first lists of all namespaces are counted together, and the error is raised after the last list.
+Fewer than three failures are never treated as a mistake: a cluster may have only one or two objects of a kind, and
+both may be from the same tenant.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ import attrs
 from ...errors import DecodeError, IndexerError, TransformError
 
 MIN_FAILURES: Final = 3
-"""The least number of failures that show a mistake."""
+"""The smallest number of failures that is treated as a mistake."""
 
 
 @final
 @attrs.define(eq=False)
 class Mistakes:
-    """Counts the objects in the first lists of a cache on which the program's own functions fail."""
+    """A count of the objects in the first lists of a cache, and of the failures of the program's functions."""
 
     _objects: int = attrs.field(default=0, init=False)
     # By the name of the index; None stands for the transform, whose result is indexed.
@@ -35,7 +36,7 @@ class Mistakes:
     def record_list(self, objects: int, errors: Iterable[Exception]) -> None:
         """Count the objects of a list that were decoded and transformed, and the errors of its bad objects.
 
-        An undecodable value is not a mistake of the function that reads it.
+        An error about an undecodable value does not count as a mistake of the function that reads the value.
         """
         self._objects += objects
         for error in errors:
@@ -46,10 +47,11 @@ class Mistakes:
                 self._first.setdefault(name, error.with_traceback(None))
 
     def raise_if_any(self, taken: int) -> None:
-        """Raise the first error of a function that failed on every object, if there are at least three.
+        """Raise the first error of a function that failed on every object, if there are at least three objects.
 
         Args:
-            taken: The number of objects in the cache; each of them shows that all functions work.
+            taken: The number of objects in the cache.  If the cache is not empty, no error is raised, because all
+                functions succeeded on the objects in it.
 
         Raises:
             IndexerError: An index function failed on every object.

@@ -1,12 +1,11 @@
-"""The process loop: applies the changes of the queue to the indexer, and notifies the listeners.
+"""The process loop, which applies the queued changes to the indexer and notifies the listeners.
 
-Changes are applied in the order in which they were written.  So for each source (the reflector of a namespace) the
-indexer passes through the states of the watch, and listeners receive them in the same order.
-A change is stored and then distributed, without a checkpoint in between.  So the indexer of a cancelled informer never
-contains a change that was not distributed.
+Changes are applied in the order in which they were queued.  So the indexer and the listeners receive the changes of
+each reflector in the order of its watch. No checkpoint separates storing a change from notifying the listeners.  So
+cancellation never leaves a stored change without its notifications.
 
-For a bad object, the previous state stays in the indexer and the key gets into quarantine.  Everything else is applied,
-and the indexer is as new as its last change.
+The previous state of a bad object stays in the indexer, and its key is put into quarantine.  The changes of all other
+objects are applied, and the resourceVersion of the cache advances.
 
 Source: client-go ``tools/cache/controller.go`` processDeltas.
 """
@@ -35,16 +34,17 @@ from ._mistakes import Mistakes
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_NOTIFICATIONS = 200
-"""Notifications after which the listeners run; well below the smallest reasonable buffer size."""
+"""The number of notifications after which the listeners may run.  It is far below the smallest reasonable buffer
+size."""
 
 
 def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
-    """Whether two objects with the same key are states of one object; a missing uid matches every uid."""
+    """Return whether two objects with the same key have the same uid; a missing uid matches every uid."""
     return old.uid == new.uid or not (old.uid and new.uid)
 
 
 def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
-    """Return the notifications that lead from ``old`` to ``new``: for a new uid, a deletion and an addition."""
+    """Return the notifications for a change: an update, or a deletion and an addition if the uid differs."""
     if is_same_object(old, new):
         return (Updated(old, new),)
     return (Deleted(old, is_stale=True), Added(new))
@@ -53,18 +53,20 @@ def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
 @final
 @attrs.define(eq=False)
 class ProcessLoop(Generic[T]):
-    """The only task that changes the objects of the indexer.
+    """The loop that applies changes; no other task changes the objects of the indexer.
 
     Args:
         fifo: The queue of changes.
-        indexer: Where changes are stored.
-        processor: Notifies the listeners.
-        versions: Records how new the indexer is; all its namespaces must be listed for the first sync.
-        quarantine: The keys of bad objects.
+        indexer: The indexer that stores the objects.
+        processor: The processor that notifies the listeners.
+        versions: The resourceVersions that the indexer has reached.  The cache has synced when all namespaces of
+            ``versions`` have been listed.
+        quarantine: The quarantine for the keys of bad objects.
         ends_on_mistakes: Whether to raise an error if the transform or an index function fails on every object of the
             first list.
-        on_synced: Called when all namespaces have been listed.
-        on_undecodable: Called with the namespace and the object if an index function cannot decode a field.
+        on_synced: A function that is called when all namespaces have been listed.
+        on_undecodable: A function that is called with the namespace, the object and the error when an index function
+            cannot decode a field.
     """
 
     _fifo: DeltaFIFO[T]
@@ -84,7 +86,7 @@ class ProcessLoop(Generic[T]):
         self._has_several_namespaces = self._versions.namespaces != ("",)
 
     async def run(self) -> None:
-        """Apply batch after batch, until cancelled."""
+        """Apply batches from the queue until cancelled."""
         while True:
             batch = await self._fifo.pop()
             if isinstance(batch, list):
@@ -132,7 +134,7 @@ class ProcessLoop(Generic[T]):
         self._versions.advance(self._namespace_of(key), change.resource_version)
 
     def _namespace_of(self, key: str) -> str:
-        """Return the namespace of the reflector that received an object; empty if there is only one reflector."""
+        """Return the namespace of the reflector for a key; an empty string if there is only one reflector."""
         return key.partition("/")[0] if self._has_several_namespaces else ""
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
@@ -142,7 +144,7 @@ class ProcessLoop(Generic[T]):
         self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
 
     def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
-        """Describe an object on which an index function failed, and report it if it does not decode."""
+        """Return a description of an object that cannot be indexed, and report the object if it cannot be decoded."""
         if isinstance(error.__cause__, DecodeError):
             self._on_undecodable(namespace, obj, error.__cause__)
             return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error.__cause__, obj.resource_version)
@@ -154,7 +156,7 @@ class ProcessLoop(Generic[T]):
             self._processor.distribute(notifications)
 
     async def _flush(self, notifications: list[Notification[T]]) -> None:
-        """Distribute the notifications and let the listeners take them, so that fast listeners keep up with a burst."""
+        """Send the notifications, and let listeners take them, so that fast listeners can follow a burst of changes."""
         self._distribute(notifications)
         notifications.clear()
         await self._processor.wait_for_backlogs()
@@ -188,11 +190,11 @@ class ProcessLoop(Generic[T]):
         self._quarantine.discard(key)
 
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T], dict[str, Quarantined]]:
-        """Replace the content of the indexer by a list.
+        """Replace the content of the indexer with the objects of a list.
 
         Returns:
-            The values that the caller must release in slices: the previous content, the list by key, and the previous
-            quarantine entries.
+            The previous content, the listed objects by key, and the previous entries of the quarantine, which the
+            caller must free in slices.
         """
         indexer = self._indexer
         is_first = bool(self._unlisted)
@@ -257,14 +259,14 @@ class ProcessLoop(Generic[T]):
 @final
 @attrs.define(eq=False)
 class ResyncTimer(Generic[T]):
-    """Queues a resync whenever the resync period of a listener has passed."""
+    """A timer that queues a resync when the resync period of a listener has passed."""
 
     _fifo: DeltaFIFO[T]
     _processor: Processor[T]
     _period: float
 
     async def run(self) -> None:
-        """Check the listeners every ``period`` seconds, until cancelled; return immediately if the period is 0."""
+        """Check the listeners once in each period until cancelled; return immediately if the period is 0."""
         if self._period <= 0:
             return
         checks, number = PeriodGrid(trio.current_time(), self._period), 0

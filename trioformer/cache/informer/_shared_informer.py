@@ -1,4 +1,4 @@
-"""The shared informer: connects and runs the reflector, the queue, the indexer and the listeners.
+"""The shared informer, which connects and runs the reflector, the queue, the indexer and the listeners.
 
 Source: client-go ``tools/cache/shared_informer.go``.
 """
@@ -49,28 +49,30 @@ class _Phase(enum.Enum):
 
 @final
 class SharedInformer(Generic[T]):
-    """An indexed cache of one kind that follows the server and notifies its listeners of changes.
+    """An indexed cache of one kind, which is kept up to date and notifies listeners of changes.
 
     A listener is a handler (:meth:`add_event_handler`) or a subscription (:meth:`subscribe`).
-    Each listener receives the states of an object in order; it may miss states, but always receives the newest one.
-    A handler is called for one notification at a time.  There is no order between listeners.
-    A slow listener does not delay the cache or other listeners, unless its ``overflow`` is ``"block"``, or it is a
-    controller with slow functions.
-    Objects are immutable and shared.
+    Each listener receives the states of an object in order.  A listener may miss states, but always receives the
+    newest state.
+    A handler is called for one notification at a time.  Different listeners are notified independently of each other.
+    A slow listener does not delay the cache or other listeners, with two exceptions: listeners with
+    ``overflow="block"``, and controllers with slow predicates or enqueue functions.
+    The objects are immutable and shared by all listeners.
 
     If an object cannot be decoded, transformed or indexed, its earlier state stays in the cache, and its key is in
-    quarantine until the object changes.  All other objects are handled as usual.
-    ``lister.quarantined()``, :attr:`state` and :meth:`statistics` name and count the objects in quarantine.
+    quarantine until the object changes.  Other objects are not affected.
+    Objects in quarantine are reported by ``lister.quarantined()``, :attr:`state` and :meth:`statistics`.
 
-    :meth:`run` owns all tasks: the reflector, the process loop, and one task for each handler.
+    All tasks run inside :meth:`run`: the reflectors, the process loop, and one task for each handler.
 
     Args:
-        list_watch: The source; or several sources by namespace, for one cache of several namespaces.
-        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
-        indexers: Index functions by name, in addition to the namespace index.
-        transform: Applied to each object exactly once, before it is stored; must not change namespace, name and
-            resourceVersion.
-        options: How the reflector lists, watches and handles failures.
+        list_watch: The source of the objects, or a mapping of namespaces to sources for a cache of several namespaces.
+        resync_period: How often every object is delivered to the handlers again, in seconds.  The default, 0, disables
+            resync.
+        indexers: A mapping of names to index functions, in addition to the namespace index.
+        transform: A function that is applied to each object exactly once, before the object is stored.  The function
+            must not change the namespace, name, uid or resourceVersion.
+        options: The options for listing, watching and handling failures.
     """
 
     def __init__(
@@ -141,10 +143,12 @@ class SharedInformer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the cache holds the first list, and the informer keeps it up to date.
+        """Whether the cache contains the first list and is kept up to date.
 
-        Bad objects may be missing: ``statistics().missing`` counts them, and a warning names them.
-        False again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds without a watch.
+        Bad objects may be missing from the cache: ``statistics().missing`` counts them, and the log names the first
+        few.
+        The value is false again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds
+        without an open watch.
         """
         return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
 
@@ -154,13 +158,17 @@ class SharedInformer(Generic[T]):
 
     @property
     def is_healthy(self) -> bool:
-        """The same as :attr:`has_synced`; before the first list, whether it runs and its last request did not fail."""
+        """Whether the informer is running without problems.
+
+        After the first list, this is the same as :attr:`has_synced`.  Before the first list, the value is true if the
+        last request has not failed.
+        """
         if self._synced.is_set():
             return self.has_synced
         return self._phase is _Phase.RUNNING and self.state.error is None
 
     async def wait_until_synced(self) -> None:
-        """Wait until the cache holds the first list.
+        """Wait until the cache contains the first list.
 
         Raises:
             trio.ClosedResourceError: The informer has stopped.
@@ -172,35 +180,41 @@ class SharedInformer(Generic[T]):
             raise trio.ClosedResourceError(f"the informer of {self._name} has stopped")
 
     async def wait_until_stopped(self) -> None:
-        """Wait until the informer has stopped; :attr:`state` then has the reason.
+        """Wait until the informer has stopped; :attr:`state` then contains the reason.
 
-        Returns immediately if it has already stopped.
+        The method returns immediately if the informer has already stopped.
         """
         await self._stopped.wait()
 
     async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
-        """Wait until the cache contains a write or newer states, to read your own writes from it.
+        """Wait until the cache contains the result of a write, or a newer state.
 
-        There is no event for an object that the informer's selectors exclude.  So this waits for an event of another
-        object, or for a bookmark, which comes about once a minute.
+        After this method has returned, a program can read its own write from the cache.  If the informer's selectors
+        exclude the written object, the watch sends no event for this object.  The method then waits for an event of
+        another
+        object, or for a bookmark, which the server sends about once a minute.
 
         Args:
-            resource_version: The result of a write: the object, or its resourceVersion.
+            resource_version: The object that the write returned, or its resourceVersion.
 
         Raises:
-            DecodeError: A resourceVersion is not a number, as on some aggregated API servers; it is a ValueError.
-            ValueError: The cache does not hold the object's namespace.
-            trio.ClosedResourceError: The informer stopped first.
-            RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait.
+            DecodeError: A resourceVersion is not a number, as on some aggregated API servers.  This error is also a
+                ValueError.
+            ValueError: The cache does not contain the object's namespace.
+            trio.ClosedResourceError: The informer stopped before the cache contained the write.
+            RuntimeError: The caller is inside a call of a handler with ``overflow="block"``, for which the cache might
+                wait.
 
-        Cancellation: changes nothing.
+        Cancellation: the cache and the informer are not affected.
         """
         self._processor.raise_if_inside_handler("the cache", only_blocking=True)
         namespaces = self._versions.namespaces
         if not isinstance(resource_version, str):
             namespaces = tuple(each for each in namespaces if each in ("", resource_version.namespace))
             if not namespaces:
-                raise ValueError(f"{resource_version!r} is in a namespace that the cache of {self._name} does not hold")
+                raise ValueError(
+                    f"{resource_version!r} is in a namespace that the cache of {self._name} does not contain"
+                )
             resource_version = resource_version.resource_version
         await self._versions.wait_until_at_least(resource_version, namespaces)
 
@@ -224,11 +238,12 @@ class SharedInformer(Generic[T]):
         return InformerState(worst.phase, error, worst.retry_at, age, len(quarantine), quarantine.first())
 
     def statistics(self) -> InformerStatistics:
-        """Return counts of the cache's content, and the statistics of its reflectors.
+        """Return statistics about the cache and its reflectors.
 
-        The fields are ``has_synced``, ``objects``, ``pending`` (changes that are not in the cache yet), ``quarantined``
-        (a count for each reason), ``missing`` (objects in quarantine without any state in the cache),
-        ``handlers_and_subscriptions``, and ``reflectors`` (by namespace; :meth:`Reflector.statistics`).
+        The result has the fields ``has_synced``, ``objects`` (in the cache), ``pending`` (changes that are not in the
+        cache yet), ``quarantined`` (objects in quarantine, for each reason), ``missing`` (objects in quarantine that
+        have no state in the cache), ``handlers_and_subscriptions``, and ``reflectors`` (for each namespace, the result
+        of :meth:`Reflector.statistics`).
         """
         return InformerStatistics(
             has_synced=self.has_synced,
@@ -241,14 +256,14 @@ class SharedInformer(Generic[T]):
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
-        """Add index functions.
+        """Add index functions, and add the cached objects to the new indices.
 
-        An object on which a function fails stays in the cache, and gets into quarantine.
+        An object on which a function fails stays in the cache, but is put into quarantine.
         Adding the same function under the same name again changes nothing.
 
         Raises:
-            IndexerError: Another function has the name, or a function failed on every object of at least two.  No index
-                is added.
+            IndexerError: An index with this name exists with another function, or a function failed on every cached
+                object and there are at least two.  After either error, no index is added.
             RuntimeError: The informer has stopped.
         """
         self._raise_if_stopped("add an index")
@@ -269,30 +284,33 @@ class SharedInformer(Generic[T]):
         on_error: ErrorHandler[T] | None = None,
         name: str | None = None,
     ) -> HandlerRegistration[T]:
-        """Add a handler, which is called for every change.
+        """Add a handler, which is called for each object in the cache and then for each change.
 
-        It is first called for every object in the cache, with ``is_initial``.
-        Each registration has its own task and its own buffer; the same handler may be registered twice.
+        The first calls, for the objects in the cache, are additions with ``is_initial=True``.
+        Each registration has its own task and its own buffer.  The same handler may be added several times.
 
         Args:
             handler: The handler to call.
-            resync_period: Seconds after which every object is repeated; None is the informer's default, 0 is never.
-                A shorter period is raised to one second, and to the check period of a running informer.
-            buffer_size: The number of notifications that may wait before ``overflow`` applies.
-            overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` makes the informer wait.
-            patience: With ``"block"``, the seconds that a full buffer may wait for the handler before the informer
-                fails.
-            on_error: Called with each exception of the handler and its notification; without it, an exception ends the
-                informer's run.  After a `DecodeError` or a `QuarantinedError` the informer always continues: the
-                notification is skipped, and logged at most once in ten minutes.
-            name: The name in messages; by default the name of the handler's class.
+            resync_period: How often every object is delivered to the handler again, in seconds.  The default, None,
+                uses the informer's resync period.  0 disables resync.  The period is at least one second.  In a
+                running informer, it is also at least the period at which the informer checks for resyncs.
+            buffer_size: The largest number of pending notifications before ``overflow`` applies.
+            overflow: The overflow policy, which applies when the buffer is full.  ``"coalesce"`` merges the
+                notifications of each object.  ``"block"`` makes the informer wait for the handler.
+            patience: With ``overflow="block"``, how long the informer waits for the handler before it fails, in
+                seconds.
+            on_error: An async function that is called with each exception of the handler and its notification.
+                Without ``on_error``, an exception of the handler ends the informer's run.  A `DecodeError` or a
+                `QuarantinedError` never ends
+                the run: the notification is skipped, and logged at most once in ten minutes.
+            name: The name of the handler in messages.  The default is the name of its class.
 
         Raises:
             RuntimeError: The informer has stopped.
             TypeError: The handler is not a ResourceEventHandler, or one of its methods cannot be called.
-            ValueError: ``overflow`` or ``buffer_size`` is invalid.
+            ValueError: ``overflow`` or ``buffer_size`` is not valid.
 
-        Ownership: :meth:`run` owns the handler's task.
+        Ownership: the handler's task runs inside :meth:`run`.
         """
         check_handler(handler)
         buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
@@ -320,15 +338,16 @@ class SharedInformer(Generic[T]):
     def subscribe(
         self, *, buffer_size: int = 1_024, overflow: Overflow = "coalesce", patience: float = 60.0
     ) -> Iterator[Subscription[T]]:
-        """Open a stream of notifications for the duration of a ``with`` block, for the caller's own task.
+        """Open a subscription to all notifications for the duration of a ``with`` block.
 
-        It begins with every object in the cache; if the informer has not synced, with the first list.
+        The subscription is an async iterator for the caller's own task.  The iteration begins with the objects in the
+        cache, or with the first list if the informer has not synced.
 
         Args:
-            buffer_size: The number of notifications that may wait before ``overflow`` applies.
-            overflow: As for :meth:`add_event_handler`.
-            patience: With ``"block"``, the seconds that a full buffer may wait for the reader before the subscription
-                breaks.
+            buffer_size: The largest number of pending notifications before ``overflow`` applies.
+            overflow: The overflow policy, as in :meth:`add_event_handler`.
+            patience: With ``overflow="block"``, how long the informer waits for the subscriber before the subscription
+                breaks, in seconds.
 
         Raises:
             RuntimeError: The informer has stopped.
@@ -353,7 +372,7 @@ class SharedInformer(Generic[T]):
         return self._indexer.snapshot() if self._synced.is_set() else None
 
     def _effective_resync_period(self, period: float, name: str) -> float:
-        """Return the period that the check period permits (client-go's ``determineResyncPeriod``)."""
+        """Return the resync period that the informer can provide (client-go's ``determineResyncPeriod``)."""
         if period <= 0:
             return 0.0
         if period < MIN_RESYNC_PERIOD:
@@ -382,16 +401,16 @@ class SharedInformer(Generic[T]):
     # --- running ---
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """List and watch until cancelled; ``nursery.start`` returns when the cache has synced.
+        """List and watch until cancelled; ``nursery.start()`` returns when the cache has synced.
 
-        An informer can run only once.
+        An informer can be run only once.
 
         Raises:
             RuntimeError: The informer is already running, or has stopped.
-            ExceptionGroup: With an exception of a handler; before the first list also with a permanent error.
+            ExceptionGroup: A handler raised an exception, or a permanent error occurred before the first list.
 
-        Cancellation: a running handler is cancelled, and pending notifications are dropped.  When this has returned,
-            all tasks of the informer have ended, and subscriptions end.
+        Cancellation: running handlers are cancelled, and pending notifications are dropped.  When this method returns,
+            all tasks of the informer have ended.  The iteration over each subscription ends.
         """
         if self._phase is not _Phase.NEW:
             raise RuntimeError(f"the informer of {self._name} {self._phase.value}; an informer can run only once")
@@ -424,7 +443,7 @@ class SharedInformer(Generic[T]):
             self._fifo.close()
 
     async def _start_handlers(self, nursery: trio.Nursery) -> None:
-        """Start the task of each registered handler, now and whenever another is added."""
+        """Start a task for each registered handler, and for each handler that is added later."""
         while True:
             # no checkpoint between emptying the list and creating the next event
             for task in self._unstarted:
@@ -435,7 +454,7 @@ class SharedInformer(Generic[T]):
 
 
 def check_resync_period(period: object) -> None:
-    """Refuse a resync period that is not a number of seconds, which would fail only while the informer runs."""
+    """Raise ValueError if a resync period is negative or not a number."""
     if isinstance(period, bool) or not isinstance(period, int | float) or not period >= 0:
         raise ValueError(f"resync_period must be a number of seconds, at least 0, not {period!r}")
 
@@ -443,19 +462,20 @@ def check_resync_period(period: object) -> None:
 def add_paused_handler(
     informer: SharedInformer[T], handler: ResourceEventHandler[T], *, name: str, buffer_size: int
 ) -> tuple[HandlerRegistration[T], Callable[[], None]]:
-    """Add a handler that receives nothing until it is started, and every state from then on.
+    """Add a handler that receives no notifications until it is started.
 
-    After the start it is first called for every object in the cache; if the cache has not synced, for the first list.
-    When its buffer is full, the process loop waits for it without a limit.  So its calls must never wait.
+    After its start, the handler is first called for each object in the cache, or for the first list if the cache has
+    not synced. When the buffer of the handler is full, the process loop waits for as long as necessary.  So the
+    handler must never wait.
 
     Args:
-        informer: The informer.
-        handler: The handler.
+        informer: The informer that notifies the handler.
+        handler: The handler to add.
         name: The handler's name in messages.
-        buffer_size: The number of notifications that may wait before the process loop waits.
+        buffer_size: The largest number of pending notifications before the process loop waits.
 
     Returns:
-        The registration, and a function that starts the handler.
+        The registration of the handler, and a function that starts the handler.
 
     Raises:
         RuntimeError: The informer has stopped.

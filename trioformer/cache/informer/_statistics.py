@@ -23,31 +23,31 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 def worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    """Return the statistics of the reflector in the worst phase; of several, those with the oldest data."""
+    """Return the statistics of the reflector in the worst phase; among several, choose the one with the oldest data."""
     return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
 
 
 @final
 @attrs.frozen
 class InformerStatistics:
-    """The state of an informer, and what it holds."""
+    """Statistics about an informer, its cache and its reflectors."""
 
     has_synced: bool
     """Whether the cache has synced and is up to date."""
     objects: int
-    """Objects in the cache."""
+    """The number of objects in the cache."""
     pending: int
-    """Changes that were received but are not in the cache yet."""
+    """The number of changes that were received but are not in the cache yet."""
     handlers_and_subscriptions: int
-    """Registered handlers and open subscriptions."""
+    """The number of registered handlers and open subscriptions."""
     reflectors: Mapping[str, ReflectorStatistics]
-    """The statistics of each reflector, by namespace for a cache of several namespaces, otherwise under ``""``."""
+    """The statistics of each reflector by namespace; the key is ``""`` if there is only one reflector."""
     quarantined: Mapping[QuarantineReason, int] = attrs.field(factory=dict)
-    """Objects in quarantine, by reason; every reason has a count."""
+    """The number of objects in quarantine for each reason."""
     missing: int = 0
-    """Objects in quarantine without any state in the cache."""
+    """The number of objects in quarantine that have no state in the cache."""
 
     @property
     def reflector(self) -> ReflectorStatistics:
-        """The statistics of the reflector in the worst state."""
+        """The statistics of the reflector in the worst phase."""
         return worst_of(self.reflectors.values())

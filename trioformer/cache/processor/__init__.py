@@ -1,4 +1,4 @@
-"""The processor: distributes notifications to listeners, each with its own buffer.
+"""The processor: sends notifications to listeners, each of which has its own buffer.
 
 - ``_notifications.py``: :class:`Added`, :class:`Updated`, :class:`Deleted`, the handlers that receive them, and the
   batches of a buffer

@@ -1,13 +1,12 @@
-"""The bounded buffer of one listener, a handler or a subscription.
+"""The bounded buffer of a listener, which is a handler or a subscription.
 
-The problem: the process loop notifies many listeners, and some of them are slow.
-client-go gives every listener a buffer that grows without limit.  If the buffers were bounded and the process loop
-waited for a full one, one slow handler would stop the cache for all listeners.  So each listener chooses an overflow
-policy, which is a class of queue (``_overflow.py``).  This module contains the common part: reading, resyncs and
-closing.
+The process loop notifies many listeners, and some of them may be slow.  In client-go, the buffer of a listener grows
+without limit.  If buffers were bounded and the process loop waited for a full buffer, one slow handler would stop the
+cache for all listeners.  So each listener has an overflow policy, which is implemented by a class of queue
+(``_overflow.py``).  This module contains the part that all policies share: reading, resyncs and closing.
 
-Resyncs must not accumulate for a stuck listener, because each of them holds every object.  So at most one batch of the
-whole cache is unread, and one more resync is remembered (:class:`ResyncState`).
+Resyncs must not accumulate if a listener is stuck, because each resync contains all objects.  So a buffer contains at
+most one unread batch of the whole cache, and remembers at most one further resync (:class:`ResyncState`).
 """
 
 from __future__ import annotations
@@ -28,33 +27,34 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class BufferState(enum.Enum):
-    """What a buffer does with new notifications."""
+    """The state of a buffer, which says what happens to new notifications."""
 
     PAUSED = "paused"
-    """Drop them: after its start, the buffer begins with the content of the cache."""
+    """Notifications are dropped, because the buffer will begin with the content of the cache when it is started."""
     OPEN = "open"
-    """Queue them."""
+    """Notifications are queued."""
     MERGING = "merging"
-    """Queue the changes of a relist, one by one.  The cache already has all of them, so it is not read for a resync."""
+    """The changes of a relist are queued one by one.  The cache already contains all of them, so no resync is read
+    from it."""
     BROKEN = "broken"
-    """Drop them: the listener fell behind."""
+    """Notifications are dropped, because the listener fell behind."""
     CLOSED = "closed"
-    """Drop them: the listener was removed, or its informer stopped."""
+    """Notifications are dropped, because the listener was removed or its informer stopped."""
 
 
 class ResyncState(enum.Enum):
-    """Whether the next resync may be queued.
+    """The state of a buffer with regard to resyncs, which says whether the next resync may be queued.
 
-    The initial list and each resync are a batch of the whole cache.  A batch is unread until the listener has taken
-    all of it.
+    The initial list and each resync are a batch of the whole cache.  A batch counts as unread until the listener has
+    taken its last notification.
     """
 
     READY = "ready"
-    """No such batch is unread: the next resync is queued."""
+    """No batch of the whole cache is unread, so the next resync is queued."""
     UNREAD = "unread"
-    """A batch is unread; the next resync waits until the listener has read it."""
+    """A batch of the whole cache is unread, and the next resync will wait until the listener has read it."""
     UNREAD_AND_DUE = "unread and due"
-    """A batch is unread, and a resync waits for it.  Further resyncs are dropped."""
+    """A batch of the whole cache is unread, and a resync waits for it.  Further resyncs are dropped."""
     DUE = "due"
     """A resync waits until all changes of a relist are in the buffer."""
 
@@ -62,14 +62,14 @@ class ResyncState(enum.Enum):
 @final
 @attrs.frozen
 class BufferStatistics:
-    """How far a listener is behind."""
+    """Statistics about the backlog of a listener."""
 
     buffered: int
-    """Notifications and batches in the buffer."""
+    """The number of notifications and batches in the buffer."""
     pending_objects: int
-    """Objects with a pending merged change."""
+    """The number of objects with a merged change."""
     coalesced: int
-    """The number of notifications that were merged into another one."""
+    """The number of notifications that were merged into other notifications."""
     delivered: int
     """The number of notifications that the listener has taken."""
     high_water: int
@@ -78,18 +78,18 @@ class BufferStatistics:
 
 @final
 class ListenerBuffer(Generic[T]):
-    """A bounded buffer with one consumer; the process loop writes to it without waiting.
+    """A bounded buffer with one consumer, to which the process loop writes without waiting.
 
-    Invariant: the batch that is being read is older than every item of the queue.  While the state is ``OPEN``, the
-    buffer has received all changes of the cache.  So a resync that is read from the cache is newer than every item and
-    goes behind them.
+    Invariant: the batch that is being read is older than all items of the queue.  While the state is ``OPEN``, the
+        buffer has received all changes of the cache.  So a resync that is read from the cache is newer than all items,
+        and is queued after them.
 
     Args:
-        snapshot: Returns the objects of the cache, for a deferred resync.
-        buffer_size: The number of notifications that fit before ``overflow`` applies.
-        overflow: What happens when the buffer is full.
-        patience: For ``"block"``, the seconds that the listener may take no notification.
-        is_paused: Whether the buffer drops notifications until it is started.
+        snapshot: A function that returns the objects of the cache, for a deferred resync.
+        buffer_size: The largest number of pending notifications before ``overflow`` applies.
+        overflow: The overflow policy, which applies when the buffer is full.
+        patience: With ``overflow="block"``, the longest time without a delivered notification, in seconds.
+        is_paused: Whether the buffer drops notifications until :meth:`start` is called.
     """
 
     def __init__(
@@ -113,30 +113,30 @@ class ListenerBuffer(Generic[T]):
         self.patience = patience
         self.state = BufferState.PAUSED if is_paused else BufferState.OPEN
         self.has_synced = False
-        """Whether the listener has asked for another notification after the last initial object."""
+        """Whether the listener has requested another notification after the last initial object."""
         self.broken_because: str | None = None
-        """Why the buffer broke; None if it did not."""
+        """The reason why the buffer is broken, or None."""
         self._synced_or_closed = trio.Event()
         self._snapshot = snapshot
         self._resync = ResyncState.READY
         self._batch: Iterator[Notification[T]] = iter(())
         """The rest of the batch that is being read."""
         self._batch_kind: BatchKind | None = None
-        """Its kind; None if no batch is being read."""
+        """The kind of the batch that is being read, or None."""
         self._arrival: trio.Event | None = None
-        """Set when an item arrives; None unless a task is in :meth:`take`."""
+        """An event that is set when an item arrives, or None if no task is in :meth:`take`."""
         self._slices: Slices | None = None
         self._delivered = 0
 
     # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---
 
     def start(self) -> None:
-        """Queue notifications from now on; no effect unless the buffer is paused."""
+        """Begin to queue notifications, if the buffer is paused."""
         if self.state is BufferState.PAUSED:
             self.state = BufferState.OPEN
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications; never waits."""
+        """Queue notifications without waiting."""
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return
         self._queue.put_all(notifications)
@@ -144,15 +144,15 @@ class ListenerBuffer(Generic[T]):
             self._arrival.set()
 
     def put(self, notification: Notification[T]) -> None:
-        """Queue one notification; never waits."""
+        """Queue one notification without waiting."""
         self.put_all((notification,))
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a shared batch; never waits and never copies it.
+        """Queue a shared batch, without waiting and without copying the batch.
 
         Returns:
-            Whether the batch was accepted.  If not, the listener is behind, and the caller puts the notifications one
-            by one, so that they are merged with the pending ones.
+            Whether the batch was accepted.  If the batch was not accepted, the listener is behind.  The caller must
+            then put the notifications one by one, so that they are merged with the pending notifications.
         """
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return True
@@ -177,12 +177,12 @@ class ListenerBuffer(Generic[T]):
             self._resync = ResyncState.UNREAD
 
     def begin_merging(self) -> None:
-        """Defer resyncs: the cache already has all changes of a relist, and the caller puts them one by one."""
+        """Defer resyncs while the caller puts the changes of a relist one by one."""
         if self.state is BufferState.OPEN:
             self.state = BufferState.MERGING
 
     def end_merging(self) -> None:
-        """Allow resyncs again, and queue one if it is due."""
+        """Allow resyncs again, and queue the deferred resync if there is one."""
         if self.state is not BufferState.MERGING:
             return
         self.state = BufferState.OPEN
@@ -191,12 +191,12 @@ class ListenerBuffer(Generic[T]):
             self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     def mark_broken(self, reason: str) -> None:
-        """Break the buffer: drop unread notifications, and raise ``trio.BrokenResourceError`` to the listener."""
+        """Drop all notifications, and let :meth:`take` raise ``trio.BrokenResourceError``."""
         self.state, self.broken_because = BufferState.BROKEN, reason
         self._release()
 
     def close(self) -> None:
-        """Close the buffer: drop unread notifications, and raise ``trio.EndOfChannel`` to the listener."""
+        """Drop all notifications, and let :meth:`take` raise ``trio.EndOfChannel``."""
         if self.state is not BufferState.BROKEN:
             self.state = BufferState.CLOSED
         self._release()
@@ -211,9 +211,9 @@ class ListenerBuffer(Generic[T]):
             self._arrival.set()
 
     async def wait_for_room(self) -> None:
-        """Wait until the items fit; break the buffer if the listener takes nothing for ``patience`` seconds.
+        """Wait until the notifications fit; break the buffer if the listener takes none for ``patience`` seconds.
 
-        Only buffers with ``overflow="block"`` wait.
+        Buffers with ``overflow="coalesce"`` return immediately.
         """
         queue = self._queue
         if queue.buffered > queue.size and not await queue.wait_for_room(lambda: self._delivered):
@@ -222,17 +222,17 @@ class ListenerBuffer(Generic[T]):
     # --- the listener's side ---
 
     async def take(self) -> Notification[T]:
-        """Take the next notification; wait for one if the buffer is empty.
+        """Remove and return the next notification; wait for one if the buffer is empty.
 
-        A checkpoint once a millisecond, and whenever no notification is ready.  With a checkpoint for each
-        notification, listeners would fall behind in every burst of changes.
+        This method executes a checkpoint once a millisecond, and whenever the buffer is empty.  With a checkpoint in
+        each call, listeners would fall behind in every burst of changes.
 
         Raises:
-            trio.BusyResourceError: Another task is in this method.
-            trio.EndOfChannel: The buffer was closed.
-            trio.BrokenResourceError: The listener fell too far behind for its ``overflow``.
+            trio.BusyResourceError: Another task is waiting in this method.
+            trio.EndOfChannel: The buffer is closed.
+            trio.BrokenResourceError: The buffer is broken, because the listener fell behind.
 
-        Cancellation: nothing is lost.
+        Cancellation: no notification is lost.
         """
         if self._arrival is not None:
             raise trio.BusyResourceError(
@@ -287,7 +287,7 @@ class ListenerBuffer(Generic[T]):
                 self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     def _begin_due_resync(self, place: DueResync) -> None:
-        """Begin a resync that did not fit: read it from the cache, without the objects that have a pending change."""
+        """Begin a deferred resync: read the cache, and skip the objects that have a pending change."""
         if self.state is BufferState.MERGING:
             self._resync = ResyncState.DUE
             return
@@ -296,17 +296,18 @@ class ListenerBuffer(Generic[T]):
         self._batch_kind = BatchKind.RESYNC
 
     async def wait_until_synced(self) -> None:
-        """Wait until the listener has handled every initial object.
+        """Wait until the listener has handled all initial objects.
 
         Raises:
-            trio.ClosedResourceError: The buffer was closed first.
+            trio.ClosedResourceError: The buffer was closed or broken before the listener had handled all initial
+                objects.
         """
         await self._synced_or_closed.wait()
         if not self.has_synced:
             raise trio.ClosedResourceError("the handler was removed, or its informer stopped, before it synced")
 
     def statistics(self) -> BufferStatistics:
-        """Return how far the listener is behind."""
+        """Return statistics about the backlog of the listener."""
         queue = self._queue
         return BufferStatistics(
             buffered=queue.buffered,

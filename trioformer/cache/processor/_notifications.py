@@ -1,4 +1,4 @@
-"""The notifications of an informer: as values, as calls of a handler, and in batches that listeners share."""
+"""The notifications of an informer, the handlers that receive them, and the batches that listeners share."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ T = TypeVar("T", bound=KubernetesObject)
 @final
 @attrs.frozen
 class Added(Generic[T]):
-    """An object that is new to this listener."""
+    """A notification about an object that is new to this listener."""
 
     object: T
     """The object."""
     is_initial: bool = False
-    """Whether the object is part of the first list, or was in the cache when the listener was added."""
+    """Whether the object was in the first list, or in the cache when the listener was added."""
 
 
 @final
 @attrs.frozen
 class Updated(Generic[T]):
-    """A newer state of an object that this listener knows, or (``old is new``) a resync of it."""
+    """A notification about a newer state of an object, or about a resync, in which case ``old is new``."""
 
     old: T
     """The state that this listener received last."""
@@ -37,48 +37,48 @@ class Updated(Generic[T]):
 
     @property
     def is_resync(self) -> bool:
-        """Whether nothing changed, and the object is repeated because the resync period has passed."""
+        """Whether the notification is a resync: the object has not changed."""
         return self.old is self.new
 
 
 @final
 @attrs.frozen
 class Deleted(Generic[T]):
-    """The deletion of an object that this listener knows."""
+    """A notification about the deletion of an object that this listener knows."""
 
     object: T
-    """Its last known state."""
+    """The last known state of the object."""
     is_stale: bool = False
-    """Whether the watch missed the deletion and a relist found it; ``object`` may then be outdated.
+    """Whether the watch missed the deletion and a relist found it.  In this case, ``object`` may be outdated.
 
     client-go calls this ``DeletedFinalStateUnknown``.
     """
 
 
 Notification: TypeAlias = Added[T] | Updated[T] | Deleted[T]
-"""An item of ``informer.subscribe()``; ``match`` over the three classes is exhaustive."""
+"""A notification from ``informer.subscribe()``; a ``match`` statement over the three classes is exhaustive."""
 
 
 class ResourceEventHandler(Generic[T]):
-    """The callbacks of an informer: subclass it and override the methods you need (client-go ``ResourceEventHandler``).
+    """The base class of handlers: override the methods that you need (client-go ``ResourceEventHandler``).
 
-    A handler is called for one notification at a time, and for each object in the order of its states.
-    It may miss states, but always receives the newest one.
-    There is no order between handlers.
-    An exception ends the informer's run, unless the handler was registered with ``on_error=``.
-    A `DecodeError`, raised by reading a field of a bad object, does not: the notification is skipped and logged.
+    A handler is called for one notification at a time, and receives the states of each object in order.
+    A handler may miss states of an object, but always receives the newest state.
+    Different handlers are called independently of each other.
+    An exception of a handler ends the informer's run, unless the handler was added with ``on_error=``.
+    A `DecodeError` or a `QuarantinedError` never ends the run: the notification is skipped and logged.
     """
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
-        """Handle an object that is new to this handler.
+        """Handle an object that this handler has not received before.
 
         Args:
-            obj: The object; immutable, shared with the cache.
-            is_initial: Whether the object is part of the first list, or was in the cache when the handler was added.
+            obj: The object, which is immutable and shared with the cache.
+            is_initial: Whether the object was in the first list, or in the cache when the handler was added.
         """
 
     async def on_update(self, old: T, new: T, /) -> None:
-        """Handle a newer state, or a resync (``old is new``).
+        """Handle a newer state of an object, or a resync, in which case ``old is new``.
 
         Args:
             old: The state that this handler received last.
@@ -86,51 +86,53 @@ class ResourceEventHandler(Generic[T]):
         """
 
     async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
-        """Handle a deletion.
+        """Handle the deletion of an object.
 
         Args:
             obj: The last known state of the object.
-            is_stale: Whether the watch missed the deletion and a relist found it; ``obj`` may then be outdated.
+            is_stale: Whether the watch missed the deletion and a relist found it.  In this case, ``obj`` may be
+                outdated.
         """
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class FilteringHandler(ResourceEventHandler[T]):
-    """Passes on the notifications of objects that a predicate accepts (client-go ``FilteringResourceEventHandler``).
+    """A handler that passes on notifications of matching objects (client-go ``FilteringResourceEventHandler``).
 
-    The wrapped handler does not see other objects.  An object that begins to match is added (not ``is_initial``), and
-    an object that no longer matches is deleted (not ``is_stale``).
+    The wrapped handler receives only objects that match the predicate.  When an object begins to match, the wrapped
+    handler's ``on_add()`` is called with ``is_initial=False``.  When an object no longer matches, ``on_delete()`` is
+    called with ``is_stale=False``.
 
-    The filter remembers the last state of each object that it passed on.
-    So the handler receives a deletion exactly if it knows the object, and never receives a state that does not match,
-    even if notifications were merged.
-    ``old`` in an update is the state that the handler received last; so is the object of a deletion if its last state
-    does not match.
-    The predicate is called once for each new state, and its exceptions count as exceptions of the handler.
+    The filter remembers the last state of each object that it passed on. So the wrapped handler receives deletions
+    only of objects that it knows, and never receives a state that does not match.
+    In an update, ``old`` is the state that the wrapped handler received last.  In a deletion, the wrapped handler
+    receives the same state if the object's last state does not match.
+    The predicate is called once for each new state.  An exception of the predicate counts as an exception of the
+    handler.
 
-    Each registration has its own record, so the same filtering handler may be registered many times.
+    Each registration remembers its own objects, so the same filtering handler may be added several times.
     """
 
     predicate: Callable[[T], bool]
-    """Returns whether an object matches; must depend on the object only."""
+    """A function that returns whether an object matches.  Its result must depend only on the object."""
     handler: ResourceEventHandler[T]
     """The wrapped handler."""
     _known: dict[str, T] = attrs.field(factory=dict, init=False)
-    """The state that the handler received last, by key."""
+    """The states that the wrapped handler received last, by key."""
 
     def __repr__(self) -> str:
         return f"<FilteringHandler for {self.handler!r}>"
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
-        """Pass on an object that matches."""
+        """Pass on the addition of an object that matches."""
         if self.predicate(obj):
             # Recorded before the call: a handler that fails on an object has still seen it.
             self._known[key_of(obj)] = obj
             await self.handler.on_add(obj, is_initial=is_initial)
 
     async def on_update(self, old: T, new: T, /) -> None:
-        """Pass on an update: as an addition if the object begins to match, as a deletion if it no longer matches."""
+        """Pass on an update, as an addition if the object begins to match, or as a deletion if it no longer matches."""
         key = key_of(new)
         matches, known = self.predicate(new), self._known.get(key)
         if matches:
@@ -144,7 +146,7 @@ class FilteringHandler(ResourceEventHandler[T]):
             await self.handler.on_delete(known, is_stale=False)
 
     async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
-        """Pass on the deletion of an object that the handler knows."""
+        """Pass on the deletion of an object that the wrapped handler knows."""
         last = self._known.pop(key_of(obj), None)
         if last is None:
             return
@@ -156,10 +158,10 @@ class FilteringHandler(ResourceEventHandler[T]):
 
 
 def check_handler(handler: object) -> None:
-    """Check that an object is a handler whose methods can be called.
+    """Check that an object is a handler and that its methods accept the arguments of their calls.
 
     Raises:
-        TypeError: It is not; the text says what to write instead.
+        TypeError: The object is not a valid handler.  The message says what to write instead.
     """
     if isinstance(handler, type):
         what = "an object of the class" if issubclass(handler, ResourceEventHandler) else "one"
@@ -190,24 +192,24 @@ _METHODS: Final[dict[str, tuple[str, tuple[object, ...], dict[str, object]]]] = 
     "on_update": ("async def on_update(self, old, new)", (None, None), {}),
     "on_delete": ("async def on_delete(self, obj, *, is_stale)", (None,), {"is_stale": False}),
 }
-"""The definition of each method, and the arguments of its call."""
+"""The definition of each handler method, and example arguments for a call."""
 
 
 def handler_name(handler: ResourceEventHandler[T]) -> str:
-    """Return a handler's class name, for messages; for a filter also the name of the wrapped handler."""
+    """Return the name of a handler for messages, which is its class name; a filter adds the wrapped handler's name."""
     wrapped = f"({handler_name(handler.handler)})" if isinstance(handler, FilteringHandler) else ""
     return f"{type(handler).__name__}{wrapped}"
 
 
 def with_own_filters(handler: ResourceEventHandler[T]) -> ResourceEventHandler[T]:
-    """Return a copy of a filter with a record of its own, for one registration; return any other handler unchanged."""
+    """Return a copy of a filtering handler that has passed on no objects yet; return other handlers unchanged."""
     if isinstance(handler, FilteringHandler):
         return FilteringHandler(handler.predicate, with_own_filters(handler.handler))
     return handler
 
 
 def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]) -> Awaitable[None]:
-    """Return the awaitable of the method for ``notification``; not async, since that would cost a second coroutine."""
+    """Call the handler's method for a notification, and return the awaitable."""
     # The most frequent notifications come first.
     if isinstance(notification, Updated):
         return handler.on_update(notification.old, notification.new)
@@ -217,12 +219,12 @@ def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]
 
 
 def object_of(notification: Notification[T]) -> T:
-    """Return the object of a notification, in its newest state."""
+    """Return the newest state of a notification's object."""
     return notification.new if isinstance(notification, Updated) else notification.object
 
 
 class BatchKind(enum.Enum):
-    """The origin of a batch."""
+    """The operation that created a batch."""
 
     INITIAL = "initial"
     RELIST = "relist"
@@ -232,7 +234,7 @@ class BatchKind(enum.Enum):
 @final
 @attrs.frozen
 class SharedBatch(Generic[T]):
-    """Notifications that all listeners share: objects of an initial list or a resync, or changes of a relist."""
+    """A batch of notifications that listeners share: an initial list, a resync, or the changes of a relist."""
 
     kind: BatchKind
     objects: Sequence[T] = ()
@@ -242,7 +244,7 @@ class SharedBatch(Generic[T]):
         return len(self.objects) + len(self.changes)
 
     def notifications(self) -> Iterator[Notification[T]]:
-        """Create the notifications one by one, as they are taken."""
+        """Return an iterator that creates the notifications when they are requested."""
         if self.kind is BatchKind.INITIAL:
             return (Added(obj, is_initial=True) for obj in self.objects)
         if self.kind is BatchKind.RESYNC:
@@ -253,12 +255,11 @@ class SharedBatch(Generic[T]):
 @final
 @attrs.frozen
 class DueResync:
-    """The place of a resync whose objects are read from the cache when the listener reaches it."""
+    """A placeholder for a resync, which is read from the cache when the listener reaches the placeholder."""
 
     changed: frozenset[str | None] = frozenset()
-    """The keys of objects with a later pending change.
-
-    The resync omits these objects: the cache already has the changes, and the listener receives them next."""
+    """The keys of the objects that have a pending change after this resync. The resync skips these objects: the cache
+    already contains the changes, and the listener receives them next."""
 
 
 Item: TypeAlias = Notification[T] | SharedBatch[T] | DueResync

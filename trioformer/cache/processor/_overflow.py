@@ -1,12 +1,12 @@
-"""The queue of one listener, one class for each overflow policy.
+"""The queues of listeners, with one class for each overflow policy.
 
-The process loop writes without waiting.  The policy says what happens when the queue is full:
+The process loop adds notifications without waiting.  The overflow policy defines what happens when the queue is full:
 
 - ``coalesce``: :class:`CoalescingQueue` merges the notifications of one object into one change.
-- ``block``: :class:`BlockingQueue` keeps everything, and the process loop waits before it pops another batch.
+- ``block``: :class:`BlockingQueue` keeps all notifications, and the process loop waits before it takes another batch.
 
-An initial list, the changes of a relist, and a resync are each one shared, immutable batch.  A batch takes one place,
-no matter how many objects it holds.
+An initial list, the changes of a relist, or a resync is a single immutable batch that listeners share.  A batch counts
+as one item of the queue, however many objects it contains.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ._notifications import Added, BatchKind, Deleted, DueResync, Item, Notifica
 T = TypeVar("T", bound=KubernetesObject)
 
 Overflow: TypeAlias = Literal["coalesce", "block"]
-"""What happens when a listener's buffer is full."""
+"""The policy for a full buffer of a listener."""
 
 
 @attrs.define(eq=False)
 class MergedChange(Generic[T]):
-    """The change of one object since the listener received it last, from ``before`` to ``after``.
+    """The change of one object since its last notification, from ``before`` to ``after``.
 
-    With a tombstone, the object that the listener knows was deleted, and ``after`` is a later object of the same name.
+    If the change has a tombstone, ``before`` was deleted, and ``after`` is a new object with the same name.
     """
 
     before: T | None
-    """The state that the listener received last; None if it does not know the object."""
+    """The state that the listener received last, or None if the listener does not know the object."""
     tombstone: Deleted[T] | None
-    """The deletion of ``before``; None if it was not deleted."""
+    """The deletion of ``before``, or None if ``before`` was not deleted."""
     after: T | None
-    """The current state; None if the object does not exist."""
+    """The current state, or None if the object does not exist."""
 
     @classmethod
     def of(cls, notification: Notification[T]) -> MergedChange[T]:
-        """Return the change that a notification describes."""
+        """Return a notification as a merged change."""
         if isinstance(notification, Added):
             return cls(None, None, notification.object)
         if isinstance(notification, Updated):
@@ -51,7 +51,7 @@ class MergedChange(Generic[T]):
         return cls(notification.object, notification, None)
 
     def merge(self, notification: Notification[T]) -> bool:
-        """Merge a later notification; return False if nothing is left to report."""
+        """Merge a later notification; return False if there is no longer any change to report."""
         if isinstance(notification, Updated):
             self.after = notification.new
         elif isinstance(notification, Added):
@@ -66,15 +66,16 @@ class MergedChange(Generic[T]):
 @final
 @attrs.define(eq=False)
 class CoalescingQueue(Generic[T]):
-    """When it is full, merges the notifications of each object into one change.
+    """A queue that merges the notifications of each object into one change when it is full.
 
-    The change leads from the state that the listener received last to the current state.  So the queue is bounded by
-    one change for each object.
+    A merged change leads from the state that the listener received last to the current state.  So the queue contains
+    at most one merged change for each object.
 
-    Invariant: every item is older than every merged change.  So while a change is pending, all later notifications are
-    merged too; otherwise the listener would receive states out of order.
-    The merged changes are in the order in which their objects first changed.  A resync that does not fit has a place
-    among them (the key None), so it follows the changes before it, no matter how many come later.
+    Invariant: all items are older than all merged changes.  So while a merged change is pending, all later
+        notifications are merged too.  Otherwise the listener would receive states out of order.
+    The merged changes are in the order in which their objects first changed.  If a resync does not fit, it is an entry
+    with the key None among the merged changes.  So a resync is delivered after all earlier changes, even if further
+    changes arrive.
     """
 
     size: int
@@ -86,7 +87,7 @@ class CoalescingQueue(Generic[T]):
     """The number of batches among the items."""
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications, or merge those that do not fit."""
+        """Queue notifications; merge the notifications that do not fit."""
         # This method runs for every event and every listener.
         items = self._items
         if self._merged or len(items) + len(notifications) > self.size:
@@ -115,11 +116,11 @@ class CoalescingQueue(Generic[T]):
             del self._merged[key]
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a shared batch, without a copy, if there is room and no other batch is unread.
+        """Queue a shared batch, unless the queue is full or contains another batch.
 
         Returns:
-            Whether the batch was queued.  If not, the caller puts the changes of a relist one by one, so that they are
-            merged with the pending ones; a resync has been given a place among these.
+            Whether the batch was queued.  If the batch was not queued, the caller must put the changes of a relist one
+            by one, so that they are merged.  A resync that was not queued is remembered, and delivered later.
         """
         is_full = bool(self._merged) or len(self._items) >= self.size
         if batch.kind is BatchKind.RESYNC and is_full:
@@ -133,7 +134,7 @@ class CoalescingQueue(Generic[T]):
         return True
 
     def get(self) -> Item[T] | None:
-        """Remove and return the oldest item; the merged changes follow the others."""
+        """Remove and return the oldest item, or the first merged change if there are no items."""
         if self._items:
             item = self._items.popleft()
             if isinstance(item, SharedBatch):
@@ -153,68 +154,69 @@ class CoalescingQueue(Generic[T]):
         return None
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all items and merged changes."""
         self._items.clear()
         self._merged.clear()
         self._batches = 0
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Return immediately: a slow listener does not delay others."""
+        """Return immediately, because this policy never makes the process loop wait."""
         return True
 
     @property
     def buffered(self) -> int:
-        """The number of notifications and batches, without merged changes."""
+        """The number of pending notifications and batches, without the merged changes."""
         return len(self._items)
 
     @property
     def pending_objects(self) -> int:
-        """The number of objects with a pending merged change."""
+        """The number of objects with a merged change."""
         return len(self._merged) - (None in self._merged)
 
 
 @final
 @attrs.define(eq=False)
 class BlockingQueue(Generic[T]):
-    """Keeps every notification in order, and makes the process loop wait.
+    """A queue that keeps all notifications in order, and makes the process loop wait when it is full.
 
-    Invariant: all items beyond ``size`` are from one batch of changes.  The process loop does not pop another batch
-    until they fit, or until the listener has taken nothing for ``patience`` seconds.
+    Invariant: if there are more than ``size`` items, the surplus is from a single batch of changes.  The process loop
+        does not take another batch until they fit, or until the listener has taken no notification for ``patience``
+        seconds.
     """
 
     size: int
     patience: float = attrs.field(kw_only=True)
-    """Seconds that the listener may take no notification."""
+    """The longest time without a delivered notification, in seconds."""
     high_water: int = 0
     _taken: trio.Event | None = attrs.field(default=None, init=False)
-    """Set when an item is taken while the process loop waits."""
+    """An event that is set when an item is taken while the process loop waits."""
     _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
-        """Queue notifications."""
+        """Queue notifications, even if the queue is full."""
         self._items.extend(notifications)
         if len(self._items) > self.high_water:
             self.high_water = len(self._items)
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
-        """Queue a batch."""
+        """Queue a shared batch, even if the queue is full."""
         self._items.append(batch)
         self.high_water = max(self.high_water, len(self._items))
         return True
 
     @property
     def buffered(self) -> int:
-        """The number of notifications and batches."""
+        """The number of pending notifications and batches."""
         return len(self._items)
 
     @property
     def pending_objects(self) -> int:
-        """Nothing is merged."""
+        """Always 0, because this queue merges no notifications."""
         return 0
 
     @property
     def coalesced(self) -> int:
-        """Nothing is merged."""
+        """Always 0, because this queue merges no notifications."""
         return 0
 
     def get(self) -> Item[T] | None:
@@ -224,7 +226,7 @@ class BlockingQueue(Generic[T]):
         return self._items.popleft() if self._items else None
 
     def clear(self) -> None:
-        """Drop everything, and end a wait of the process loop."""
+        """Drop all items, and wake the process loop if it waits."""
         self._items.clear()
         if self._taken is not None:
             self._end_wait(self._taken)
@@ -234,13 +236,13 @@ class BlockingQueue(Generic[T]):
         self._taken = None
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Wait until the items fit; not a checkpoint if they do.
+        """Wait until the queue has at most ``size`` items; return without a checkpoint if this is already the case.
 
         Args:
-            delivered: Returns how many notifications the listener has taken.
+            delivered: A function that returns the number of notifications that the listener has taken so far.
 
         Returns:
-            False if the listener took nothing for ``patience`` seconds.
+            False if the listener took no notification for ``patience`` seconds, otherwise True.
         """
         while len(self._items) > self.size:
             before, taken = delivered(), trio.Event()
@@ -254,4 +256,4 @@ class BlockingQueue(Generic[T]):
 
 
 OverflowQueue: TypeAlias = CoalescingQueue[T] | BlockingQueue[T]
-"""The items for one listener; the items of one object are returned in the order in which they were put."""
+"""The queue of a listener; the items of an object are returned in the order in which they were added."""

@@ -1,4 +1,4 @@
-"""The distribution of notifications: a buffer for each listener, and a task for each handler."""
+"""The processor, which sends notifications to the buffer of each listener, and the tasks that call handlers."""
 
 from __future__ import annotations
 
@@ -30,52 +30,55 @@ T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]]
-"""Called with an exception that a handler raised, and the notification that it was handling."""
+"""An async function that is called with an exception of a handler and the notification that the handler was called
+for."""
 
 
 @final
 @attrs.frozen
 class PeriodGrid:
-    """The multiples of a period since a start.
+    """A schedule of equal periods that begin at a start time.
 
-    Adding up periods would accumulate rounding errors: 0.7 + 0.7 + 0.7 is less than 2.1.
+    Times are computed by multiplication, because repeated addition accumulates rounding errors: 0.7 + 0.7 + 0.7 is
+    less than 2.1.
     """
 
     start: float
-    """Seconds on trio's clock."""
+    """The start time on trio's clock."""
     period: float
-    """Seconds; more than 0."""
+    """The length of a period in seconds, which must be positive."""
 
     def time_of(self, number: int) -> float:
-        """Return the end of a period; the first period has number 1."""
+        """Return the time when a period ends; the number of the first period is 1."""
         return self.start + number * self.period
 
     def passed(self, now: float) -> int:
-        """Return the number of periods that have passed; ignore an error of a millionth of a period."""
+        """Return the number of periods that have passed, with a tolerance of a millionth of a period."""
         return math.floor((now - self.start) / self.period + 1e-6)
 
 
 @final
 @attrs.define(eq=False)
 class Listener(Generic[T]):
-    """A handler or a subscription: its buffer, and when its next resync is due."""
+    """A handler or a subscription, with its buffer and its resync schedule."""
 
     buffer: ListenerBuffer[T]
     name: str | None = None
-    """The names of the handler and its informer; None for a subscription, which raises its own errors."""
+    """A name for messages that contains the handler and its informer; None for a subscription, which raises its own
+    errors."""
     resync_period: float = 0.0
     is_due: bool = False
-    """Whether the resync period has passed, so that the next resync is for this listener too."""
+    """Whether the resync period has passed, so that the listener receives the next resync."""
     _started_at: float = attrs.field(default=0.0, init=False)
     _periods: int = attrs.field(default=0, init=False)
     """The number of periods that had passed at the last resync."""
 
     def start_period(self, now: float) -> None:
-        """Start the first resync period."""
+        """Start the first resync period of the listener."""
         self._started_at, self._periods = now, 0
 
     def mark_due(self, now: float) -> None:
-        """Mark the listener due if another resync period has passed; several periods count as one."""
+        """Mark the listener as due if at least one resync period has passed since the last resync."""
         if self.resync_period > 0:
             passed = PeriodGrid(self._started_at, self.resync_period).passed(now)
             if passed > self._periods:
@@ -107,9 +110,9 @@ class HandlerTask(Generic[T]):
         """Call the handler for each notification until the buffer is closed.
 
         Raises:
-            HandlerOverflowError: The handler fell behind, and its ``overflow`` does not allow merging.
-            Exception: An exception of the handler, with a note that names handler and object; unless there is an
-                ``on_error``, or the exception is about an undecodable object.
+            HandlerOverflowError: The handler fell behind, and its ``overflow`` is ``"block"``.
+            Exception: The handler raised an exception and has no ``on_error``, or ``on_error`` raised an exception.  A
+                note names the handler and the object.  Errors about undecodable objects are only logged.
         """
         self.task = trio.lowlevel.current_task()
         _CURRENT_HANDLER.set(self)
@@ -117,7 +120,7 @@ class HandlerTask(Generic[T]):
             await self._call_for_each()
         finally:
             self.task = self.call_started_at = None
-            # A program may keep the registration; that must not keep these alive.
+            # A program may keep the registration, which must not keep the handler alive.
             self.handler, self.on_error = ResourceEventHandler(), None
             self._ended.set()
 
@@ -161,9 +164,9 @@ class HandlerTask(Generic[T]):
             raise
 
     async def wait_until_ended(self) -> None:
-        """Wait until the task has ended; only a checkpoint if it is not running, or if it is waiting for the caller.
+        """Wait until the task has ended; do not wait if the task is not running, or is waiting for the caller.
 
-        The buffer must be closed.
+        The listener's buffer must already be closed.
         """
         enclosing = tuple(enclosing_handlers())
         if self.task is None or any(self._is_waiting_for(each) for each in enclosing):
@@ -178,12 +181,12 @@ class HandlerTask(Generic[T]):
                 each._waiting_for.remove(self)
 
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
-        """Whether the running call of this handler waits for the end of the other handler's call."""
+        """Return whether the running call of this handler waits until the other handler's call has ended."""
         return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
 
 
 def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
-    """Return the error of an undecodable object, unwrapped from groups of one exception; None for other errors."""
+    """Return the error about an undecodable object, or None if the exception is of another kind."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, DecodeError | QuarantinedError) else None
@@ -193,10 +196,10 @@ _CURRENT_HANDLER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.cu
 
 
 def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
-    """Yield the handlers whose calls enclose the current task, the innermost first.
+    """Yield the handlers whose calls enclose the current task, beginning with the innermost one.
 
-    A task in a nursery that the call opened is enclosed.  A task that the call started in another nursery is not,
-    although it inherits the context: the call does not wait for that task.
+    A call encloses the tasks in the nurseries that it opened.  A call does not enclose tasks that it started in other
+    nurseries, because it does not wait for them.
     """
     for task in enclosing_tasks():
         handler = task.context.get(_CURRENT_HANDLER)
@@ -207,20 +210,20 @@ def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
 @final
 @attrs.frozen
 class HandlerStatistics:
-    """The calls of a handler, and how far it is behind."""
+    """Statistics about the calls of a handler and its backlog."""
 
     buffer: BufferStatistics
-    """How far the handler is behind."""
+    """The statistics of the handler's buffer."""
     slowest_call: float
-    """The duration of the longest call that has returned, seconds."""
+    """The duration of the longest completed call, in seconds."""
     running_call: float
-    """Seconds since the running call started; 0 if no call is running."""
+    """The time since the running call started, in seconds; 0 if no call is running."""
     name: str
-    """The names of the handler and its informer."""
+    """A name for messages that contains the handler and its informer."""
     calls: int
     """The number of calls that have started."""
     failed: int
-    """The number of calls that raised a `DecodeError`, a `QuarantinedError`, or an exception for ``on_error``."""
+    """The number of calls with an exception that was skipped or passed to ``on_error``."""
     failed_initial: int
     """The number of failed calls for initial objects.
 
@@ -241,18 +244,18 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has handled every initial object: the first list, or the cache when it was added.
+        """Whether the handler has handled the first list, or all objects that were in the cache when it was added.
 
-        The informer's own ``has_synced`` is about the cache only, and becomes true earlier.
+        The informer's ``has_synced`` describes only the cache, and becomes true earlier.
         """
         return self._task.listener.buffer.has_synced
 
     async def wait_until_synced(self) -> None:
-        """Wait for :attr:`has_synced`.
+        """Wait until :attr:`has_synced` is true.
 
         Raises:
-            RuntimeError: The caller is a call of the handler, which must return before the handler can sync.
-            trio.ClosedResourceError: The handler was removed, or the informer stopped, before the handler synced.
+            RuntimeError: The caller is inside a call of this handler, which must return before the handler can sync.
+            trio.ClosedResourceError: The handler was removed, or the informer stopped, before the handler had synced.
         """
         if not self.has_synced and self._task in enclosing_handlers():
             raise RuntimeError(
@@ -263,34 +266,35 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 
     @property
     def resync_period(self) -> float:
-        """The effective resync period, seconds; 0 for no resync."""
+        """The effective resync period in seconds; 0 if resync is disabled."""
         return self._task.listener.resync_period
 
     def remove(self) -> None:
-        """Remove the handler: pending notifications are dropped, and a running call continues to its end.
+        """Remove the handler: drop its pending notifications, but let a running call finish.
 
-        A handler may be removed twice, inside its own call, or after the informer has stopped.
+        A handler may be removed repeatedly, inside one of its calls, and after the informer has stopped.
         """
         self._processor.remove(self._task.listener)
 
     async def aclose(self) -> None:
-        """Remove the handler, and wait until a running call has returned (client-go ``ShutDownEventHandler``).
+        """Remove the handler, and wait until its running call has returned (client-go ``ShutDownEventHandler``).
 
-        When this returns, the handler is not running and is not called again.
-        To avoid a deadlock, there is one exception: inside a call of the handler itself, or of another handler that the
-        running call waits for, this method only removes the handler.
-        It returns without waiting if the handler was closed before, or if the informer is not running.
+        After this method has returned, the handler is not running and is never called again.
+        To avoid a deadlock, the method does not wait inside a call of the same handler, or inside a call that the
+        handler's running call waits for.
+        If the handler's task is not running, the method returns without waiting.
 
-        Cancellation: the handler is removed anyway; a running call continues to its end.
+        Cancellation: the handler is removed in any case, and a running call finishes.
         """
         self.remove()
         await self._task.wait_until_ended()
 
     def statistics(self) -> HandlerStatistics:
-        """Return the counts and durations of the calls, and how far the handler is behind.
+        """Return statistics about the calls of the handler and its backlog.
 
-        The fields are ``name``, ``calls``, ``failed``, ``failed_initial`` (failed calls for initial objects),
-        ``slowest_call`` and ``running_call`` (seconds), and ``buffer`` (as for :meth:`Subscription.statistics`).
+        The result has the fields ``name``, ``calls``, ``failed``, ``failed_initial`` (failed calls for initial
+        objects), ``slowest_call`` and ``running_call`` (in seconds), and ``buffer`` (with the fields of
+        :meth:`Subscription.statistics`).
         """
         task = self._task
         return HandlerStatistics(
@@ -307,13 +311,14 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class Subscription(Generic[T], metaclass=NoPublicConstructor):
-    """The notifications of an informer as an async iterator, for the caller's own task.
+    """An async iterator over the notifications of an informer.
 
-    It ends when the informer stops.
+    The iteration ends when the informer stops.
 
     Raises:
-        trio.BrokenResourceError: While iterating: with ``overflow="block"``, the subscription fell behind.
-        trio.BusyResourceError: While iterating: another task is iterating.
+        trio.BrokenResourceError: The subscription has fallen behind during the iteration, and its ``overflow`` is
+            ``"block"``.
+        trio.BusyResourceError: Another task is already iterating over the subscription.
     """
 
     _buffer: ListenerBuffer[T]
@@ -329,14 +334,15 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the iterator has advanced beyond the last initial object."""
+        """Whether the caller has handled the initial objects and has requested the next notification."""
         return self._buffer.has_synced
 
     def statistics(self) -> BufferStatistics:
-        """Return how far the subscription is behind.
+        """Return statistics about the subscription's backlog.
 
-        The fields are ``buffered`` and ``pending_objects`` (notifications and changed objects that wait), ``coalesced``
-        and ``delivered`` (notifications so far that were merged or taken), and ``high_water`` (the largest backlog).
+        The result has the fields ``buffered`` (pending notifications), ``pending_objects`` (objects with merged
+        notifications), ``coalesced`` (notifications that were merged), ``delivered`` (notifications that were
+        delivered), and ``high_water`` (the largest backlog so far).
         """
         return self._buffer.statistics()
 
@@ -344,17 +350,17 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False)
 class Processor(Generic[T]):
-    """The listeners of an informer; only the process loop sends notifications through it."""
+    """The listeners of an informer; only the process loop sends notifications to them."""
 
     _listeners: list[Listener[T]] = attrs.field(factory=list, init=False)
 
     def add(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
-        """Add a listener; if the cache has synced, queue its objects first, as initial.
+        """Add a listener; if the cache has synced, queue its objects first, as initial objects.
 
         Args:
             listener: The listener.
-            initial: The objects of the cache; None if the cache has not synced, so that :meth:`distribute_initial`
-                will notify this listener too.
+            initial: The objects of the cache, or None if the cache has not synced and :meth:`distribute_initial` will
+                be called.
         """
         self._listeners.append(listener)
         if initial is not None:
@@ -367,7 +373,7 @@ class Processor(Generic[T]):
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def remove(self, listener: Listener[T]) -> None:
-        """Remove a listener, if it was not removed before, and close its buffer."""
+        """Remove a listener and close its buffer; a listener may be removed repeatedly."""
         if listener in self._listeners:
             self._listeners.remove(listener)
         listener.buffer.close()
@@ -378,19 +384,19 @@ class Processor(Generic[T]):
             self.remove(listener)
 
     def distribute_initial(self, initial: Sequence[T]) -> None:
-        """Notify every listener of the first list."""
+        """Notify all listeners about the first list."""
         self._put_batch(SharedBatch(BatchKind.INITIAL, initial), self._listeners)
 
     def distribute(self, notifications: Sequence[Notification[T]]) -> None:
-        """Notify every listener of changes from a watch."""
+        """Notify all listeners about changes from a watch."""
         for listener in self._listeners:
             listener.buffer.put_all(notifications)
 
     async def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
-        """Notify every listener of the changes that a relist found.
+        """Notify all listeners about the changes that a relist found.
 
-        Listeners that keep up share one batch, which is queued before the first checkpoint.  For listeners that are
-        behind, the changes are merged into their pending notifications, in slices.
+        All listeners that are not behind share one batch, which is queued before the first checkpoint.  For the other
+        listeners, the changes are merged into the pending notifications, with a checkpoint about once a millisecond.
         """
         if not changes:
             return
@@ -410,18 +416,18 @@ class Processor(Generic[T]):
         return len(self._listeners)
 
     def schedule_all(self, now: float) -> None:
-        """Start the resync period of every listener now."""
+        """Start the first resync period of all listeners."""
         for listener in self._listeners:
             listener.start_period(now)
 
     def mark_due(self, now: float) -> bool:
-        """Mark the listeners whose resync period has passed; return whether any listener is due."""
+        """Mark each listener that is due for a resync; return whether there is at least one."""
         for listener in self._listeners:
             listener.mark_due(now)
         return any(listener.is_due for listener in self._listeners)
 
     def distribute_resync(self, objects: Sequence[T]) -> None:
-        """Repeat every object to the listeners whose resync is due."""
+        """Deliver all objects again to the listeners that are due for a resync."""
         due = [listener for listener in self._listeners if listener.is_due]
         for listener in due:
             listener.is_due = False
@@ -434,14 +440,15 @@ class Processor(Generic[T]):
             listener.buffer.put_batch(batch)
 
     def raise_if_inside_handler(self, awaited: str, *, only_blocking: bool = False) -> None:
-        """Check that the current task is not inside a call of one of these handlers, where waiting could be a deadlock.
+        """Raise an error if the current task is inside a call of a handler, where waiting could cause a deadlock.
 
         Args:
-            awaited: The thing to wait for, for the error.
-            only_blocking: Check only handlers with ``overflow="block"``, for which the process loop waits.
+            awaited: A name for the thing that the caller wants to wait for, used in the error message.
+            only_blocking: Whether to ignore handlers for which the process loop never waits, because ``overflow`` is
+                not ``"block"``.
 
         Raises:
-            RuntimeError: The task is inside such a call.
+            RuntimeError: The current task is inside a call of one of these handlers.
         """
         for handler in enclosing_handlers():
             listener = handler.listener
@@ -452,10 +459,10 @@ class Processor(Generic[T]):
                 )
 
     async def wait_for_backlogs(self) -> None:
-        """Wait for the listeners with ``overflow="block"`` that have a backlog; not a checkpoint if there are none.
+        """Wait until the backlogs of all listeners with ``overflow="block"`` fit into their buffers.
 
         Raises:
-            HandlerOverflowError: A handler fell too far behind for its ``overflow``.
+            HandlerOverflowError: A handler with ``overflow="block"`` handled no notification during its ``patience``.
         """
         for listener in tuple(self._listeners):
             buffer = listener.buffer

@@ -1,4 +1,4 @@
-"""The reflector: lists and watches the API server, and writes what it receives to a sink.
+"""The reflector, which lists and watches a kind and writes the objects to a sink.
 
 - ``_reflector.py``: :class:`Reflector`, the loop that sends one request after the other
 - ``_states.py``: the states, and the table of their transitions

@@ -1,4 +1,4 @@
-"""The source that a reflector reads from: a list and a watch."""
+"""The source from which a reflector lists and watches objects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class EventSource(Protocol[T]):
-    """An open watch."""
+    """An open watch, from which a reflector receives events."""
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all complete ones; an empty list if only undecodable events arrived.
+        """Wait for events and return them; return an empty list if only undecodable events arrived.
 
         Raises:
-            trio.EndOfChannel: The server ended the watch.
+            trio.EndOfChannel: If the server has ended the watch.
             ConnectionFailedError: The connection broke.
             StatusError: The server sent an ERROR event.
             DecodeError: The server sent an undecodable frame.
@@ -32,26 +32,26 @@ class EventSource(Protocol[T]):
 
 
 class ListWatch(Protocol[T]):
-    """The source of a reflector: subclass it to feed an informer from anything that lists and watches.
+    """The base class of sources for a reflector.
 
-    Only :meth:`list` and :meth:`watch` are required.
-    The reflector retries after a `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` or `DecodeError`;
-    any other exception ends the informer.
+    Subclass it to fill an informer from a source other than an API server. A subclass must implement only :meth:`list`
+    and :meth:`watch`. The reflector retries after a `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError`
+    or `DecodeError`. All other exceptions end the informer.
     """
 
     @property
     def name(self) -> str:
-        """The name of the listed objects, for messages, such as ``Pod``; by default the name of the class."""
+        """A name of the objects for messages, such as ``Pod``.  The default is the name of the source's class."""
         return type(self).__name__
 
     @property
     def kind(self) -> type[T] | None:
-        """The class of all objects; an object of another class is an error.  None, the default, permits any class."""
+        """The class of all objects, or None, the default, if objects of any class are permitted."""
         return None
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether :meth:`watch` supports ``send_initial_events`` and sends a bookmark about once a minute."""
+        """Whether :meth:`watch` supports ``send_initial_events`` and sends bookmarks about once a minute."""
         return False
 
     @abstractmethod
@@ -61,31 +61,33 @@ class ListWatch(Protocol[T]):
         """List all objects.
 
         Args:
-            resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
-            page_size: The largest number of objects in a page; None requests all objects in one page.
-            on_undecodable: Called with each undecodable object instead of raising; raises if the object has no key.
+            resource_version: The oldest acceptable resourceVersion of the list.  ``"0"`` requests any state, and
+                ``""`` requests the newest state.
+            page_size: The largest number of objects in a page, or None to request all objects in one page.
+            on_undecodable: A function to call with each undecodable object, instead of raising an exception.  The
+                function itself raises an exception if the object has no key.
         """
         ...
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait before another request after the connection failed; by default, ``trio.sleep_until(until)``.
+        """Wait before the next request after a connection has failed; by default, call ``trio.sleep_until(until)``.
 
-        It may return earlier if the server is known to be reachable again, and later to spread the requests of many
+        A subclass may return earlier if the server is reachable again, or later to spread the requests of many
         reflectors.
 
         Args:
-            until: The planned time of the request, on trio's clock.
+            until: The time for which the request is planned, on trio's clock.
         """
         await trio.sleep_until(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """Check as cheaply as possible that the server has reached ``resource_version``; by default, do nothing.
+        """Check with a cheap request that the server has reached ``resource_version``; by default, do nothing.
 
-        A server that was restored from a backup accepts a watch from a version that it has not reached yet, but sends
-        no events until it reaches it.
+        A server that was restored from a backup accepts a watch from a resourceVersion that it has not reached yet,
+        but sends no events until it reaches this version.
 
         Raises:
-            StatusError: The server has not reached the version: it is too large.
+            StatusError: The server has not reached ``resource_version``.
         """
         await trio.lowlevel.checkpoint()
 
@@ -98,15 +100,18 @@ class ListWatch(Protocol[T]):
         send_initial_events: bool,
         on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
-        """Watch the changes after ``resource_version``, with bookmarks.
+        """Open a watch of the changes after ``resource_version``, with bookmarks.
 
         Args:
-            resource_version: The version after which the events begin.
-            timeout_seconds: Seconds after which the server should end the watch.
-            send_initial_events: Begin with all objects, in a state that is not older than ``resource_version``,
-                followed by a bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
-            on_undecodable: Called with each undecodable event instead of raising: after ``receive_batch`` has returned
-                all earlier events, and before it returns a later one.  Raises if the object has no key.
+            resource_version: The resourceVersion from which the watch resumes.
+            timeout_seconds: The time after which the server should end the watch, in seconds.
+            send_initial_events: Whether the watch begins with an event for each existing object, in a state that is
+                not older than ``resource_version``.  After these events, a bookmark with the annotation
+                ``k8s.io/initial-events-end: "true"`` must follow.
+            on_undecodable: A function to call with each undecodable event, instead of raising an exception.  Call the
+                function when ``receive_batch`` has returned all earlier events, and before it returns a later event.
+                The
+                function itself raises an exception if the object has no key.
         """
         ...
 
@@ -114,14 +119,14 @@ class ListWatch(Protocol[T]):
 @final
 @attrs.frozen
 class ApiListWatch(Generic[T]):
-    """Lists and watches an :class:`~trioformer.client.Api`, restricted by selectors."""
+    """A source that lists and watches an :class:`~trioformer.client.Api`, optionally with selectors."""
 
     api: Api[T]
-    """The kind and namespace to list and watch."""
+    """The API for the kind and the namespace to list and watch."""
     label_selector: str | None = None
-    """Only objects whose labels match."""
+    """A label selector, or None for all objects."""
     field_selector: str | None = None
-    """Only objects whose fields match."""
+    """A field selector, or None for all objects."""
     _api: Api[T] = attrs.field(
         default=attrs.Factory(lambda self: without_retries(self.api), takes_self=True), init=False, repr=False, eq=False
     )
@@ -129,7 +134,7 @@ class ApiListWatch(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The kind, with the namespace and the selectors, if there are any."""
+        """A text for messages with the kind, the namespace and the selectors."""
         words = [self.api.resource.kind]
         if self.api.namespace:
             words.append(f"in namespace {self.api.namespace}")
@@ -139,12 +144,12 @@ class ApiListWatch(Generic[T]):
 
     @property
     def kind(self) -> type[T]:
-        """The API's kind."""
+        """The class of the objects."""
         return self.api.kind
 
     @property
     def supports_watch_list(self) -> bool:
-        """True; the reflector falls back to a list if the server does not support it."""
+        """Always true.  If the server does not support watch-lists, the reflector falls back to a list."""
         return True
 
     async def list(
@@ -160,11 +165,11 @@ class ApiListWatch(Generic[T]):
         )
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait in turn with all other retries of the same client."""
+        """Wait before the next request, coordinated with all other retries of the same client."""
         await self.api.wait_to_retry(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """List at most one object that matches the selectors, in a state not older than ``resource_version``."""
+        """List at most one matching object, in a state that is not older than ``resource_version``."""
         await self._api.check_resource_version(
             resource_version, label_selector=self.label_selector, field_selector=self.field_selector
         )
@@ -177,7 +182,7 @@ class ApiListWatch(Generic[T]):
         send_initial_events: bool,
         on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
-        """Watch the objects that match the selectors."""
+        """Open a watch of the objects that match the selectors."""
         return self._api.watch(
             label_selector=self.label_selector,
             field_selector=self.field_selector,

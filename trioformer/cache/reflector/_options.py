@@ -11,7 +11,7 @@ from ..._retry import MAX_SILENCE, BackoffPolicy, WatchErrorHandler
 from ...client._internal import UndecodableHandler
 
 MIN_MAX_SILENCE = 20.0
-"""The least ``max_silence``, seconds; shorter limits would restart watches all the time."""
+"""The smallest ``max_silence`` in seconds.  Smaller values would restart watches all the time."""
 
 logger = logging.getLogger("trioformer.cache")
 
@@ -19,40 +19,40 @@ logger = logging.getLogger("trioformer.cache")
 @final
 @attrs.frozen(kw_only=True)
 class ReflectorOptions:
-    """How a reflector lists and watches, and how it handles failures."""
+    """Options of a reflector for listing, watching and handling failures."""
 
     backoff: BackoffPolicy = attrs.field(factory=BackoffPolicy)
     """The delays between requests after failures."""
     grace_period: float = 30.0
-    """Before the first sync, a permanent error such as 403 is raised if there were only permanent errors for this long,
-    seconds."""
+    """How long permanent errors such as 403 are retried before the first sync, in seconds.  After that, they are
+    raised."""
     retry_forever: bool = False
-    """Never raise permanent errors, as client-go does.
+    """Whether to retry after permanent errors forever, as client-go does, instead of raising them.
 
-    Also do not raise the error of a transform or an index function that fails on every object of the first list.  By
-    default it is raised when all namespaces have been listed, if there are at least three objects.
+    If true, an informer also continues when a transform or an index function fails on every object of the first list.
+    By default, the error is raised when all namespaces have been listed and there are at least three objects.
     """
     watch_list: bool = False
     """Whether to request a watch-list (KEP-3157, client-go's ``WatchListClient``) instead of a list.
 
-    If the server does not support watch-lists, the reflector lists.
-    A watch-list saves the server memory, but costs it 1.7 times the CPU.
+    If the server does not support watch-lists, the reflector sends a list request. For the server, a watch-list needs
+    less memory than a list, but 1.7 times the CPU time.
     """
     max_silence: float = attrs.field(
         default=MAX_SILENCE,
         validator=[attrs.validators.ge(MIN_MAX_SILENCE), attrs.validators.le(MAX_SILENCE)],
     )
-    """Seconds without data after which a watch is closed and resumed, if the server is known to send bookmarks.
+    """The time without data after which a watch is resumed, in seconds, if the server is known to send bookmarks.
 
-    A value below the default also applies to servers without bookmarks: each watch is requested to be a little shorter
-    than this, which costs one cheap request every ``max_silence`` seconds.
+    A value below the default also applies to servers without bookmarks.  The reflector then requests watches that are
+    a little shorter, which costs one cheap request every ``max_silence`` seconds.
     """
     stale_after: float = 120.0
-    """Seconds without an open watch after which an informer is no longer healthy."""
+    """The time without an open watch after which an informer is not healthy, in seconds."""
     watch_error_handler: WatchErrorHandler | None = None
-    """Called with every failure except a silent watch, which is only logged; None logs failures."""
+    """A function that is called with each failure, except silent watches.  If None, failures are logged."""
     undecodable_handler: UndecodableHandler | None = None
-    """Called with every undecodable state of an object, including its bytes.
+    """A function that is called with each undecodable state of an object, including its bytes.
 
-    An informer also logs each undecodable object when it gets into quarantine, without its bytes.
+    An informer also logs each undecodable object, without its bytes, when it puts the object into quarantine.
     """

@@ -1,19 +1,20 @@
-"""Keep a sink up to date with the server (client-go ``tools/cache/reflector.go``).
+"""The reflector, which keeps a sink up to date with the server (client-go ``tools/cache/reflector.go``).
 
-The reflector lists once, and then watches from the list's resourceVersion.
-Its loop sends the request of its state, and then takes the step that ``_states.py`` has for the outcome;
-``_retry/_pacing.py`` decides when to send the next request.
+The reflector lists once, and then watches from the resourceVersion of the list. Its loop sends the request of the
+current state, and then takes the step that ``_states.py`` defines for the outcome. The module ``_retry/_pacing.py``
+decides when the next request is sent.
 
-Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, unless
+Permanent errors before the first list end the reflector after ``ReflectorOptions.grace_period``, unless
 ``ReflectorOptions.retry_forever`` is set.
 
-The key of a bad object is passed on, and the watch continues.
-A bad object without a key fails its list or watch, as in client-go.
+If an object is bad, its key is written to the sink, and the watch continues. If the bad object has no key, the list or
+watch fails, as in client-go.
 
-Why a silent watch needs a rule: a connection to a peer that has vanished looks like a watch without changes.
-The client probes the server when a watch has been silent for 30 s (``transport/policy/_liveness.py``).
-The probe cannot detect one dead connection among live ones.  The reflector notices it when bookmarks are missing, which
-come about once a minute, or at the latest when the watch should have ended.
+A watch over a dead connection looks like a watch without changes. So the client probes the server when a watch has
+been silent for 30 s (``transport/policy/_liveness.py``). The probe cannot detect a single dead connection if other
+connections work.  The reflector detects such a connection when an expected bookmark does not arrive, which is sent
+about once a
+minute, or at the latest when the watch should have ended.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ from ._watch_reader import Position, VersionCheck, WatchReader
 T = TypeVar("T", bound=KubernetesObject)
 
 FIRST_BOOKMARK_PATIENCE = 100.0
-"""Seconds within which a server that sends bookmarks sends the first one of a watch."""
+"""The time in seconds within which the first bookmark of a watch arrives, if the server sends bookmarks."""
 SHORT_WATCH_MARGIN = 6
-"""The least difference in seconds between ``timeoutSeconds`` and a ``max_silence`` below the default."""
+"""The smallest difference in seconds between ``timeoutSeconds`` and a ``max_silence`` below the default."""
 
 
 class Result(NamedTuple):
-    """How a request ended."""
+    """The outcome of a request, and its error if it failed."""
 
     outcome: Outcome
     error: TrioformerError | None = None
@@ -69,15 +70,16 @@ class Result(NamedTuple):
 
 @final
 class Reflector(Generic[T]):
-    """Lists and watches a source, and writes the objects to a sink, until it is cancelled.
+    """A loop that lists and watches a source, and writes the objects to a sink.
 
     Args:
-        list_watch: The source.
-        sink: Receives each change between two checkpoints, so that cancellation never splits a change.
-        options: How to list and watch, and how to handle failures.
-        transform: Applied to each object exactly once, before it is written.
-        namespace: The namespace that every object must be in; empty for any.
-        rng: The random numbers for watch timeouts and backoff.
+        list_watch: The source of the objects.
+        sink: The sink for the objects.  Each change is written without a checkpoint, so cancellation never splits a
+            change.
+        options: The options for listing, watching and handling failures.
+        transform: A function that is applied to each object exactly once, before the object is written to the sink.
+        namespace: The namespace of all objects.  The default, an empty string, permits any namespace.
+        rng: The random number generator for watch timeouts and backoff.
     """
 
     def __init__(
@@ -108,25 +110,26 @@ class Reflector(Generic[T]):
         self._reader = WatchReader(transformer, sink, self._status, self._position, self._facts, options.max_silence)
 
     def statistics(self) -> ReflectorStatistics:
-        """Return the phase of the reflector, its failures and its counts.
+        """Return statistics about the reflector.
 
-        The fields are ``phase``, ``last_error``, ``failures_in_a_row``, ``retry_at``, ``last_contact`` and
-        ``up_to_date_at`` (on trio's clock), ``lists``, ``watches``, ``events``, ``undecodable``, ``resource_version``.
+        The result has the fields ``phase``, ``last_error``, ``failures_in_a_row``, ``retry_at``, ``last_contact``,
+        ``up_to_date_at``, ``lists``, ``watches``, ``events``, ``undecodable`` and ``resource_version``.  Times are on
+        trio's clock.
         """
         return self._status.statistics(self._position.version)
 
     async def run(self) -> None:
-        """List and watch, and retry after every failure, until cancelled.
+        """List and watch until cancelled, and retry after failures.
 
         Raises:
-            StatusError: A permanent error, after the grace period and before the first list.
-            ConnectionFailedError: Likewise, if the server's certificate does not verify.
+            StatusError: The server responded only with permanent errors during the grace period before the first list.
+            ConnectionFailedError: The server's certificate was not valid during the grace period before the first list.
         """
         while True:
             await self._take_step(await self._send_request())
 
     def report_undecodable(self, found: Undecodable) -> None:
-        """Count and report an undecodable object.  The quarantine logs it, unless the sink does not receive it."""
+        """Count and report an undecodable object; log it only if it is not written to the sink."""
         self._status.undecodable += 1
         if self._is_ignored(found):
             self._status.log_ignored(found.error)
@@ -136,7 +139,7 @@ class Reflector(Generic[T]):
     # --- from a request to the next ---
 
     async def _send_request(self) -> Result:
-        """Send the request of the current state, and return how it ended."""
+        """Send the request of the current state, and return its outcome."""
         if self._state not in WATCHES:
             await self._sink.wait_for_room()
         self._pacing.record_request()
@@ -155,7 +158,7 @@ class Reflector(Generic[T]):
         return Outcome.CUT_SHORT if is_cut_short else outcome
 
     async def _take_step(self, result: Result) -> None:
-        """Report a failure, and wait until the next request may be sent."""
+        """Change the state after a request, report a failure, and wait until the next request may be sent."""
         step = TRANSITIONS[self._state, result.outcome]
         if step.is_reported and result.error is not None:
             self._status.record_failure(result.error)
@@ -173,7 +176,7 @@ class Reflector(Generic[T]):
             until = min(until, status.final_since + self._options.grace_period)
         if failure is not None:
             status.report_failure(failure, until)
-            remove_frames(failure)  # they would keep the objects of a broken list alive
+            remove_frames(failure)  # the frames would keep the objects of a failed list alive
         if not pacing.is_waiting:
             return
         if is_pause:
@@ -210,7 +213,7 @@ class Reflector(Generic[T]):
     # --- watching ---
 
     async def _watch(self) -> Result:
-        """Open a watch or watch-list, and read it to its end."""
+        """Open a watch or watch-list, and read it until it ends."""
         status, pacing = self._status, self._pacing
         events = status.events
         try:
@@ -261,7 +264,7 @@ class Reflector(Generic[T]):
         self._status.record_watch_confirmed()
 
     async def _read_watch_list(self, source: EventSource[T]) -> None:
-        """Read a watch-list up to its end bookmark."""
+        """Read a watch-list, and write its objects to the sink."""
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
         self._collector.clear()
@@ -273,7 +276,7 @@ class Reflector(Generic[T]):
         self._reader.write(listing.rest)
 
     def _limits(self, *, is_initial: bool) -> tuple[int, float]:
-        """Return the ``timeoutSeconds`` of the next watch, and the seconds without data before its first bookmark."""
+        """Return the ``timeoutSeconds`` of the next watch, and the allowed silence before its first bookmark."""
         silence, rng = self._options.max_silence, self._pacing.rng
         if silence < MAX_SILENCE and not is_initial:
             return int(silence - SHORT_WATCH_MARGIN * (1 + rng.random())), silence
@@ -285,16 +288,16 @@ class Reflector(Generic[T]):
     # --- bad objects ---
 
     def _is_ignored(self, found: Undecodable) -> bool:
-        """Whether it is not an object of the cache: a bookmark, or an object of another namespace."""
+        """Return whether an undecodable object is ignored, because it is a bookmark or in another namespace."""
         if found.event_type == "BOOKMARK":
             return True
         return bool(self._namespace and found.key) and not found.key.startswith(f"{self._namespace}/")
 
     def _on_undecodable(self, found: Undecodable) -> None:
-        """Pass on an undecodable object that the server sent; a source calls this in the order of its events.
+        """Report an undecodable object and write its key to the sink; a source calls this in the order of its events.
 
         Raises:
-            DecodeError: It has no key.
+            DecodeError: The object has no key.
         """
         if (key := within(found.key, self._namespace)) != found.key:
             found = attrs.evolve(found, key=key)

@@ -1,4 +1,4 @@
-"""The protocol that a reflector writes to."""
+"""The protocol of a sink, to which a reflector writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """Receives the objects of a reflector; all methods except :meth:`wait_for_room` return without waiting."""
+    """A receiver of objects from a reflector; no method except :meth:`wait_for_room` may wait."""
 
     def add(self, obj: T_contra) -> None:
         """Write the object of an ADDED event."""
@@ -24,16 +24,16 @@ class Sink(Protocol[T_contra]):
         """Write the object of a DELETED event."""
 
     def bookmark(self, resource_version: str) -> None:
-        """Write the resourceVersion of a BOOKMARK event."""
+        """Advance the resourceVersion after a BOOKMARK event."""
 
     def quarantine(self, bad: BadObject) -> None:
-        """Write an ADDED or MODIFIED event with a bad object."""
+        """Write the key of a bad object from an ADDED or MODIFIED event."""
 
     def delete_key(self, key: str, resource_version: str) -> None:
-        """Write a DELETED event with a bad object."""
+        """Write the key of a bad object from a DELETED event."""
 
     def replace(self, objects: Sequence[T_contra], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
-        """Write a whole list.
+        """Replace all objects with the objects of a list.
 
         Args:
             objects: The objects of the list.
@@ -43,8 +43,8 @@ class Sink(Protocol[T_contra]):
 
     @property
     def has_room(self) -> bool:
-        """Whether the writer may continue without waiting."""
+        """Whether the sink accepts more events without waiting."""
         ...
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; not a checkpoint if there is room already."""
+        """Wait until :attr:`has_room` is true; return without a checkpoint if it is already true."""

@@ -1,18 +1,17 @@
-"""The states of a reflector, and the step after each outcome in each state.
+"""The states of a reflector, and its next step for each state and outcome.
 
 A state is the request that the reflector sends next.
-:data:`TRANSITIONS` is the whole behavior after successes and failures; ``docs/diagrams/_reflector.py`` draws it.
+The table :data:`TRANSITIONS` defines the complete behavior after successes and failures.
+``docs/diagrams/_reflector.py`` draws it.
 
-A watch-list (KEP-3157) is a watch that begins with all objects, marks their end with a bookmark, and then continues
-with the changes.
-With ``ReflectorOptions.watch_list``, ``WATCH_LIST`` takes the place of ``LIST`` at the beginning and after a watch.
+A watch-list (KEP-3157) is a watch that begins with all objects.  A bookmark marks their end, and changes follow. With
+``ReflectorOptions.watch_list``, the state ``WATCH_LIST`` replaces ``LIST`` at the beginning and after a watch.
 
-Why a watch after a lost connection has its own state: the server may have been restored from a backup.
-It then accepts a watch from a version that it has not reached yet, and sends nothing until it reaches that version with
-other objects.
-So the reflector checks that the server has the version, unless an event shows it first.
+A watch after a lost connection has its own state, because the server may have been restored from a backup. Such a
+server accepts a watch from a resourceVersion that it has not reached yet, and sends no events until it reaches this
+version. So the reflector checks that the server has reached the version, unless an event proves this first.
 
-Source: client-go ``tools/cache/reflector.go``; the shape is that of kube-rs's watcher.
+Source: client-go ``tools/cache/reflector.go``.  The structure is similar to the watcher of kube-rs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from ..._retry import Outcome, Wait
 
 
 class State(enum.Enum):
-    """The next request of the reflector."""
+    """The state of a reflector, which is the request that it sends next."""
 
     LIST = "list, in a state that is not older than the last version"
     LIST_NEWEST = "list the newest state"
@@ -42,14 +41,14 @@ WATCHES: Final = (State.WATCH, State.RESUME)
 
 
 class Step(NamedTuple):
-    """The step after an outcome."""
+    """The next step of a reflector after an outcome."""
 
     state: State
     """The next state."""
     wait: Wait
-    """The wait before its request."""
+    """How to wait before the request of this state."""
     is_reported: bool = False
-    """Whether an error is passed to ``watch_error_handler`` or logged."""
+    """Whether the error is logged or passed to ``watch_error_handler``."""
 
 
 _NOW, _PAUSE, _RECONNECT, _BACK_OFF = Wait.NONE, Wait.PAUSE, Wait.RECONNECT, Wait.BACK_OFF
@@ -60,12 +59,12 @@ _ERRORS: Final = (Outcome.REJECTED, Outcome.DENIED, Outcome.FAILED)
 
 
 class _Row(NamedTuple):
-    """Steps that are the same in several states, or after several outcomes."""
+    """A row of the table: a step for several states and several outcomes."""
 
     states: tuple[State, ...]
     outcomes: tuple[Outcome, ...]
     following: State | None
-    """The next state; None for the same state."""
+    """The next state, or None for the same state."""
     wait: Wait
     is_reported: bool
 
@@ -76,7 +75,7 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row(_NOT_LISTED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
     _Row(_NOT_LISTED, (Outcome.CUT_SHORT, Outcome.OVERLOADED), _SAME, _BACK_OFF, _REPORT),
     # lists
-    _Row((State.LIST,), (Outcome.UNAVAILABLE,), State.LIST_NEWEST, _NOW, _QUIET),  # a wait would not change it
+    _Row((State.LIST,), (Outcome.UNAVAILABLE,), State.LIST_NEWEST, _NOW, _QUIET),  # waiting would not help
     _Row((State.LIST_NEWEST,), (Outcome.UNAVAILABLE,), _SAME, _BACK_OFF, _REPORT),
     _Row(LISTS, _ERRORS, _SAME, _BACK_OFF, _REPORT),
     # watch-lists
@@ -86,7 +85,7 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row((State.WATCH_LIST,), (Outcome.FAILED,), State.LIST, _BACK_OFF, _REPORT),
     # watches
     _Row(WATCHES, (Outcome.ENDED,), _SAME, _PAUSE, _QUIET),
-    # The server may be another one after a delay.
+    # After a delay, another server may respond.
     _Row(WATCHES, (Outcome.ENDED_EARLY,), State.RESUME, _BACK_OFF, _QUIET),
     _Row(WATCHES, (Outcome.OVERLOADED,), State.RESUME, _BACK_OFF, _REPORT),
     _Row(WATCHES, (Outcome.LOST,), State.RESUME, _RECONNECT, _REPORT),
@@ -101,11 +100,11 @@ TRANSITIONS: Final[Mapping[tuple[State, Outcome], Step]] = {
     for state in row.states
     for outcome in row.outcomes
 }
-"""The step after each outcome in each state; impossible outcomes have no entry."""
+"""The next step for each state and outcome; impossible combinations have no entry."""
 
 
 class Bookmarks(enum.Enum):
-    """What is known about the server's bookmarks, which show that a watch without changes is alive."""
+    """The knowledge about whether the server sends bookmarks, which show that a watch without changes is alive."""
 
     UNKNOWN = "the source might not send any"
     EXPECTED = "an API server sends them, at least since 1.17"
@@ -114,22 +113,22 @@ class Bookmarks(enum.Enum):
     SEEN = "the server has sent one"
 
     def after_silence(self) -> Bookmarks:
-        """Return the state after a watch without the bookmark that it should have received."""
+        """Return the next value after a watch did not receive the bookmark that was expected."""
         doubts = {Bookmarks.EXPECTED: Bookmarks.DOUBTED, Bookmarks.DOUBTED: Bookmarks.ABSENT}
         return doubts.get(self, self)
 
     @property
     def are_sent(self) -> bool:
-        """Whether a watch without bookmarks counts as silent."""
+        """Whether the server is assumed to send bookmarks, so that a watch without bookmarks counts as silent."""
         return self not in (Bookmarks.UNKNOWN, Bookmarks.ABSENT)
 
 
 @attrs.define(eq=False)
 class ServerFacts:
-    """What a reflector has learned about its server, for all later lists and watches."""
+    """The facts that a reflector has learned about its server, for later requests."""
 
     bookmarks: Bookmarks
     is_paginated: bool = False
-    """Whether the server honors limits at version ``"0"``, because it has no watch cache."""
+    """Whether the server paginates lists at resourceVersion ``"0"``, because it has no watch cache."""
     check_at: float = math.inf
     """The time of the version check of a resumed watch; infinity if no check is needed."""

@@ -1,4 +1,4 @@
-"""The status of a reflector: its phase, its counts, its failures, and the age of its data."""
+"""The status of a reflector: its phase, its failures, its counts, and the age of its data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._options import ReflectorOptions, logger
 
 
 class InformerPhase(enum.StrEnum):
-    """What a reflector or an informer is doing."""
+    """The phase of a reflector or an informer."""
 
     NOT_STARTED = "not started"
     CONNECTING = "connecting"
@@ -32,61 +32,63 @@ class InformerPhase(enum.StrEnum):
 
 
 HELD_BACK_AFTER = 50.0
-"""Seconds after which a watch without a response counts as open: a proxy may hold back the headers until an event.
+"""The time after which a watch without a response counts as open, in seconds; a proxy may delay the headers.
 
-By then the client has probed the server, and would have closed the connection to a dead one.
+Within this time, the client has probed the server, and has closed the connection if it is dead.
 """
 
 
 IGNORED_WARNING_PERIOD = 600.0
-"""Seconds between two warnings about ignored objects; the others are counted, and logged at DEBUG."""
+"""The shortest time between two warnings about ignored objects, in seconds.  Other ignored objects are logged at
+DEBUG."""
 
 
 @final
 @attrs.frozen
 class ReflectorStatistics:
-    """The phase of a reflector, its failures and its counts."""
+    """Statistics about a reflector: its phase, its failures and its counts."""
 
     phase: InformerPhase
     """The current phase."""
     last_error: Exception | None
-    """The last failure; None after a success."""
+    """The last failure, or None after a success."""
     failures_in_a_row: int
-    """Failures since the last success."""
+    """The number of failures since the last success."""
     retry_at: float
-    """When backing off ends, on trio's clock; infinity otherwise."""
+    """The time when backing off ends, on trio's clock; infinity in other phases."""
     last_contact: float
-    """When the server last sent data, on trio's clock; minus infinity before the first response."""
+    """The time when the server last sent data, on trio's clock; minus infinity before the first response."""
     up_to_date_at: float
-    """When the cache was last known to be up to date, on trio's clock; minus infinity before the first list.
+    """The time when the cache was last known to be up to date, on trio's clock; minus infinity before the first list.
 
-    While a watch is open, this is now, unless the cache is too far behind to receive more events.
+    While a watch is open, this is the current time, unless the cache is too far behind to receive more events.
     """
     lists: int
-    """Successful lists, including watch-lists."""
+    """The number of successful lists, including watch-lists."""
     watches: int
-    """Watches that the server accepted."""
+    """The number of watches that the server accepted."""
     events: int
-    """Events, including bookmarks."""
+    """The number of events, including bookmarks."""
     undecodable: int
-    """Undecodable states of objects."""
+    """The number of undecodable states of objects."""
     resource_version: str
-    """The version from which a watch would resume."""
+    """The resourceVersion from which the next watch would resume."""
 
 
 @final
 @attrs.frozen
 class InformerState:
-    """The phase of an informer, its last error, and the age of its data; ``str()`` describes it in a sentence."""
+    """The state of an informer: its phase, its last error, and the age of its data."""
 
     phase: InformerPhase
     """The current phase."""
     error: Exception | None = None
-    """The last failure since the last success: the reason for backing off or for the end."""
+    """The last failure since the last success, which is the reason for backing off or for the end of the informer."""
     until: float = math.inf
-    """When backing off ends, on trio's clock; infinity otherwise."""
+    """The time when backing off ends, on trio's clock; infinity in other phases."""
     age: float = math.inf
-    """Seconds since the cache was known to be up to date: 0 while a watch is open, infinity before the first list."""
+    """The time since the cache was last up to date, in seconds; 0 while a watch is open, infinity before the first
+    list."""
     quarantined: int = 0
     """The number of objects in quarantine."""
     first_quarantined: tuple[Quarantined, ...] = ()
@@ -106,13 +108,13 @@ class InformerState:
 @final
 @attrs.define(eq=False)
 class ReflectorStatus:
-    """Records the phase, counts and failures of one reflector, and decides which failures are final."""
+    """A record of the phase, counts and failures of a reflector, which decides which failures are final."""
 
     name: str
     options: ReflectorOptions
     _phase: InformerPhase = attrs.field(default=InformerPhase.NOT_STARTED, init=False)
     watching_since: float = attrs.field(default=math.inf, init=False)
-    """When the watch began to count as open; may be in the future."""
+    """The time at which the watch begins to count as open, which may be in the future."""
     retry_at: float = attrs.field(default=math.inf, init=False)
     last_contact: float = attrs.field(default=-math.inf, init=False)
     lists: int = attrs.field(default=0, init=False)
@@ -121,9 +123,9 @@ class ReflectorStatus:
     undecodable: int = attrs.field(default=0, init=False)
     failures: int = attrs.field(default=0, init=False)
     final_since: float | None = attrs.field(default=None, init=False)
-    """When a series of final errors began; None after any other result."""
+    """The time when a series of final errors began; None after any other outcome."""
     behind_since: float = attrs.field(default=math.inf, init=False)
-    """When the sink became full; infinity if it has room."""
+    """The time when the sink became full; infinity if it has room."""
     _warned_at: float = attrs.field(default=-math.inf, init=False)
     _is_failure_logged: bool = attrs.field(default=False, init=False)
     """Whether this reflector has logged a failure since its last success."""
@@ -132,7 +134,7 @@ class ReflectorStatus:
 
     @property
     def phase(self) -> InformerPhase:
-        """What the reflector is doing."""
+        """The current phase of the reflector."""
         is_reading = self._phase is InformerPhase.READING_WATCH_LIST
         if is_reading and trio.current_time() - self.last_contact >= VERY_SHORT:
             return InformerPhase.WAITING_FOR_BOOKMARK
@@ -141,22 +143,22 @@ class ReflectorStatus:
         return self._phase
 
     def record_phase(self, phase: InformerPhase) -> None:
-        """Record a new phase."""
+        """Record a change of the phase."""
         self._phase, self.watching_since = phase, math.inf
 
     def record_watch_requested(self, *, counts_as_open: bool) -> None:
-        """Record the request of a watch.  ``counts_as_open``: it counts as open after some time without a response."""
+        """Record that a watch was requested, and whether it counts as open after a time without a response."""
         self.record_phase(InformerPhase.CONNECTING)
         if counts_as_open:
             self.watching_since = trio.current_time() + HELD_BACK_AFTER
 
     def record_watch_confirmed(self) -> None:
-        """Record that the server has the version of the watch, which may still wait for its response."""
+        """Record that the server has reached the version of the watch, even if the watch has no response yet."""
         if self._phase is InformerPhase.CONNECTING:
             self.record_watch_requested(counts_as_open=True)
 
     def statistics(self, resource_version: str) -> ReflectorStatistics:
-        """Return a snapshot of the status."""
+        """Return statistics about the reflector."""
         now = trio.current_time() if self.phase is InformerPhase.WATCHING else -math.inf
         # A watch that lasts for a second is a success, even without an event.
         is_healthy = now - self.watching_since >= VERY_SHORT
@@ -175,11 +177,11 @@ class ReflectorStatus:
         )
 
     def record_watch_opened(self) -> None:
-        """Record that a watch is open, which keeps the sink up to date."""
+        """Record that a watch is open, and that the sink is up to date from now on."""
         self._phase, self.watching_since = InformerPhase.WATCHING, trio.current_time()
 
     def record_watch_closed(self) -> None:
-        """Record that the watch is closed; it kept the sink up to date until now, if it was open."""
+        """Record that the watch is closed, and that the sink was up to date until now if the watch was open."""
         if self.phase is not InformerPhase.WATCHING:
             return
         now = trio.current_time()
@@ -190,12 +192,12 @@ class ReflectorStatus:
         self.behind_since = math.inf
 
     def record_events(self, count: int) -> None:
-        """Record that the server has sent events."""
+        """Record events from the server."""
         self.events += count
         self.last_contact = trio.current_time()
 
     def record_list(self) -> None:
-        """Record a complete list."""
+        """Record a successful list."""
         self.lists += 1
         self._up_to_date_at = trio.current_time()
         self.record_success()
@@ -214,7 +216,7 @@ class ReflectorStatus:
         """Count a failure.
 
         Raises:
-            TrioformerError: ``error``, if it is final and the grace period is over.
+            TrioformerError: ``error`` is final and the grace period is over.
         """
         self.failures += 1
         self._last_error = error
@@ -230,7 +232,7 @@ class ReflectorStatus:
             self.final_since = None
 
     def report_failure(self, error: TrioformerError, retry_at: float) -> None:
-        """Report a failure: log each cause at first, and then once a minute for all informers of the program."""
+        """Report a failure to the handler, or log it at most once a minute for each cause."""
         if self.options.watch_error_handler is not None:
             self.options.watch_error_handler(error)
             return
@@ -252,7 +254,7 @@ class ReflectorStatus:
         logger.warning("%s: %s; %s", self.name, error, then)
 
     def log_ignored(self, error: DecodeError) -> None:
-        """Log an object that the cache ignores; as a warning at most once in ten minutes."""
+        """Log an ignored object, as a warning at most once in ten minutes and otherwise at DEBUG."""
         now = trio.current_time()
         is_due = now >= self._warned_at + IGNORED_WARNING_PERIOD
         if is_due:
@@ -260,5 +262,5 @@ class ReflectorStatus:
         logger.log(logging.WARNING if is_due else logging.DEBUG, "%s: ignored: %s", self.name, error)
 
     def is_final(self, error: TrioformerError) -> bool:
-        """Whether an error ends the reflector: a permanent error before the first list."""
+        """Return whether an error is final: it is permanent, and there was no successful list before it."""
         return not self.lists and not self.options.retry_forever and is_permanent(error)

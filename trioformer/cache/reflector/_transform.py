@@ -1,4 +1,4 @@
-"""Check and transform each object exactly once, before it is written to the sink."""
+"""Functions that check and transform each object exactly once, before it is written to the sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._bad_objects import BadObject, QuarantineReason
 T = TypeVar("T", bound=KubernetesObject)
 
 Transform: TypeAlias = Callable[[T], T]
-"""Returns the object that the cache stores, for example without unused fields; must be quick.
+"""A function that returns the object to store, for example without unused fields.  The function must be fast.
 
 The cache keeps no reference to the original object.
 """
@@ -26,16 +26,16 @@ The cache keeps no reference to the original object.
 @final
 @attrs.define(eq=False)
 class ObjectTransformer(Generic[T]):
-    """Checks and transforms objects between the server and the sink.
+    """A stage between the server and the sink that checks and transforms objects.
 
-    The transform is applied once, when an object is received.  client-go applies it when an object is queued, and twice
-    to the objects of a watch-list.
+    The transform is applied when an object is received.  In client-go, it is applied when an object is queued, and
+    twice to the objects of a watch-list.
 
     Args:
-        kind: The class that every object must have.
-        transform: Applied to each object, including deleted ones.
-        on_undecodable: Called with each object that does not decode, or was not requested.
-        namespace: The namespace that every object must be in; empty for any.
+        kind: The class of all objects.
+        transform: A function that is applied to each object, including deleted objects; or None.
+        on_undecodable: A function that is called with each object that cannot be decoded or was not requested.
+        namespace: The namespace of all objects.  The default, an empty string, permits any namespace.
     """
 
     kind: type[T]
@@ -44,7 +44,7 @@ class ObjectTransformer(Generic[T]):
     namespace: str = ""
 
     def process(self, obj: T) -> T | BadObject | None:
-        """Check and transform one object; return None if it belongs to another namespace.
+        """Check and transform an object; return None if the object is in another namespace.
 
         Raises:
             DecodeError: The object has no key.
@@ -87,7 +87,7 @@ class ObjectTransformer(Generic[T]):
         return BadObject(key_of(obj), QuarantineReason.TRANSFORM_FAILED, error, obj.resource_version)
 
     def _invalid(self, obj: object) -> BadObject | None:
-        """Report an object that was not requested; return None to ignore an object of another namespace."""
+        """Report an object that was not requested; return None if the object is in another namespace."""
         wanted, key = self.kind.__name__, ""
         is_other_namespace = False
         if not isinstance(obj, self.kind):
@@ -114,19 +114,19 @@ class ObjectTransformer(Generic[T]):
         return BadObject(key, QuarantineReason.UNDECODABLE, error, obj.resource_version)
 
     def report_unknown_type(self, event_type: str, obj: T) -> BadObject:
-        """Report an event of an unknown type."""
+        """Report an event of an unknown type, and return its object as a bad object."""
         error = DecodeError(f"received an event of unknown type {event_type!r}")
         self.on_undecodable(attrs.evolve(undecodable(obj, error), event_type=event_type))
         return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error, obj.resource_version)
 
 
 def within(key: str, namespace: str) -> str:
-    """Return a key with the requested namespace, if the server omitted the namespace."""
+    """Return a key, with the requested namespace added if the key has none."""
     return f"{namespace}/{key}" if namespace and key and "/" not in key else key
 
 
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
-    """Describe an object with fields that turned out to be undecodable."""
+    """Return a description of an object with an undecodable field."""
     return Undecodable(
         kind=type(obj).__name__,
         key=key_of(obj),
@@ -140,10 +140,10 @@ def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
 @final
 @attrs.define(eq=False)
 class ListCollector(Generic[T]):
-    """Checks and transforms the objects of one list after another.
+    """A collector of the objects of a list, which it checks and transforms.
 
     Args:
-        transformer: Checks and transforms each object.
+        transformer: The transformer that checks and transforms each object.
     """
 
     transformer: ObjectTransformer[T]
@@ -153,11 +153,11 @@ class ListCollector(Generic[T]):
     """The bad objects, by key."""
 
     def clear(self) -> None:
-        """Forget the last list, without changing the values that the sink received."""
+        """Forget the last list, but do not change the collections that the sink has received."""
         self.objects, self.bad = {}, {}
 
     def put(self, obj: T) -> str:
-        """Check, transform and keep an object of a watch-list; return its key, or an empty string if it is ignored."""
+        """Add an object of a watch-list; return its key, or an empty string if the object is ignored."""
         processed = self.transformer.process(obj)
         if processed is None:
             return ""
@@ -170,16 +170,16 @@ class ListCollector(Generic[T]):
         return key
 
     def quarantine(self, bad: BadObject) -> None:
-        """Keep a bad object; its earlier state stays."""
+        """Add a bad object of a watch-list, without removing its earlier state."""
         self.bad[bad.key] = bad
 
     def delete(self, key: str) -> None:
-        """Forget an object."""
+        """Remove an object that was deleted during a watch-list."""
         self.objects.pop(key, None)
         self.bad.pop(key, None)
 
     async def process_all(self, objects: Iterable[T]) -> tuple[T, ...]:
-        """Check and transform a whole list, in slices of about a millisecond."""
+        """Check and transform all objects of a list, with a checkpoint about once a millisecond."""
         found: list[T] = []
         slices = Slices()
         process = self.transformer.process

@@ -1,14 +1,14 @@
-"""Read a watch-list, a list at the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
+"""The reader of watch-lists (KEP-3157; client-go ``reflector.go`` watchList).
 
-The server sends an ADDED event for every object, mixed with the changes that happen meanwhile.
-A bookmark with an annotation ends the list and carries its resourceVersion.
+A watch-list is a list at the beginning of a watch.  The server sends an ADDED event for each object, mixed with
+changes that occur in the meantime. A bookmark with an
+annotation marks the end of the list and contains its resourceVersion.
 
-Why there are deadlines: a server or proxy that does not know ``sendInitialEvents`` ignores it, and its watch looks like
-a watch-list that has not ended yet.
-Each event of an object moves the deadline, so that a list may have any length; a bookmark does not.
-After the first event of an object that was received before, changes of a busy kind would move the deadline for as long
-as the watch lasts.
-By then every other object has been received, so the end bookmark must arrive within a minute.
+Deadlines are necessary because a server or proxy that does not know ``sendInitialEvents`` ignores it. The result is an
+ordinary watch, which looks like a watch-list that has not ended yet. Each event except a bookmark moves the deadline,
+so that a list may have any length. In an ordinary watch of a busy kind, however, changes would move the deadline
+forever. So the end bookmark must arrive within a minute after the first repeated event of an object, when all objects
+have been received.
 """
 
 from __future__ import annotations
@@ -30,40 +30,41 @@ from ._transform import ListCollector
 T = TypeVar("T", bound=KubernetesObject)
 
 FIRST_EVENT_PATIENCE: Final = 30.0
-"""Seconds within which the first event of a watch-list must arrive."""
+"""The time in seconds within which the first event of a watch-list must arrive."""
 NEXT_EVENT_PATIENCE: Final = 10.0
-"""Seconds within which the next event must arrive; the end bookmark follows the last event immediately."""
+"""The time in seconds within which each further event or the end bookmark must arrive."""
 END_PATIENCE: Final = 60.0
-"""Seconds within which the end bookmark must arrive after the first event of an object that was received before."""
+"""The time in seconds within which the end bookmark must arrive after the first repeated event of an object."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-"""The annotation of the bookmark that ends a watch-list; only the value ``true`` counts."""
+"""The annotation of the bookmark that ends a watch-list, with the value ``true``."""
 
 
 @final
 @attrs.frozen
 class WatchList(Generic[T]):
-    """A watch-list, and the events that arrived with its end bookmark."""
+    """The objects of a watch-list, and the events that arrived together with its end bookmark."""
 
     objects: tuple[T, ...]
     """All objects, in the order of their first events."""
     resource_version: str
     """The resourceVersion of the end bookmark."""
     rest: Sequence[WatchEvent[T]]
-    """Events that arrived with the bookmark, to be written after the list."""
+    """The events that arrived after the bookmark in the same batch, which must be written after the list."""
 
 
 async def read_watch_list(
     source: EventSource[T], collector: ListCollector[T], on_events: Callable[[int], None]
 ) -> WatchList[T]:
-    """Read a watch-list up to its end bookmark.
+    """Read a watch-list until its end bookmark.
 
     Args:
-        source: A watch that was opened with ``send_initial_events``.
-        collector: Checks, transforms and keeps each object; the source itself adds undecodable events to it.
-        on_events: Called with the number of events in each batch.
+        source: A watch that was opened with ``send_initial_events=True``.
+        collector: The collector for the objects.  The source itself adds undecodable objects to it.
+        on_events: A function that is called with the number of events in each batch.
 
     Raises:
-        UnexpectedResponseError: A deadline has passed, or the server ended the watch before the end bookmark.
+        UnexpectedResponseError: The next event or the end bookmark did not arrive in time, or the server ended the
+            watch before the end bookmark.
         DecodeError: An event has an unknown type.
     """
     began_at = trio.current_time()

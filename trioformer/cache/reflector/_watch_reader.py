@@ -1,4 +1,4 @@
-"""Read one open watch: write its events, and notice if it is silent or resumes from an unknown version."""
+"""The reader of a watch, which writes events to the sink, and the version check of a resumed watch."""
 
 from __future__ import annotations
 
@@ -24,41 +24,42 @@ from ._transform import ObjectTransformer
 T = TypeVar("T", bound=KubernetesObject)
 
 DEADLINE_STEP = 1.0
-"""Seconds that a deadline may lag behind: moving it for every event of a burst would cost more than the events."""
+"""The precision of a deadline in seconds.  Moving the deadline for each event of a burst would be too slow."""
 CHECK_DELAY = 5.0
-"""Seconds without an event before the version check of a resumed watch; at random up to twice as many."""
+"""The delay of the version check of a resumed watch, in seconds.  The actual delay is random, up to twice as long."""
 CHECK_AGAIN_AFTER = 30.0
-"""Seconds before the next check, if the server did not respond."""
+"""The delay of the next check if the server did not respond, in seconds."""
 LAST_WORD = 5.0
-"""Seconds that a running check may still take when the watch has ended."""
+"""How long a running check may continue after the watch has ended, in seconds."""
 
 
 @final
 @attrs.define(eq=False)
 class Position:
-    """The start of the next list or watch."""
+    """The position from which the next list or watch starts."""
 
     version: str = ""
     """The last resourceVersion; empty before the first list."""
     is_in_order: bool = False
-    """Whether later events come in the order of their versions.
+    """Whether all later events arrive in the order of their versions.
 
-    A watch from no specific version begins with all objects, not in the order of their versions.
+    A watch without a specific resourceVersion begins with all objects, which are not in the order of their versions.
     """
 
 
 @final
 @attrs.define(eq=False)
 class WatchReader(Generic[T]):
-    """Reads one watch to its end, and writes its events to the sink.
+    """A reader that writes the events of a watch to the sink.
 
     Args:
-        transformer: Checks and transforms each object.
-        sink: Receives each change between two checkpoints, so that cancellation never splits a change.
-        status: Updated with each batch of events.
-        position: Moved by each event.
-        facts: Updated with the first bookmark, or with its absence.
-        max_silence: The longest allowed silence after a bookmark, seconds.
+        transformer: The transformer that checks and transforms each object.
+        sink: The sink for the events.  Each event is written without a checkpoint, so cancellation never splits a
+            change.
+        status: The status of the reflector, which is updated with each batch of events.
+        position: The position of the reflector, which is updated with each event.
+        facts: The facts about the server, which are updated with the first bookmark or its absence.
+        max_silence: The longest allowed silence after a bookmark, in seconds.
     """
 
     _transformer: ObjectTransformer[T]
@@ -74,10 +75,10 @@ class WatchReader(Generic[T]):
         self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
     async def read(self, source: EventSource[T], *, allowed: float) -> Outcome:
-        """Write events until the watch ends, or sends nothing for ``allowed`` seconds.
+        """Write events to the sink until the watch ends, or until it sends nothing for ``allowed`` seconds.
 
         Returns:
-            ENDED or SILENT.
+            ``Outcome.ENDED`` or ``Outcome.SILENT``.
 
         Raises:
             TrioformerError: The watch broke, or the server sent an error.
@@ -113,7 +114,7 @@ class WatchReader(Generic[T]):
         return Outcome.SILENT
 
     def write_bad(self, kind: str, bad: BadObject) -> None:
-        """Write an event with a bad object; the watch continues as after any other event."""
+        """Write an event with a bad object to the sink."""
         if kind == "DELETED":
             self._sink.delete_key(bad.key, bad.resource_version)
         else:
@@ -124,7 +125,7 @@ class WatchReader(Generic[T]):
             position.version = bad.resource_version or position.version
 
     def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
-        """Write events to the sink, and return whether they include a bookmark."""
+        """Write events to the sink, and return whether there is a bookmark among them."""
         process, writers, position = self._transformer.process, self._writers, self._position
         has_bookmark = False
         for kind, obj in batch:
@@ -151,9 +152,10 @@ class WatchReader(Generic[T]):
 @final
 @attrs.define(eq=False)
 class VersionCheck(Generic[T]):
-    """Checks, while a resumed watch is read, that the server has the version from which the watch resumes.
+    """A check that the server has reached the resourceVersion from which a watch resumes.
 
-    An event shows this too: a server that was restored from a backup sends none until it has reached the version.
+    The check runs while the watch is read, and ends at the first event.  A server that was restored from a backup
+    sends no events until it has reached the version.
     """
 
     _source: ListWatch[T]
@@ -164,14 +166,14 @@ class VersionCheck(Generic[T]):
     _is_requesting: bool = attrs.field(default=False, init=False)
 
     async def run_beside(self, read: Callable[[], Awaitable[Outcome]], confirm: Callable[[], None]) -> Outcome:
-        """Run the watch and the check at the same time.
+        """Run the watch and the check concurrently, and return the outcome of the watch.
 
         Args:
-            read: Opens the watch, and reads it to its end.
-            confirm: Called when the server is known to have the version.
+            read: An async function that opens the watch, and reads it until it ends.
+            confirm: A function that is called when the server is known to have reached the version.
 
         Raises:
-            StatusError: The server does not have the version.
+            StatusError: The server has not reached the version.
             TrioformerError: The watch broke, or the server sent an error.
         """
         outcome: Outcome | None = None
@@ -201,10 +203,10 @@ class VersionCheck(Generic[T]):
         return outcome
 
     async def _check(self) -> None:
-        """Check until the server is known to have the version.
+        """Repeat the check until the server is known to have reached the version.
 
         Raises:
-            StatusError: The server does not have the version.
+            StatusError: The server has not reached the version.
         """
         events = self._status.events
         if self._facts.check_at == math.inf:

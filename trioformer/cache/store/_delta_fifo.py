@@ -1,19 +1,19 @@
 """The queue between the reflector and the process loop.
 
-The reflector writes the changes that the server reports; the process loop pops them in batches and applies them to the
-indexer, in the order in which they were written.
-There are three kinds of batch:
+The reflector queues the changes that the server reports.  The process loop takes them in batches and applies them to
+the indexer in the same order.
+There are three kinds of batches:
 
 - a list of changes: states of objects, deletions, bad objects and bookmarks
-- :class:`Replaced`: a whole list, which is applied in one step, after all earlier changes.  Comparison with the indexer
-  then finds the objects that the list lacks.
-- :class:`Sync`: repeat every object to the listeners whose resync is due.  It contains no objects: they are read from
-  the indexer when it is applied, so a resync never overtakes a newer change.
+- :class:`Replaced`: a complete list, which is applied in one step after all earlier changes.  Objects of the indexer
+  that are missing from the list are then deleted.
+- :class:`Sync`: a resync, which delivers every object again to the listeners whose resync is due.  The objects are
+  read from the indexer when the resync is applied, so a resync never delivers an outdated state.
 
-Several reflectors may write to one queue, each for one namespace.
+Several reflectors may write to the same queue, each for its own namespace.
 
-Source: client-go's ``RealFIFO`` (``tools/cache/the_real_fifo.go``), which merges nothing; a relist and a resync are one
-item each (``AtomicFIFO``).
+Source: client-go's ``RealFIFO`` (``tools/cache/the_real_fifo.go``).  As in client-go, changes are not merged, and a
+relist or a resync is a single item (``AtomicFIFO``).
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ class Deletion(Generic[T]):
     key: str
     """The key of the object."""
     resource_version: str
-    """The version of the deletion; empty if it is unknown."""
+    """The resourceVersion of the deletion, or an empty string if it is unknown."""
     object: T | None = None
-    """The last state; None for a bad object."""
+    """The last state of the object, or None for a bad object."""
 
 
 @final
 @attrs.frozen
 class Bookmark:
-    """The watch has delivered all changes up to a version."""
+    """A report that the watch has delivered all changes up to a resourceVersion."""
 
     resource_version: str
-    """The version."""
+    """The resourceVersion that the watch has reached."""
     namespace: str = ""
-    """The namespace of the watch, for a cache of several namespaces; otherwise empty."""
+    """The namespace of the watch in a cache of several namespaces, otherwise an empty string."""
 
 
 Change: TypeAlias = T | Deletion[T] | BadObject | Bookmark
-"""A state of an object, or another report of the server."""
+"""A change that the server reported: a state of an object, a deletion, a bad object or a bookmark."""
 
 
 @final
 @attrs.frozen
 class Replaced(Generic[T]):
-    """The result of a list."""
+    """The complete result of a list request."""
 
     objects: Sequence[T]
     """The objects, in the order of the list."""
     resource_version: str
-    """The list's resourceVersion."""
+    """The resourceVersion of the list."""
     namespace: str = ""
-    """The listed namespace, for a cache of several namespaces; otherwise empty."""
+    """The listed namespace in a cache of several namespaces, otherwise an empty string."""
     bad: Mapping[str, BadObject] = attrs.field(factory=dict)
     """The bad objects of the list, by key."""
 
@@ -79,7 +79,7 @@ class Replaced(Generic[T]):
 @final
 @attrs.frozen
 class Sync:
-    """Repeat every object of the cache."""
+    """A resync: delivers every object of the cache to the listeners again."""
 
 
 Batch: TypeAlias = list[Change[T]] | Replaced[T] | Sync
@@ -90,14 +90,15 @@ Batch: TypeAlias = list[Change[T]] | Replaced[T] | Sync
 class DeltaFIFO(Generic[T]):
     """The pending changes of one kind, with one consumer.
 
-    Writing never waits.  A writer calls :meth:`wait_for_room` before a list and between its batches of events.  So a
-    full queue stops the reading of the watch, and at most one list of each writer is pending.
+    The methods that queue a change never wait.  A reflector calls :meth:`wait_for_room` before each list and between
+    batches of events.  So a reflector stops reading its watch while the queue is full, and has at most one pending
+    list.
 
-    A change is compared with the indexer when it is applied, not when it is queued: an earlier pending list may contain
-    the object.
+    A change is compared with the indexer when it is applied, not when it is queued, because an earlier list in the
+    queue may contain the object.
 
     Args:
-        max_pending: The number of pending changes from which :meth:`wait_for_room` waits.
+        max_pending: The number of pending changes at which :meth:`wait_for_room` begins to wait.
     """
 
     max_pending: int = 10_000
@@ -109,29 +110,29 @@ class DeltaFIFO(Generic[T]):
     _closed: bool = attrs.field(default=False, init=False)
 
     def __len__(self) -> int:
-        """The number of pending changes; a relist and a resync count as one each."""
+        """Return the number of pending changes; a relist or a resync counts as one change."""
         return self._pending
 
     def add(self, obj: T) -> None:
-        """Queue a state of an object; atomic."""
+        """Atomically queue a new state of an object."""
         self._append_change(obj)
 
     update = add
 
     def delete(self, obj: T) -> None:
-        """Queue a deletion; atomic."""
+        """Atomically queue the deletion of an object."""
         self._append_change(Deletion(key_of(obj), obj.resource_version, obj))
 
     def delete_key(self, key: str, resource_version: str) -> None:
-        """Queue a deletion without the object; atomic."""
+        """Atomically queue the deletion of an object if only its key is known."""
         self._append_change(Deletion(key, resource_version))
 
     def quarantine(self, bad: BadObject) -> None:
-        """Queue a bad object; atomic."""
+        """Atomically queue a bad object."""
         self._append_change(bad)
 
     def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
-        """Queue a bookmark: all changes up to ``resource_version`` have been delivered; atomic."""
+        """Atomically queue a bookmark, which says that all changes up to ``resource_version`` have been delivered."""
         self._append_change(Bookmark(resource_version, namespace))
 
     def _append_change(self, change: Change[T]) -> None:
@@ -150,12 +151,12 @@ class DeltaFIFO(Generic[T]):
         bad: Mapping[str, BadObject] = _NOTHING,
         namespace: str = "",
     ) -> None:
-        """Queue the result of a list; atomic."""
+        """Atomically queue the complete result of a list request."""
         self._append_batch(Replaced(objects, resource_version, namespace, bad))
         self._pending_lists += 1
 
     def resync(self) -> None:
-        """Queue a resync, unless the newest pending item is a resync; atomic."""
+        """Atomically queue a resync, unless the last item of the queue is already a resync."""
         if not (self._batches and isinstance(self._batches[-1], Sync)):
             self._append_batch(Sync())
 
@@ -170,9 +171,9 @@ class DeltaFIFO(Generic[T]):
         """Remove and return the oldest batch; wait for one if the queue is empty.
 
         Raises:
-            trio.ClosedResourceError: The queue is closed and empty.
+            trio.ClosedResourceError: If the queue is closed and empty.
 
-        Cancellation: nothing is lost; pending batches stay.
+        Cancellation: no batch is lost; pending batches stay in the queue.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         while not self._batches:
@@ -191,18 +192,18 @@ class DeltaFIFO(Generic[T]):
 
     @property
     def has_room(self) -> bool:
-        """Whether fewer than ``max_pending`` changes, and no list, are pending."""
+        """Whether the queue has fewer than ``max_pending`` changes and no list."""
         return self._closed or (self._pending < self.max_pending and not self._pending_lists)
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; not a checkpoint if there is room already."""
+        """Wait until :attr:`has_room` is true; return without a checkpoint if it is already true."""
         while not self.has_room:
             if self._room_freed is None:
                 self._room_freed = trio.Event()
             await self._room_freed.wait()
 
     def close(self) -> None:
-        """Reject further writes; the consumer gets the pending batches and then ``trio.ClosedResourceError``."""
+        """Reject new changes, and raise ``trio.ClosedResourceError`` to the consumer after the last batch."""
         self._closed = True
         self._ready.set()
         if self._room_freed is not None:
@@ -211,7 +212,7 @@ class DeltaFIFO(Generic[T]):
 
 @final
 class NamespacedSink(Generic[T]):
-    """A sink for the reflector of one namespace: lists and bookmarks apply to that namespace only."""
+    """A sink for the reflector of one namespace, with lists and bookmarks that apply only to this namespace."""
 
     def __init__(self, fifo: DeltaFIFO[T], namespace: str) -> None:
         self._fifo = fifo
@@ -221,14 +222,14 @@ class NamespacedSink(Generic[T]):
         self.wait_for_room = fifo.wait_for_room
 
     def bookmark(self, resource_version: str) -> None:
-        """Queue a bookmark of the namespace."""
+        """Queue a bookmark of this sink's namespace."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
     def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
-        """Queue a list of the namespace."""
+        """Queue a complete list of this sink's namespace."""
         self._fifo.replace(objects, resource_version, bad=bad, namespace=self._namespace)
 
     @property
     def has_room(self) -> bool:
-        """Whether the reflector may write without waiting."""
+        """Whether the queue accepts more changes without waiting."""
         return self._fifo.has_room

@@ -1,9 +1,10 @@
-"""The indexer: objects by key, and keys by the values of index functions.
+"""The indexer: stores objects by key, and their keys by the values of index functions.
 
-All methods but :meth:`Indexer.stage` are synchronous, so each change is atomic without a lock.
-Only the process loop changes the objects; all other code reads them through a :class:`~trioformer.cache.Lister`.
+All methods except :meth:`Indexer.stage` are synchronous, so each change is atomic without a lock.
+Only the process loop changes the objects.  All other code reads them through a :class:`~trioformer.cache.Lister`.
 
-Source: client-go ``tools/cache/thread_safe_store.go``.  Unlike client-go, nothing changes if an index function fails.
+Source: client-go ``tools/cache/thread_safe_store.go``.  Unlike in client-go, a failing index function leaves the
+indexer unchanged.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ T = TypeVar("T", bound=KubernetesObject)
 V = TypeVar("V")
 
 IndexFunc: TypeAlias = Callable[[T], Iterable[str]]
-"""Returns the values under which an object is indexed."""
+"""A function that returns the values under which an object is indexed."""
 
 NAMESPACE_INDEX = "namespace"
-"""The name of the index that every cache has; its values are the namespaces."""
+"""The name of the index that every cache has, with the namespaces of the objects as values."""
 
 
 def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
@@ -36,20 +37,21 @@ def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
 @final
 @attrs.define(eq=False)
 class _Index(Generic[T]):
-    """The keys by the values of one index function.
+    """The index of one index function: a set of keys for each value.
 
-    The values of each object are stored, since a function that depends on other data could return others later.
+    The values of each object are stored, because an index function may return other values when it is called again.
     """
 
     name: str
     function: IndexFunc[T]
     buckets: dict[str, dict[str, None]] = attrs.field(factory=dict, init=False)
-    """The keys of each value."""
+    """The keys of the objects for each value."""
     values: dict[str, tuple[str, ...]] = attrs.field(factory=dict, init=False)
-    """The values of each key that has any; unused in the namespace index, where keys contain the value."""
+    """The values of each key that has at least one.  The namespace index does not need this mapping, because the keys
+    contain the value."""
 
     def values_for(self, obj: T) -> tuple[str, ...]:
-        """Call the index function.
+        """Call the index function, and return its values for an object.
 
         Raises:
             IndexerError: The function failed.
@@ -57,14 +59,14 @@ class _Index(Generic[T]):
         return _index_values(self.name, self.function, obj)
 
     def values_of(self, key: str) -> tuple[str, ...]:
-        """Return the values under which a key is indexed."""
+        """Return the values under which a key is stored in this index."""
         if self.name != NAMESPACE_INDEX:
             return self.values.get(key, ())
         namespace = key.rpartition("/")[0]
         return (namespace,) if key in self.buckets.get(namespace, ()) else ()
 
     def move(self, key: str, after: tuple[str, ...]) -> None:
-        """Index a key under the values ``after`` instead of its present values."""
+        """Index a key under the values ``after`` instead of its current values."""
         before = self.values_of(key)
         if before == after:
             return
@@ -96,13 +98,13 @@ class _Index(Generic[T]):
 @final
 @attrs.define(eq=False)
 class Staged(Generic[T]):
-    """The next content of an indexer, built while the current content is in use."""
+    """The next content of an indexer, which is built while the current content is still in use."""
 
     items: dict[str, T] = attrs.field(factory=dict)
     indices: dict[str, _Index[T]] = attrs.field(factory=dict)
 
     async def release(self) -> None:
-        """Free the content in slices: 100,000 objects in one step would block the event loop for 70 ms."""
+        """Free the content in slices; freeing 100,000 objects in one step would block the event loop for 70 ms."""
         await drain(self.items)
         for index in self.indices.values():
             await drain(index.values)
@@ -111,7 +113,7 @@ class Staged(Generic[T]):
 
 
 async def drain(members: dict[str, V]) -> None:
-    """Empty a dict in slices of about a millisecond."""
+    """Empty a dict, with a checkpoint about once a millisecond."""
     slices = Slices()
     while members:
         members.popitem()
@@ -121,13 +123,13 @@ async def drain(members: dict[str, V]) -> None:
 
 @final
 class Indexer(Generic[T]):
-    """Objects by key, with indices that follow every change.
+    """A store of objects by key, with indices that are updated with every change.
 
     Args:
-        indexers: Index functions by name, in addition to the namespace index.
+        indexers: A mapping of names to index functions, in addition to the namespace index.
 
     Raises:
-        IndexerError: An index function has the name ``namespace``.
+        IndexerError: An index function is named ``namespace``.
     """
 
     def __init__(self, indexers: Mapping[str, IndexFunc[T]] | None = None) -> None:
@@ -141,19 +143,19 @@ class Indexer(Generic[T]):
     # --- reading ---
 
     def get(self, key: str) -> T | None:
-        """Return the object under ``namespace/name`` (or ``name``), or None."""
+        """Return the object with the key ``namespace/name`` or ``name``, or None if it is not stored."""
         return self._items.get(key)
 
     def snapshot(self) -> tuple[T, ...]:
-        """Return every object as a new tuple, in the order in which their keys were added."""
+        """Return all objects in a new tuple, in the order in which their keys were added."""
         return tuple(self._items.values())
 
     def keys(self) -> tuple[str, ...]:
-        """Return every key."""
+        """Return all keys."""
         return tuple(self._items)
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
-        """Return the objects for which the index function returned ``value``; the cost depends on their number only.
+        """Return the objects for which the index function ``index`` returned ``value``.
 
         Raises:
             IndexerError: The index does not exist.
@@ -162,7 +164,7 @@ class Indexer(Generic[T]):
         return tuple([items[key] for key in self._buckets(index).get(value, ())])
 
     def index_keys(self, index: str, value: str) -> tuple[str, ...]:
-        """Return the keys of those objects.
+        """Return the keys of the objects for which the index function ``index`` returned ``value``.
 
         Raises:
             IndexerError: The index does not exist.
@@ -170,7 +172,7 @@ class Indexer(Generic[T]):
         return tuple(self._buckets(index).get(value, ()))
 
     def index_values(self, index: str) -> tuple[str, ...]:
-        """Return every value that at least one object has.
+        """Return all values that the index function ``index`` returned for the stored objects.
 
         Raises:
             IndexerError: The index does not exist.
@@ -186,18 +188,18 @@ class Indexer(Generic[T]):
     # --- writing ---
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> list[tuple[T, IndexerError]]:
-        """Add index functions, and index the stored objects.
+        """Add index functions, and add the stored objects to the new indices.
 
-        An object on which a function fails stays stored, but is not in that index.
+        An object on which a function fails stays in the store, but is not in the index of this function.
         Adding the same function under the same name again changes nothing.
 
         Returns:
-            The objects on which a function failed, with their errors.
+            The objects on which an index function failed, each with its error.
 
         Raises:
-            IndexerError: Another function has the name, or a function failed on every object of at least two.  No index
-                is added.
-            TypeError: ``indexers`` is not a mapping of functions.
+            IndexerError: An index with this name exists with another function, or a function failed on every stored
+                object and there are at least two.  After either error, no index is added.
+            TypeError: ``indexers`` is not a mapping of names to functions.
         """
         given: object = indexers
         if not isinstance(given, Mapping) or not all(map(callable, given.values())):
@@ -216,10 +218,10 @@ class Indexer(Generic[T]):
         return failed
 
     def put(self, key: str, obj: T) -> None:
-        """Store an object under its key.
+        """Store an object under a key.
 
         Raises:
-            IndexerError: An index function failed; the indexer is unchanged.
+            IndexerError: An index function failed.  The indexer is unchanged.
         """
         # The namespace is part of the key, so an update cannot change it.
         if len(self._indices) > 1 or key not in self._items:
@@ -229,7 +231,7 @@ class Indexer(Generic[T]):
         self._items[key] = obj
 
     def remove(self, key: str) -> None:
-        """Remove the object under ``key``, if there is one."""
+        """Remove the object with this key, if there is one."""
         if self._items.pop(key, None) is not None:
             for index in self._indices.values():
                 index.move(key, ())
@@ -237,18 +239,19 @@ class Indexer(Generic[T]):
     async def stage(
         self, objects: Iterable[T], marked: Container[str] = ()
     ) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
-        """Build new content for :meth:`swap`, in slices of about a millisecond.
+        """Build new content for :meth:`swap`, with a checkpoint about once a millisecond.
 
-        Of two objects with the same key, the later one is stored.
-        An object on which an index function fails is left out, and the object under its key stays.
-        Readers do not see the new content before the swap.
+        If two objects have the same key, the later one is stored.
+        If an index function fails on an object, the object is skipped, and the stored object with the same key is kept.
+        Readers do not see the new content until :meth:`swap` is called.
 
         Args:
-            objects: The new content.
-            marked: The keys in quarantine; their stored states are also reported if a function fails on them again.
+            objects: All objects of the new content.
+            marked: The keys in quarantine.  If a function fails again on the stored object of such a key, the object
+                is returned too.
 
         Returns:
-            The content, and the objects that were left out, with their errors.
+            The new content, and the skipped objects with their errors.
         """
         staged: Staged[T] = Staged(indices={name: _Index(name, each.function) for name, each in self._indices.items()})
         indices = tuple(staged.indices.values())
@@ -277,7 +280,7 @@ class Indexer(Generic[T]):
         return staged, left_out
 
     def _keep_stored(self, staged: Staged[T], obj: T, marked: Container[str]) -> bool:
-        """Keep the stored state of an object that cannot be indexed; return whether to report the object."""
+        """Keep the stored state of an object that cannot be indexed; return whether to report the object as bad."""
         key = key_of(obj)
         del staged.items[key]
         known = self._items.get(key)
@@ -288,11 +291,11 @@ class Indexer(Generic[T]):
         return key in marked or obj is not known
 
     def swap(self, staged: Staged[T], marked: Container[str] = ()) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
-        """Replace the whole content by staged content; atomic.
+        """Atomically replace the whole content with the staged content.
 
         Returns:
-            The previous content, which the caller frees in slices, and the objects that were left out because an index
-            function that was added after :meth:`stage` failed on them; their stored states stay.
+            The previous content, which the caller must free in slices, and the objects on which a late index function
+            failed, which was added after :meth:`stage`.  The stored states of these objects are kept.
         """
         before = Staged(self._items, self._indices)
         failed = self._add_late_indexers(staged, marked)
@@ -300,7 +303,7 @@ class Indexer(Generic[T]):
         return before, failed
 
     def _add_late_indexers(self, staged: Staged[T], marked: Container[str]) -> list[tuple[T, IndexerError]]:
-        """Index staged content by functions that were added after :meth:`stage`."""
+        """Add staged content to the indices that were added after :meth:`stage`."""
         failed: dict[str, tuple[T, IndexerError]] = {}
         for name, current in self._indices.items():
             if name not in staged.indices:
@@ -329,7 +332,7 @@ def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
 
 
 def _type_of(found: object) -> str:
-    """Describe the type of a value, but not the value, which may be part of a secret."""
+    """Return the type of a value as text, without the value itself, which may be part of a secret."""
     if isinstance(found, tuple):
         return f"({', '.join(sorted({type(value).__name__ for value in found}))})"
     return f"a {type(found).__name__}"
@@ -344,9 +347,9 @@ def _invalid_values(name: str, found: object, obj: KubernetesObject) -> IndexerE
 def field_index(path: str) -> IndexFunc[KubernetesObject]:
     """Return an index function for a dotted attribute path, such as ``spec.node_name``.
 
-    An object is not indexed if the value is None or empty.  If the value is a tuple, the object is indexed under each
-    element.
-    Equal paths return the same function, so several users of an informer may request the same index.
+    The attribute's value is the index value.  If the attribute is None or empty, the object is not in the index.  If
+    the attribute is a tuple, the object is indexed under each element.
+    Calls with the same path return the same function, so several users of an informer can add the same index.
     """
     return _values_at(path)
 

@@ -26,18 +26,18 @@ T = TypeVar("T", bound=KubernetesObject)
 class Lister(Generic[T], metaclass=NoPublicConstructor):
     """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
 
-    All methods are synchronous and send no request.
-    Their results are consistent with each other until the next checkpoint.
-    The objects are shared and immutable; the tuples are new.
-    A lister cannot change the cache: it has no method that writes, and its attributes cannot be set.
+    All methods are synchronous and send no requests.
+    Results that are read without a checkpoint in between are consistent with each other.
+    The objects are immutable and shared by all readers.  Each call returns a new tuple.
+    A lister cannot change the cache.
 
-    A bad object, whose newest state the cache cannot store, is in quarantine (:meth:`quarantined`).
-    Reading its key raises `QuarantinedError`, so that it does not look as if it was deleted.
-    All other methods return its earlier state, if there is one.
+    An object is in quarantine if the cache cannot store its newest state; :meth:`quarantined` returns these objects.
+    Reading the key of such an object raises `QuarantinedError`, because None would mean that the object was deleted.
+    The methods that return several objects include the earlier state of an object in quarantine, if there is one.
 
     Raises:
-        CacheNotSyncedError: Before the cache has synced, from every method that returns objects, keys or index values:
-            an empty result could make a controller delete everything.
+        CacheNotSyncedError: If the cache has not synced.  All methods that read the cache raise this error, because an
+            empty result could make a controller delete everything.
     """
 
     _name: str
@@ -62,21 +62,24 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._indexer
 
     def get(self, name: str | ObjectRef | T, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
-        """Return an object by name, or None if it is not in the cache; omit the namespace for cluster-scoped kinds.
+        """Return the object with this name, or None if it is not in the cache.
 
-        In a reconcile, ``lister.get(request)`` returns the request's object.  ``lister.get(obj)`` returns the cached
-        state of an object, whatever its uid.  :meth:`Api.get <trioformer.client.Api.get>` takes the same arguments.
+        In a reconcile function, ``lister.get(request)`` returns the object of the request.  ``lister.get(obj)``
+        returns the cached object with the same name and namespace, even if its uid differs.  :meth:`Api.get
+        <trioformer.client.Api.get>` takes the same arguments.
 
         Args:
-            name: The object's name; without ``namespace`` also its key, ``namespace/name``; an
+            name: The object's name; its key ``namespace/name``, if ``namespace`` is omitted; an
                 :class:`~trioformer.client.ObjectRef`, such as a controller's request; or an object of the kind.
-            namespace: The object's namespace.
-            allow_stale: Return the stored state of an object that is in quarantine.
+            namespace: The object's namespace.  Omit it for cluster-scoped kinds.
+            allow_stale: Whether to return the earlier state of an object in quarantine instead of raising
+                `QuarantinedError`.
 
         Raises:
-            QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
-            ValueError: The kind is namespaced and there is no namespace, or the other way round, where None would look
-                like a deleted object; or ``namespace`` differs from the namespace of ``name``.
+            QuarantinedError: The object is in quarantine and ``allow_stale`` is false, or the cache has no earlier
+                state of it.
+            ValueError: The kind is namespaced and the namespace is missing, the kind is cluster-scoped and a namespace
+                is given, or ``namespace`` differs from the namespace of ``name``.
             TypeError: The name is not a string, an ObjectRef or an object of the kind.
         """
         if not isinstance(name, str):
@@ -99,10 +102,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return obj
 
     def __getitem__(self, key: str) -> T:
-        """Return the object under ``namespace/name`` (or ``name``).
+        """Return the object with the key ``namespace/name``, or ``name`` for a cluster-scoped kind.
 
         Raises:
-            NotInCacheError: The object is not in the cache; this is a NotFoundError.
+            NotInCacheError: The object is not in the cache.  The error is also a `NotFoundError`.
             QuarantinedError: The object is in quarantine.
             ValueError: No object of the kind can have this key.
             TypeError: The key is not a string.
@@ -114,7 +117,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return obj
 
     def __contains__(self, key: object) -> bool:
-        """Whether an object exists under the key; true for every object in quarantine.
+        """Return whether an object with this key exists, in the cache or in quarantine.
 
         Raises:
             ValueError: No object of the kind can have this key.
@@ -129,10 +132,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return False
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return the objects in quarantine, by key, as a new mapping.
+        """Return a new mapping of keys to the objects in quarantine.
 
-        Each has ``key``, ``reason``, ``since``, ``error``, ``resource_version`` and ``is_stored``: whether an earlier
-        state is in the cache.
+        Each value has the fields ``key``, ``reason``, ``since``, ``error``, ``resource_version`` and ``is_stored``,
+        which says whether an earlier state is in the cache.
         """
         self._synced_indexer()
         return dict(self._quarantine.entries)
@@ -150,20 +153,22 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         field_selector: FieldSelectorLike | None = None,
         namespace: str | None = None,
     ) -> tuple[T, ...]:
-        """Return the objects whose labels and fields match, by the rules of the API server.
+        """Return the objects that match the selectors, by the rules of the API server.
 
-        ``metadata.name=…`` and ``metadata.namespace=…`` are looked up; other selectors are compared with each object.
-        An object with an undecodable field that a selector reads is left out and logged.
+        The field selectors ``metadata.name=…`` and ``metadata.namespace=…`` use an index.  All other selectors are
+        compared with every object.
+        If a selector reads a field that cannot be decoded, the object is skipped and logged.
 
         Args:
-            label_selector: A label selector in kubectl's grammar, or a mapping of labels.
-            field_selector: A field selector in kubectl's grammar, or a mapping of fields; only fields that the API
-                server supports for the kind.
-            namespace: Only objects of this namespace; None is all namespaces.
+            label_selector: A label selector in kubectl's syntax, or a mapping of labels.
+            field_selector: A field selector in kubectl's syntax, or a mapping of fields.  The selector may use only
+                fields that the API server supports for the kind.
+            namespace: The namespace of the objects.  The default, None, returns the objects of all namespaces.
 
         Raises:
-            SelectorError: A selector does not parse, or the API server does not support a field for the kind.
-            ValueError: The namespace is empty, or the kind is cluster-scoped: the result would always be empty.
+            SelectorError: A selector is not valid, or the API server does not support a field selector for this kind
+                and field.
+            ValueError: The namespace is an empty string, or a namespace is given for a cluster-scoped kind.
         """
         indexer = self._synced_indexer()
         _check_namespace(namespace, self._kind)
@@ -185,7 +190,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return self._matching(objects, lambda obj: fields.matches(functools.partial(supported.read, obj)))
 
     def _matching(self, objects: tuple[T, ...], matches: Callable[[T], bool]) -> tuple[T, ...]:
-        """Return the objects that match; leave out and log undecodable ones."""
+        """Return the matching objects; skip and log an object that cannot be decoded."""
         try:
             return tuple([obj for obj in objects if matches(obj)])
         except DecodeError:
@@ -203,7 +208,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             IndexerError: The index does not exist.
-            ValueError: It is the index ``namespace``, and no object of the kind can have the value.
+            ValueError: ``index`` is ``"namespace"``, and ``value`` is empty or the kind is cluster-scoped.
         """
         if index == NAMESPACE_INDEX:
             _check_namespace(value, self._kind)
@@ -214,14 +219,14 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             IndexerError: The index does not exist.
-            ValueError: It is the index ``namespace``, and no object of the kind can have the value.
+            ValueError: ``index`` is ``"namespace"``, and ``value`` is empty or the kind is cluster-scoped.
         """
         if index == NAMESPACE_INDEX:
             _check_namespace(value, self._kind)
         return self._synced_indexer().index_keys(index, value)
 
     def index_values(self, index: str) -> tuple[str, ...]:
-        """Return every value that at least one object has in ``index``.
+        """Return all values that the index function ``index`` returned for the stored objects.
 
         Raises:
             IndexerError: The index does not exist.
@@ -234,7 +239,7 @@ def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
 
 
 def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ...]:
-    """Return the objects of a name in one or all namespaces, with one look-up for each namespace."""
+    """Return the objects with this name, in one namespace or in all namespaces."""
     if namespace is not None:
         keys = [f"{namespace}/{name}"]
     else:
@@ -243,12 +248,12 @@ def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ..
 
 
 def _kind_in(indexer: Indexer[T]) -> type[T] | None:
-    """Return the class of the stored objects, for a lister without a class."""
+    """Return the class of the stored objects, or None if the cache is empty; used if the lister's kind is unknown."""
     return next((type(obj) for obj in indexer.snapshot()), None)
 
 
 def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None) -> None:
-    """Check that a namespace can have objects of a kind.
+    """Check that a namespace can contain objects of this kind.
 
     Raises:
         ValueError: The namespace is empty, or the kind is cluster-scoped.
@@ -263,15 +268,16 @@ def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None)
 
 
 def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] | None) -> None:
-    """Check a name and a namespace that were not found.
+    """Raise an error if no object of the kind can have this name and namespace; called if none was found.
 
     Args:
-        name: The name; without a namespace also a key.
-        namespace: The namespace, if any.
-        kind: The kind; None if it is unknown.
+        name: The object's name, or its key if ``namespace`` is None.
+        namespace: The object's namespace, or None.
+        kind: The object's class, or None if it is unknown.
 
     Raises:
-        ValueError: The kind is namespaced and there is no namespace, or the other way round, or the name has a slash.
+        ValueError: The kind is namespaced and the namespace is missing, the kind is cluster-scoped and a namespace is
+            given, or the name contains a slash.
     """
     if not namespace:
         _check_key(name, kind)
@@ -282,11 +288,12 @@ def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] |
 
 
 def _check_key(key: object, kind: type[KubernetesObject] | None) -> None:
-    """Check a key that was not found.
+    """Raise an error if no object of the kind can have this key; called if none was found.
 
     Raises:
         TypeError: The key is not a string.
-        ValueError: The key lacks a namespace, or has one although the kind is cluster-scoped.
+        ValueError: The kind is namespaced and the key has no namespace, or the kind is cluster-scoped and the key has
+            one.
     """
     if not isinstance(key, str):
         raise TypeError(f"a key must be a string, 'namespace/name' or 'name', not {type(key).__name__}; see key_of()")

@@ -1,12 +1,13 @@
-"""The quarantine: the keys of bad objects, whose newest state the cache cannot store, with the reasons.
+"""The quarantine: the keys of the objects whose newest state the cache cannot store, each with the reason.
 
-The problem: an object that does not decode, or on which the program's transform or index function fails, must not end
-the informer, hold up other objects, or look as if it was deleted.
-So the cache keeps the previous state, if there is one, and marks the key.
-Reading the key raises :class:`~trioformer.errors.QuarantinedError` instead of returning an old state or nothing.
+An object is bad if it cannot be decoded, or if the program's transform or index function fails on it.  Such an object
+must not end the informer, delay other objects, or appear to be deleted.
+So the cache keeps the previous state of a bad object, if there is one, and marks its key.
+Reading a marked key raises :class:`~trioformer.errors.QuarantinedError` instead of returning the previous state or
+None.
 
-A good state, a deletion, or a list without the key removes the mark.  So the object is tried again whenever it changes,
-and with every list.
+The mark is removed when the server sends a good state or a deletion, or a list without the object.  So the cache tries
+to store the object again after every change and every list.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from .._bad_objects import MAX_KEY, MAX_NAMED, BadObject, Quarantined, Quarantin
 logger = logging.getLogger("trioformer.cache")
 
 MAX_LINES: Final = 5
-"""The number of log lines for one list, or for a minute of changes; other objects are counted."""
+"""The largest number of log lines for one list or for a minute of changes; further objects are only counted."""
 LOG_PERIOD: Final = 60.0
-"""Seconds in which the lines for changes are limited: a tenant may change an object often."""
+"""The period of the limit on log lines for changes, in seconds; a tenant may change an object often."""
 
 
 @final
 @attrs.define
 class StagedQuarantine:
-    """The next content of a quarantine, built while the current content is in use."""
+    """The next content of a quarantine, which is built while the current content is still in use."""
 
     entries: dict[str, Quarantined] = attrs.field(factory=dict)
     new: list[Quarantined] = attrs.field(factory=list)
-    """The first few entries to log."""
+    """The first few of the entries to log."""
     count: int = 0
     """The number of entries to log."""
 
@@ -48,15 +49,15 @@ class StagedQuarantine:
 @final
 @attrs.define(eq=False)
 class Quarantine:
-    """The objects in quarantine, by key; written by the process loop.
+    """The objects in quarantine, by key; only the process loop changes them.
 
     Args:
-        name: The name of the informer, for the log.
+        name: The name of the informer in log messages.
     """
 
     name: str = ""
     entries: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
-    """By key."""
+    """The entries of the quarantine, by key."""
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(LOG_PERIOD, lines=MAX_LINES), init=False)
 
     def __len__(self) -> int:
@@ -64,27 +65,27 @@ class Quarantine:
 
     @property
     def missing(self) -> int:
-        """The number of objects without any state in the cache."""
+        """The number of objects in quarantine that have no earlier state in the cache."""
         return sum(not each.is_stored for each in self.entries.values())
 
     def add(self, bad: BadObject, *, is_stored: bool) -> None:
-        """Mark a key, or renew its mark."""
+        """Put an object into quarantine, or update its entry."""
         known = self.entries.get(bad.key)
         entry = self.entries[bad.key] = _entry_of(bad, known, is_stored=is_stored)
         if _is_new(entry, known) and (count := self._log_limit.count(None)):
             self._log(entry, f" ({count - 1} more since the last such line)" if count > 1 else "")
 
     def discard(self, key: str) -> None:
-        """Remove the mark of a key, because its newest state is in the cache, or the object was deleted."""
+        """Remove a key from the quarantine, after its newest state was stored or the object was deleted."""
         self.entries.pop(key, None)
 
     async def stage(self, namespace: str, bad: Mapping[str, BadObject], stored: Container[str]) -> StagedQuarantine:
-        """Build the marks after a list, in slices of about a millisecond.
+        """Build the entries after a list, with a checkpoint about once a millisecond.
 
         Args:
-            namespace: The listed namespace; empty for all.
+            namespace: The listed namespace, or an empty string for all namespaces.
             bad: The bad objects of the list, by key.
-            stored: The keys that will have a state in the cache.
+            stored: The keys of the objects that will be in the cache after the list.
         """
         staged = StagedQuarantine()
         slices = Slices()
@@ -106,10 +107,10 @@ class Quarantine:
         return staged
 
     def swap(self, staged: StagedQuarantine) -> dict[str, Quarantined]:
-        """Replace all marks by staged ones, and log the first new ones; atomic.
+        """Atomically replace all entries with the staged entries, and log the first few new entries.
 
         Returns:
-            The previous marks, which the caller frees in slices.
+            The previous entries, which the caller must free in slices.
         """
         before, self.entries = self.entries, staged.entries
         for entry in staged.new:
@@ -125,24 +126,27 @@ class Quarantine:
         logger.warning("%s: %s is in quarantine until it changes: %s%s", self.name, key, entry.error, others)
 
     def log_at_sync(self) -> None:
-        """Log the objects in quarantine of a cache that has just synced."""
+        """Log the objects that are in quarantine when the cache has synced."""
         if self.entries:
             words = in_words(len(self), self.first())
             logger.warning(
-                "%s: the cache has synced with %s; %d of them are missing in the cache", self.name, words, self.missing
+                "%s: the cache has synced with %s; %d of them are missing from the cache",
+                self.name,
+                words,
+                self.missing,
             )
 
     def first(self) -> tuple[Quarantined, ...]:
-        """Return the first few objects, for messages."""
+        """Return the first few objects in quarantine, for messages."""
         return tuple(itertools.islice(self.entries.values(), MAX_NAMED))
 
     def by_reason(self) -> Mapping[QuarantineReason, int]:
-        """Count the objects by reason; every reason has a count."""
+        """Return the number of objects in quarantine for each reason, including reasons without objects."""
         counted = Counter(each.reason for each in self.entries.values())
         return {reason: counted[reason] for reason in QuarantineReason}
 
     def error_for(self, key: str) -> QuarantinedError:
-        """Return the error for reading a key in quarantine."""
+        """Return the error to raise when the key of an object in quarantine is read."""
         entry = self.entries[key]
         hint = "an earlier state is in the cache (allow_stale=True)" if entry.is_stored else "no earlier state is known"
         shown = quoted(key, longest=MAX_KEY)
@@ -161,5 +165,5 @@ def _entry_of(bad: BadObject, known: Quarantined | None, *, is_stored: bool) -> 
 
 
 def _is_new(entry: Quarantined, known: Quarantined | None) -> bool:
-    """Whether to log an object: it was good before, or is bad for another reason now."""
+    """Return whether to log an entry: the object was good before, or is now bad for another reason."""
     return known is None or (known.reason, known.error) != (entry.reason, entry.error)

@@ -1,9 +1,9 @@
-"""The resourceVersion that a cache has reached, and waiting for a newer one.
+"""The resourceVersion of a cache, and functions that wait until the cache reaches a newer one.
 
-After a write, the cache holds the old state until the watch delivers the new one.
+After a write, the cache contains the old state until the watch delivers the new one.
 A program that must read its own writes waits for the resourceVersion that the write returned.
-The resourceVersions of one resource are numbers that grow with every change (KEP-5504).  They are compared only here,
-and only while a task waits.
+The resourceVersions of one resource are numbers that increase with every change (KEP-5504).  Only this module compares
+resourceVersions, and only while a task waits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from ..._text import quoted
 from ...errors import DecodeError
 
 MAX_DIGITS: Final = 100
-"""The most digits of a resourceVersion; etcd's have at most 19, and Python's ``int()`` refuses more than 4,300."""
+"""The largest number of digits of a resourceVersion.  In etcd, a resourceVersion has at most 19 digits, and Python's
+``int()`` rejects more than 4,300 digits."""
 
 
 def parse_resource_version(resource_version: str) -> int:
-    """Parse a resourceVersion as a number.
+    """Return a resourceVersion as a number.
 
     Raises:
-        DecodeError: It is not a number, as on some aggregated API servers, or has more than :data:`MAX_DIGITS` digits.
+        DecodeError: The resourceVersion is not a number, as on some aggregated API servers, or has more than
+            :data:`MAX_DIGITS` digits.
     """
     if not (resource_version.isascii() and resource_version.isdecimal()) or len(resource_version) > MAX_DIGITS:
         shown = quoted(resource_version, longest=MAX_DIGITS)
@@ -36,7 +38,7 @@ def parse_resource_version(resource_version: str) -> int:
 @final
 @attrs.define(eq=False)
 class ResourceVersions:
-    """The newest resourceVersion of a cache, or of each namespace for a cache of several namespaces."""
+    """The newest resourceVersion of a cache; a cache of several namespaces has one for each namespace."""
 
     _newest: dict[str, str]
     _advanced: trio.Event | None = attrs.field(default=None, init=False)
@@ -44,11 +46,11 @@ class ResourceVersions:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces of a cache of several namespaces; otherwise one empty string."""
+        """The cached namespaces, if there are several reflectors; otherwise a tuple with one empty string."""
         return tuple(self._newest)
 
     def advance(self, namespace: str, resource_version: str) -> None:
-        """Record that the cache has the state of ``resource_version``; ignore a namespace that it does not hold."""
+        """Record that the cache has reached ``resource_version``; ignore a namespace that is not in the cache."""
         if resource_version and namespace in self._newest:
             self._newest[namespace] = resource_version
             if self._advanced is not None:
@@ -56,16 +58,16 @@ class ResourceVersions:
                 self._advanced = None
 
     def close(self) -> None:
-        """Record that the cache has stopped."""
+        """Record that the cache has stopped, and wake the waiting tasks."""
         self._closed = True
         if self._advanced is not None:
             self._advanced.set()
 
     def has_reached(self, wanted: int, namespaces: Iterable[str]) -> bool:
-        """Whether the cache is at least as new as ``wanted``.
+        """Return whether the cache has reached the resourceVersion ``wanted`` in all these namespaces.
 
         Raises:
-            DecodeError: The cache's own resourceVersion is not a number.
+            DecodeError: The resourceVersion of the cache is not a number.
         """
         return all(
             version != "" and parse_resource_version(version) >= wanted
@@ -73,11 +75,11 @@ class ResourceVersions:
         )
 
     async def wait_until_at_least(self, resource_version: str, namespaces: Iterable[str]) -> None:
-        """Wait until the cache is at least as new.
+        """Wait until the cache has reached a resourceVersion in all these namespaces.
 
         Raises:
-            DecodeError: A resourceVersion is not a number.
-            trio.ClosedResourceError: The cache stopped first.
+            DecodeError: The resourceVersion of the write or of the cache is not a number.
+            trio.ClosedResourceError: The cache stopped before it reached the resourceVersion.
         """
         wanted, namespaces = parse_resource_version(resource_version), tuple(namespaces)
         await trio.lowlevel.checkpoint()
