@@ -1,4 +1,4 @@
-"""Controllers: informers feed a queue, and workers reconcile.
+"""Controllers: informers add requests to a queue, and workers reconcile the requested objects.
 
 ::
 
@@ -6,26 +6,26 @@
                                                         ▲                      │
                                                         └── failed, or RequeueAfter
 
-A :class:`Request` names an object.  The function ``reconcile`` reads the object, and brings its actual state closer to
+A :class:`Request` names an object.  The function ``reconcile`` reads the object, and moves its actual state closer to
 the desired state.  A :class:`Controller` starts when its caches have synced, and retries failed requests.
 
 - ``_controller.py``: :class:`Controller`
 - ``_options.py``: :class:`ControllerOptions`
 - ``_controller_run.py``: one run of a controller
 - ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
-- ``_informer_failures.py``: logs informers that fail during a run
+- ``_informer_failures.py``: the log of informers that fail during a run
 - ``_reconciler.py``: calls of ``reconcile``, and retries
 - ``_delays.py``: delays of failed requests
-- ``_observers.py``: several observers as one
+- ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`
-- ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log lines
+- ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log messages
 - ``_results.py``: the results and errors of ``reconcile``
 - ``_enqueue.py``: functions that return the requests for an object, such as :func:`request_for_owner`
 - ``_predicates.py``: filters of events, such as :func:`generation_changed`
 - ``_adoption.py``: controller references, and :func:`claim_objects`
 - ``_create_or_update.py``: :func:`create_or_update` and :func:`apply_owned`
 - ``_finalizers.py``: :func:`ensure_finalizer` and :func:`drop_finalizer`
-- ``_expectations.py``: :class:`Expectations` of changes that the caches do not show yet
+- ``_expectations.py``: :class:`Expectations` of changes that are not in the caches yet
 - ``_statistics.py``: :class:`ControllerStatistics` and :class:`ControllerObserver`
 """
 

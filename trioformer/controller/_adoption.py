@@ -1,8 +1,8 @@
-"""Controllers of objects: owner references, and adoption and release by a selector.
+"""Controller references: owner references to controllers, and adoption and release of objects by a selector.
 
-An object has at most one controller: the owner reference with ``controller: true``.  A controller that finds its
-objects by a selector adopts objects that match and have no controller, and releases its objects that no longer match.
-It does not change objects of another controller.
+An object has at most one controlling owner, which is the owner reference with ``controller: true``.  Some controllers
+find their objects by a selector.  Such controllers adopt matching objects that have no controller, and release their
+objects that no longer match. Objects of other controllers are not changed.
 
 Source: kube-controller-manager ``pkg/controller/controller_ref_manager.go``; apimachinery
 ``pkg/apis/meta/v1/controller_ref.go``; the design proposal "ControllerRef".
@@ -27,9 +27,10 @@ T = TypeVar("T", bound=KubernetesObject)
 
 @final
 class OwnerGoneError(TrioformerError):
-    """No object was adopted, because the owner on the server was deleted, replaced, or is being deleted.
+    """The owner cannot adopt objects, because it was deleted, was replaced, or is being deleted.
 
-    Stop the reconcile: the cache will receive the owner's event, which adds the request again.
+    When ``reconcile`` raises this error, no other action is necessary: the request is added again when the cache
+    receives the event of the owner.
     """
 
 
@@ -39,23 +40,23 @@ class AlreadyOwnedError(TrioformerError):
 
 
 def controller_of(obj: KubernetesObject) -> OwnerReference | None:
-    """Return the reference to an object's controller, or None."""
+    """Return the owner reference to the object's controller, or None if the object has no controller."""
     return next((owner for owner in obj.metadata.owner_references if owner.controller), None)
 
 
 def is_controlled_by(obj: KubernetesObject, owner: KubernetesObject) -> bool:
-    """Return whether the owner is the object's controller.  This compares uids, not names."""
+    """Return whether the owner is the object's controller, by comparing uids."""
     controller = controller_of(obj)
     return controller is not None and controller.uid == owner.uid
 
 
 def controller_reference(owner: KubernetesObject) -> OwnerReference:
-    """Return an owner reference to a controller.
+    """Return an owner reference that marks the owner as the controller.
 
-    A deletion of the owner with the policy ``Foreground`` waits until the object is deleted.
+    The reference blocks a foreground deletion of the owner until the object is deleted.
 
     Raises:
-        ValueError: The owner has no uid, because it was not read from a server.
+        ValueError: The owner has no uid, because it is not from a server.
     """
     if not owner.uid:
         raise ValueError(f"{owner!r} has no uid and cannot be an owner; create it or read it first")
@@ -71,20 +72,20 @@ def controller_reference(owner: KubernetesObject) -> OwnerReference:
 
 
 def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
-    """Return an object with a reference to its controller.  Its other owner references stay.
+    """Return the object with an owner reference to its controller.
 
-    A reference to an earlier owner of the same kind and name is replaced.
+    Other owner references are kept.  A reference to an earlier owner with the same kind and name is replaced.
 
     Args:
-        obj: The object.  If it has no namespace, it gets the owner's namespace.
-        owner: The controller, read from a server or a cache.
+        obj: The object.  If the object has no namespace, the namespace of the owner is set.
+        owner: The controlling owner, which must be from a server or a cache.
 
     Returns:
-        A new object, or ``obj`` itself if it already has the reference.
+        A changed copy of the object, or ``obj`` itself if it already has the reference.
 
     Raises:
         AlreadyOwnedError: The object has another controller.
-        ValueError: The owner has no uid, or is in another namespace.
+        ValueError: The owner has no uid, or is in a different namespace from the object.
 
     Source: controller-runtime ``controllerutil.SetControllerReference``.
     """
@@ -94,7 +95,7 @@ def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
     metadata = obj.metadata
     if (controller := controller_of(obj)) is not None and not _is_same_object(controller, reference):
         raise AlreadyOwnedError(
-            f"{owner!r} cannot control {obj!r}, which {controller.kind} {one_line(controller.name)} controls"
+            f"{owner!r} cannot control {obj!r}, which is controlled by {controller.kind} {one_line(controller.name)}"
         )
     if reference in metadata.owner_references and (obj.namespace or not namespaced):
         return obj
@@ -104,7 +105,7 @@ def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
 
 
 def _is_same_object(one: OwnerReference, other: OwnerReference) -> bool:
-    """Return whether two references have the same group, kind and name, regardless of version and uid."""
+    """Return whether two references have the same group, kind and name; the version and the uid may differ."""
     groups = one.api_version.rpartition("/")[0], other.api_version.rpartition("/")[0]
     return groups[0] == groups[1] and (one.kind, one.name) == (other.kind, other.name)
 
@@ -117,33 +118,34 @@ async def claim_objects(
 ) -> tuple[T, ...]:
     """Adopt matching objects that have no controller, and release the owner's objects that no longer match.
 
-    Objects that have another controller, are being deleted, or are in another namespace are not adopted.
-    If the owner is being deleted, nothing changes.
+    An object is not adopted if it has another controller, is being deleted, or is not in the owner's namespace.
+    If the owner is being deleted, no object is changed.
 
-    Before the first adoption, the owner is read from the server: it may have been deleted, and still be in the cache.
-    Each change has the object's uid and resourceVersion as preconditions.
+    Before the first adoption, the owner is read from the server, because a deleted owner may still be in the cache.
+    The uid and the resourceVersion of an object are preconditions of its change.
 
     Args:
-        client: The client.
-        owner: The owner, read from a server or a cache.
-        objects: The candidates, for example a lister's pods in the owner's namespace.
-        label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
+        client: The client that changes the objects.
+        owner: The owner, which must be from a server or a cache.
+        objects: The candidates, for example all pods in the owner's namespace.
+        label_selector: A label selector in kubectl's syntax, or a mapping of labels that must all be equal.
 
     Returns:
-        The matching objects that the owner now controls, in the order of ``objects``.  Adopted objects are returned
-        as the server stored them.  Deleted objects are omitted.
+        The matching objects that the owner now controls, in the order of ``objects``.  Adopted objects are returned as
+        the server stored them.  Objects that no longer exist are omitted.
 
     Raises:
-        OwnerGoneError: The owner was deleted or is being deleted.  The remaining objects are not processed.  Notes
-            contain earlier errors, here and in a ``ConnectionFailedError``.
-        StatusError: The server rejected a change, for example because the object has changed (``ConflictError``).
-            All other objects were processed.  Several errors are raised in an ``ExceptionGroup``.  If the read of the
-            owner is rejected, there is one error, and no object is adopted.
-        ConnectionFailedError: There was no response.
-        SelectorError: The selector is invalid.
-        ValueError: The selector is empty and would match every object, or the owner has no uid.
+        OwnerGoneError: The owner was deleted or is being deleted.  The remaining objects are not processed, and notes
+            contain earlier errors.
+        StatusError: The server rejected a change, for example because the object has changed (``ConflictError``). All
+            other objects were processed.  Several errors are raised in an ``ExceptionGroup``.  If the server does not
+            permit reading the owner, one error is raised, and no object is adopted.
+        ConnectionFailedError: The server did not respond.  The remaining objects are not processed, and notes contain
+            earlier errors.
+        SelectorError: The selector is not valid.
+        ValueError: The selector is empty, so that it would match all objects, or the owner has no uid.
 
-    Cancellation: claimed objects stay claimed; the next call continues.
+    Cancellation: earlier changes are kept, and the next call continues with the remaining objects.
     """
     matcher = LabelSelector.of(label_selector)
     if matcher.is_empty:
@@ -175,17 +177,17 @@ async def claim_objects(
 @final
 @attrs.define(eq=False)
 class _Claim:
-    """One call of :func:`claim_objects`."""
+    """The state of one call of :func:`claim_objects`."""
 
     client: Client
     owner: KubernetesObject
     reference: OwnerReference
     selector: LabelSelector
     may_adopt: bool | None = attrs.field(default=None, init=False)
-    """Whether the owner exists on the server; None until it was read."""
+    """Whether the owner exists on the server, or None if this is not known yet."""
 
     async def claim(self, obj: T) -> T | None:
-        """Adopt or release an object if necessary; return it if it matches and the owner controls it."""
+        """Adopt or release an object if necessary; return it if it matches and the owner now controls it."""
         is_being_deleted = self.owner.metadata.deletion_timestamp is not None
         matches = self.selector.matches(obj.metadata.labels)
         if (controller := controller_of(obj)) is not None:
@@ -203,9 +205,10 @@ class _Claim:
         return await self.adopt(obj)
 
     async def adopt(self, obj: T) -> T | None:
-        """Adopt the object; return None if it was deleted or the owner cannot be read.
+        """Adopt an object; return None if the object was deleted or the owner cannot be read.
 
-        A 404 without a Status is raised, because it may come from a proxy, and the caller would create a replacement.
+        An HTTP 404 response without a Status is raised as an error, because it may be from a proxy.  The caller would
+        otherwise create a replacement for an object that still exists.
         """
         if self.may_adopt is None:
             self.may_adopt = False
@@ -221,7 +224,7 @@ class _Claim:
             return None
 
     async def release(self, obj: KubernetesObject) -> None:
-        """Remove the reference to the owner."""
+        """Remove the reference to the owner from an object."""
         try:
             await self.set_owners(obj, self.other_owners(obj))
         except (NotFoundError, InvalidError) as exc:

@@ -1,15 +1,14 @@
-"""The controller: informers feed a queue, and workers reconcile.
+"""The controller: informers add requests to a queue, and workers reconcile the requested objects.
 
-The queue ensures that every changed object is reconciled, by one worker at a time, and that failures are retried.  The
-rest is the order in which a run starts, fails and ends:
+The queue ensures that each changed object is reconciled by one worker at a time, and that failed requests are retried.
+The controller starts and ends its parts in the right order:
 
-- Start: the handlers are registered.  When all caches have synced, the handlers process their first notifications, so
-  that enqueue functions can read any of the caches.  When all handlers have processed the initial objects, the workers
-  start.
-- Errors: an exception of a reconcile affects only its request.  An exception of a predicate or an enqueue function
-  would lose an event, so it ends the run, but not the informer.
-- End: cancellation ends everything immediately; ``stop()`` lets the running reconciles finish.  Neither starts further
-  requests: the next run finds their objects in its initial lists.
+- Start: the handlers are registered, but paused.  When all caches have synced, the handlers start, so that enqueue
+  functions can read every cache.  When all handlers have processed their initial objects, the workers start.
+- Errors: an exception of ``reconcile`` affects only its request.  An exception of a predicate or an enqueue function
+  ends the run, because an event would be lost otherwise.  The informer continues.
+- End: cancellation ends the run immediately, and ``stop()`` waits for the running calls of ``reconcile``.  Pending
+  requests are then dropped, because the next run receives all objects again.
 
 Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/workqueue``.
 """
@@ -44,52 +43,56 @@ _REQUEST_FOR_OBJECT: Final[Any] = request_for_object  # with overloads, mypy can
 
 
 class ControllerRegistry(Protocol):
-    """Measures controllers; implemented by :class:`trioformer.metrics.Metrics`."""
+    """A registry that measures controllers, such as :class:`trioformer.metrics.Metrics`."""
 
     def register_controller(self, controller: Controller[H]) -> None:
-        """Start to measure a controller."""
+        """Begin to measure a controller."""
         ...
 
 
 @final
 @attrs.define(eq=False, repr=False, init=False)
 class Controller(Generic[K]):
-    """Calls ``reconcile`` for every object that was added, changed or deleted.
+    """A controller, which calls ``reconcile`` for each object that was added, changed or deleted.
 
-    - A request has at most one worker.  If it is added during a reconcile, it is reconciled once more.
-    - ``reconcile(request)`` receives a name.  It reads the object from a lister, which returns None if the object was
-      deleted.
-    - If it returns, its failures are forgotten.  If it returns :class:`~trioformer.controller.RequeueAfter`, it is
-      called again after that time.
-    - If it raises, the error is logged, and the request is retried after the limiter's delay.  Errors do not end the
-      controller.  After a :class:`~trioformer.controller.TerminalError` the request is not retried.
+    - A request is processed by one worker at a time.  A request that is added while it is being processed is processed
+      again.
+    - ``reconcile(request)`` receives the name of an object.  The function reads the object from a lister, which
+      returns None if the object was deleted.
+    - If ``reconcile`` returns None, the request has succeeded, and its earlier failures are forgotten.  If it returns
+      :class:`~trioformer.controller.RequeueAfter`, the request has also succeeded, and is processed again after the
+      given delay.
+    - If ``reconcile`` raises an ``Exception``, the error is logged, and the request is retried after a delay that
+      grows with each failure.  The controller continues.  After a :class:`~trioformer.controller.TerminalError`, the
+      request is not retried.
     - A ``BaseException`` that is not an ``Exception``, such as ``KeyboardInterrupt``, ends the controller.
-    - Requests for the initial objects and for resyncs have a low priority.  Every eighth request is the oldest one, so
-      low priorities always make progress.
+    - Requests for initial objects and for resyncs have a low priority.  Every eighth time, a worker takes the oldest
+      request regardless of its priority, so that low priorities make progress.
 
-    A controller has no resources before :meth:`run`, and can run again, for example each time this process becomes the
-    leader.  Each run has its own queue.
+    A controller can be run several times, for example each time this process becomes the leader.  Each run has its own
+    queue.
 
-    Requests are :class:`~trioformer.controller.Request` or, depending on ``reconcile``, any other hashable type, for
-    example with the name of a cluster.  In that case, each watch requires ``enqueue``.
+    A request is a :class:`~trioformer.controller.Request`, or an object of another hashable type that ``reconcile``
+    accepts, for example with the name of a cluster.  With another type, each call of :meth:`watch` requires
+    ``enqueue``.
 
     Args:
-        name: The name in logs, errors and metrics.
-        reconcile: Called with each request.
-        metrics: Measures the controller, as `Metrics.register_controller` does.
+        name: The controller's name in log messages, errors and metrics.
+        reconcile: The async function that is called with each request.
+        metrics: A registry that measures the controller, such as `Metrics`.
         workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: See
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
-        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function with the right
-            parameters.
-        ValueError: A number is too small, or ``metrics`` already has a controller of this name.
+        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function that accepts
+            its arguments.
+        ValueError: A numeric option is too small, or ``metrics`` already has a controller with this name.
     """
 
     name: str
-    """The name in logs, errors and metrics."""
+    """The controller's name in log messages, errors and metrics."""
     options: ControllerOptions[K]
-    """The keyword arguments."""
+    """The options that were passed as keyword arguments."""
     _reconcile: Reconcile[K]
     _watches: list[WatchedSource[Any, K]]
     _observers: Observers[K]
@@ -140,27 +143,28 @@ class Controller(Generic[K]):
         enqueue: Callable[[T], Iterable[K]] = _REQUEST_FOR_OBJECT,
         predicates: Sequence[Predicate[T]] = (),
     ) -> None:
-        """Watch the events of an informer, in this and all later runs.
+        """Watch the events of an informer, in the current run and all later runs.
 
-        A running controller first receives all objects in the cache, and continues to work meanwhile.
-        While a run is stopping, this takes effect in the next run.
+        If the controller is running, it first receives all objects in the cache, while it continues to work. If the
+        controller is stopping, the call takes effect in the next run.
 
-        Predicates and ``enqueue`` receive every state of the cache in order.
-        They must be quick, because the cache waits for them.
-        They are called when the caches of all informers that were watched before the run have synced, so they can read
-        any of these caches.
-        Their exceptions end :meth:`run`, but not the informer; a note names the controller and the object.
-        A `DecodeError` or `QuarantinedError` is an exception to this: other requests are still added, and a warning is
-        logged at most once in ten minutes.
+        The predicates and ``enqueue`` receive all states of the cached objects in order. These functions must be fast,
+        because the cache waits for them. They can read the caches of all informers that were watched before the run,
+        because these caches have synced before the first call. An exception of a predicate or of ``enqueue`` ends
+        :meth:`run`,
+        but not the informer.  A note names the controller and the object. A `DecodeError` or `QuarantinedError` does
+        not end the run: other requests are still added, and a warning is logged at most once in ten minutes.
 
         Args:
-            informer: The source of the events.  The controller does not run it.
-            enqueue: Returns the requests for an object.  For an update, it is called with both states.
-            predicates: An event is processed if all predicates return True.
+            informer: The informer with the events.  The controller does not run the informer.
+            enqueue: A function that returns the requests for an object.  For an update, it is called with the old and
+                the new state.  The default returns a request for the object itself.
+            predicates: Functions that select events.  An event is processed if all predicates return True.
 
         Raises:
-            TypeError: ``informer`` is not an informer, or ``enqueue`` or a predicate is not a function of one argument.
-            RuntimeError: The controller is running, and the informer has stopped.
+            TypeError: ``informer`` is not an informer, or ``enqueue`` or a predicate is not a function with one
+                parameter.
+            RuntimeError: The controller is running, but the informer has stopped.
         """
         _check_watch(informer, enqueue, predicates)
         watch = WatchedSource(informer, enqueue, tuple(predicates))
@@ -176,23 +180,23 @@ class Controller(Generic[K]):
         owner: type[KubernetesObject],
         predicates: Sequence[Predicate[T]] = (),
     ) -> SharedInformer[T]:
-        """Watch objects of a kind, and reconcile the objects that control them.
+        """Watch the objects of a kind, and reconcile their controlling owners.
 
-        This is short for ``watch(factory.informer(kind), enqueue=request_for_owner(owner))``, and corresponds to
-        ``Owns`` of controller-runtime's builder.
+        This method is equivalent to ``watch(factory.informer(kind), enqueue=request_for_owner(owner))``.  In
+        controller-runtime, the builder's ``Owns`` is similar.
 
         Args:
-            factory: The factory of the informer.
-            kind: The kind of the owned objects, such as Deployment.
-            owner: The kind that this controller reconciles.
-            predicates: An event is processed if all predicates return True.
+            factory: The factory that provides the informer.
+            kind: The class of the owned objects, such as Deployment.
+            owner: The class of the owners, which this controller reconciles.
+            predicates: Functions that select events.  An event is processed if all predicates return True.
 
         Returns:
             The informer of the owned objects.
 
         Raises:
             TypeError: An argument has the wrong type.
-            RuntimeError: The controller is running, and the informer has stopped.
+            RuntimeError: The controller is running, but the informer has stopped.
         """
         if not isinstance(factory, SharedInformerFactory):
             raise TypeError(f"owns() requires a SharedInformerFactory, not {describe(factory)}")
@@ -202,32 +206,33 @@ class Controller(Generic[K]):
         return informer
 
     def add(self, request: K, *, priority: int = 0) -> bool:
-        """Add a request without an event of an informer.
+        """Add a request to the queue.
 
         Args:
-            request: The object to reconcile.
-            priority: Higher comes first.
+            request: The request for the object to reconcile.
+            priority: The priority of the request.  Requests with a higher priority are processed first.
 
         Returns:
-            Whether the request was accepted; False when the controller is stopping or not running.
+            Whether the request was accepted.  A request is not accepted if the controller is stopping or not running.
         """
         return self._run is not None and self._run.queue.add(request, priority=priority)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Work until cancelled or stopped; ``nursery.start`` returns when the workers have started.
+        """Run until cancelled or stopped; ``nursery.start()`` returns when the workers have started.
 
-        They start when every handler has processed the initial objects.
-        There is no deadline for this.  :meth:`statistics` and a periodic log line show what is missing.
-        If the run is stopped before that, ``nursery.start`` returns too.
+        The workers start when all handlers have processed their initial objects. There is no deadline for the start.
+        :meth:`statistics` and a periodic log message name the missing caches and handlers. If the controller is
+        stopped before the workers have started, ``nursery.start()`` returns too.
 
         Raises:
             RuntimeError: The controller is already running.
-            ExceptionGroup: Exceptions of predicates, enqueue functions, ``on_dropped`` and observers; `CacheSyncError`
-                if an informer stopped before its handler had synced; ``RuntimeError`` if it stopped before the run.
+            ExceptionGroup: A predicate, an enqueue function, ``on_dropped`` or an observer raised an exception.  The
+                group contains a `CacheSyncError` if an informer stopped before its handler had synced, and a
+                ``RuntimeError`` if an informer had stopped before the run.
 
-        Cancellation: the running reconciles are cancelled immediately, and no others start.
+        Cancellation: the running calls of ``reconcile`` are cancelled immediately, and no further calls start.
 
-        Ownership: when it returns, all its tasks have ended, and its handlers are removed.
+        Ownership: when this method returns, all tasks of the controller have ended, and its handlers are removed.
         """
         if self._run is not None:
             raise RuntimeError(f"controller {self.name} is already running")
@@ -245,19 +250,20 @@ class Controller(Generic[K]):
             run.ended.set()
 
     async def stop(self) -> None:
-        """Accept no more events, start no more reconciles, and wait for the running ones; then :meth:`run` returns.
+        """Stop the controller, and wait until the running calls of ``reconcile`` have returned.
 
-        To limit the time::
+        The controller accepts no more events and starts no more calls.  Then :meth:`run` returns.  To limit the time,
+        use a cancel scope::
 
             with trio.move_on_after(30):
                 await controller.stop()
 
-        If the controller is not running, this returns immediately.
+        If the controller is not running, this method returns immediately.
 
         Raises:
-            RuntimeError: Called inside a reconcile, which would wait for itself.
+            RuntimeError: The caller is inside a call of ``reconcile``, which would wait for itself.
 
-        Cancellation: the running reconciles are cancelled.
+        Cancellation: the running calls of ``reconcile`` are cancelled.
         """
         if self._run is None:
             await trio.lowlevel.checkpoint()
@@ -265,7 +271,7 @@ class Controller(Generic[K]):
             await self._run.stop()
 
     def statistics(self) -> ControllerStatistics:
-        """Return the state and the counts, such as ``phase``, ``waiting_for``, ``succeeded`` and ``failed``."""
+        """Return statistics about the controller, such as ``phase``, ``waiting_for``, ``succeeded`` and ``failed``."""
         run, counters = self._run, self._counters
         return ControllerStatistics(
             phase="not running" if run is None else run.phase,
@@ -316,10 +322,10 @@ def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
 
 
 def attach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:
-    """Add an observer to the one of the arguments; later runs call it."""
+    """Add an observer to a controller; later runs call the observer."""
     controller._observers.add(observer)
 
 
 def detach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:
-    """Remove an observer that was attached; a run that has begun still calls it."""
+    """Remove an observer from a controller; a run that has begun still calls the observer."""
     controller._observers.discard(observer)

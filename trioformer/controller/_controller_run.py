@@ -1,4 +1,4 @@
-"""One run of a controller: the start and end of its queue, handlers and workers."""
+"""One run of a controller, which starts and ends its queue, handlers and workers."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from ._sources import EventSources, WatchedSource
 from ._statistics import ControllerPhase, Counters
 
 START_LOG_PERIOD = 60.0
-"""Seconds between two log lines of a start that waits."""
+"""The time between two log messages while the start waits, in seconds."""
 LOG_PERIOD = 30.0
-"""Seconds between two log lines of a stop that waits."""
+"""The time between two log messages while the stop waits, in seconds."""
 
 OLDEST_EVERY = 8
-"""Every n-th request is the oldest one, regardless of its priority."""
+"""The interval at which a worker takes the oldest request regardless of its priority, in requests."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControllerRun(Generic[K]):
-    """The state of one :meth:`Controller.run`; the arguments are the controller's."""
+    """The state of one call of :meth:`Controller.run`."""
 
     name: str
     reconcile: Reconcile[K]
@@ -49,7 +49,7 @@ class ControllerRun(Generic[K]):
     sources: EventSources[K] = attrs.field(init=False)
     informer_failures: InformerFailures = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    """Set by the caller of :meth:`run` when it has returned."""
+    """An event that the caller of :meth:`run` sets after :meth:`run` has returned."""
     _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
     _interrupted: trio.Event = attrs.field(factory=trio.Event, init=False)
     _failure: Exception | None = attrs.field(default=None, init=False)
@@ -76,7 +76,7 @@ class ControllerRun(Generic[K]):
         self.informer_failures = InformerFailures(self.name, self.sources)
 
     async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
-        """Work until cancelled, stopped, or failed."""
+        """Run until the controller is cancelled, is stopped or fails."""
         try:
             async with trio.open_nursery() as nursery:
                 # no checkpoint in this loop: a watch that is added during it would be missed
@@ -108,7 +108,7 @@ class ControllerRun(Generic[K]):
             logger.info("controller %s: ended%s", self.name, f"; cancelled reconciles of {cancelled}" * bool(cancelled))
 
     def register(self, watch: WatchedSource[Any, K]) -> None:
-        """Register a handler during the run; no effect when the run is stopping."""
+        """Register a handler during the run, unless the run is stopping."""
         if self.sources.is_open:
             self.sources.register(watch)
             self.informer_failures.record_registration()
@@ -116,7 +116,7 @@ class ControllerRun(Generic[K]):
     # --- the end ---
 
     async def stop(self) -> None:
-        """End the run after the running reconciles; immediately when this is cancelled."""
+        """End the run when the running calls of ``reconcile`` have returned, or immediately if cancelled."""
         if self.reconciler.is_called_from_inside:
             raise RuntimeError(
                 f"stop() of controller {self.name} was called inside a reconcile; call it in another task"
@@ -147,7 +147,7 @@ class ControllerRun(Generic[K]):
         self.queue.shut_down(immediate=True)  # the next run finds their objects in its initial lists
 
     async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:
-        """After a stop or a cancellation, log the reconciles that still run until ``log_scope`` is cancelled."""
+        """After a stop or a cancellation, log the calls of ``reconcile`` that are still running."""
         try:
             await self._stopping.wait()
         finally:
@@ -166,7 +166,7 @@ class ControllerRun(Generic[K]):
         self._interrupted.set()
 
     async def _interrupt(self, scope: trio.CancelScope) -> None:
-        """End the run immediately when it is interrupted, with its error if it has failed."""
+        """Wait for an interruption, then end the run immediately, with the error if the run has failed."""
         await self._interrupted.wait()
         if self._failure is not None:
             raise self._failure
@@ -175,10 +175,10 @@ class ControllerRun(Generic[K]):
     # --- the start ---
 
     async def _wait_until_synced(self) -> None:
-        """Wait until every handler has processed the initial objects, or the controller is stopped.
+        """Wait until all handlers have processed their initial objects, or the controller is stopped.
 
         Raises:
-            ExceptionGroup: An informer stopped before that (`CacheSyncError`).
+            ExceptionGroup: An informer stopped before its handler had synced.  The group contains a `CacheSyncError`.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._cancel_on_stop, nursery.cancel_scope)
@@ -191,7 +191,7 @@ class ControllerRun(Generic[K]):
     async def _for_each(
         self, wait: Callable[[WatchedSource[Any, K], HandlerRegistration[Any]], Awaitable[None]]
     ) -> None:
-        """Await ``wait`` for every handler, including handlers that are registered meanwhile."""
+        """Await ``wait`` for all handlers, including handlers that are registered in the meantime."""
 
         async def wait_for(watch: WatchedSource[Any, K], registration: HandlerRegistration[Any]) -> None:
             try:
@@ -225,9 +225,10 @@ class ControllerRun(Generic[K]):
                 logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(missing))
 
     def waiting_for(self, *, with_failures: bool = True) -> tuple[str, ...]:
-        """Describe the caches that the start waits for, then the handlers; in a running controller, failing informers.
+        """Return descriptions of the caches or handlers that the start waits for.
 
-        Without ``with_failures``, informers whose last request has failed are omitted, because the reflector logs them.
+        If the controller is running, the descriptions of informers that fail are returned instead. Without
+        ``with_failures``, informers with a failed last request are omitted, because the reflector logs these failures.
         """
         if self.phase == "running":
             return self.informer_failures.describe()
@@ -240,7 +241,7 @@ class ControllerRun(Generic[K]):
 
 
 def _describe_causes(error: BaseException) -> Iterator[str]:
-    """Describe each error in nested groups, with its notes."""
+    """Yield a description of each error in nested groups, with its notes."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _describe_causes(each)

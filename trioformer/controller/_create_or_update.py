@@ -1,17 +1,18 @@
-"""Create an object if it does not exist, and change it if it differs from the desired object.
+"""A function that creates an object if it does not exist, and changes it if it differs from the desired object.
 
-Only the fields of the desired object are compared, because the server and other controllers set further fields:
+Only the fields of the desired object are compared, because the server and other controllers set further fields.  The
+rules are:
 
-- Mappings are compared member by member.  A null, which requires ``from_dict``, removes a member.
-- Lists are compared item by item; further items are removed.  Items with a ``name``, such as containers, are matched by
-  name, others by position.
+- Mappings are compared member by member.  A null value, which requires ``from_dict``, removes a member.
+- Lists are compared item by item, and surplus items are removed.  List items with a ``name``, such as containers, are
+  matched by name.  Other items are matched by position.
 - Selectors are compared as a whole.
-- If members exclude each other, such as the sources of a volume, the desired one removes the others.
-- If the desired mapping is empty, an absent mapping differs from it, but a mapping with members does not.
-- An empty list equals an absent one.  Quantities are compared as amounts.
-- Finalizers and owner references of others stay.
-- Other metadata except labels and annotations, and the status of a kind with a status subresource, are not compared and
-  not sent.
+- If members exclude each other, such as the sources of a volume, a desired member removes the others.
+- An empty desired mapping differs from an absent mapping, but not from a mapping with members.
+- An empty list equals an absent list.  Quantities are compared by amount.
+- Finalizers and owner references that other clients have set are kept.
+- All other metadata except labels and annotations is neither compared nor sent.  The status of a kind with a status
+  subresource is not compared or sent either.
 
 Source: controller-runtime ``pkg/controller/controllerutil`` (``CreateOrPatch``, ``SetControllerReference``);
 apimachinery ``third_party/forked/golang/reflect`` (``DeepDerivative``).
@@ -62,17 +63,18 @@ _ONE_OF: Final[Mapping[str, frozenset[str]]] = {
     "valueFrom": frozenset({"configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"}),
     "volumes": frozenset(_VOLUME_SOURCES.split()),
 }
-"""Members that exclude each other, by the name of their parent: the unions of the built-in kinds.
+"""The members that exclude each other in built-in kinds, by the name of their parent.
 
-A client has no schemas, so the names also apply to custom kinds, which may contain pod templates.
+The names also apply to custom kinds, because these may contain pod templates and their schemas are unknown.
 """
 _WHOLE: Final = frozenset({"env"})
-"""Parents whose stored members are removed if none is wanted: a variable without a value is empty."""
+"""The parents whose exclusive members are removed if ``wanted`` contains none of them, such as an environment variable
+without a value."""
 _BY_TYPE: Final = frozenset({"appArmorProfile", "limitResponse", "seccompProfile", "strategy", "updateStrategy"})
-"""Mappings whose other members depend on their ``type``."""
+"""The mappings in which the permitted members depend on the ``type``."""
 
 Operation: TypeAlias = Literal["created", "updated", "unchanged"]
-"""The operation on an object."""
+"""The operation that :func:`create_or_update` performed."""
 
 
 @final
@@ -81,52 +83,52 @@ class Written(Generic[T]):
     """The result of :func:`create_or_update`."""
 
     object: T
-    """The object as the server stored it, or as it was read if nothing was sent."""
+    """The object as the server stored it, or as it was read if no change was sent."""
     operation: Operation
-    """The operation; ``unchanged`` also if the patch changed nothing on the server."""
+    """The operation, which is also ``"unchanged"`` if a patch was sent but changed nothing on the server."""
 
 
 async def create_or_update(
     api: Api[T] | Client, wanted: T, *, owner: KubernetesObject | None = None, lister: Lister[T] | None = None
 ) -> Written[T]:
-    """Create an object if it does not exist, and change it if a field differs.
+    """Create an object if it does not exist, or change it if a field differs.
 
     ::
 
         wanted = ConfigMap(metadata=ObjectMeta(name=website.name), data={"index.html": website.spec.page})
         written = await create_or_update(client, wanted, owner=website)
 
-    Only the fields of ``wanted`` are compared and sent.  A field that you remove from ``wanted`` stays on the server;
-    to remove it, use server-side apply: see :func:`apply_owned`.
-    The same holds for items of lists: fields that the server has set are not a difference.
-    A selector is compared as a whole.  Of members of built-in kinds that exclude each other, such as ``value`` and
-    ``valueFrom`` of a variable, the wanted one removes the others.  In other kinds, set a member to null to remove it.
-    An empty mapping is sent if the server's object does not have this member.
+    Only the fields of ``wanted`` are compared and sent, including the fields of list items.  So a field that you remove
+    from ``wanted`` is kept on the server.  To remove such fields, use server-side apply with :func:`apply_owned`. A
+    selector is compared as a whole.  If members of built-in kinds exclude each other, such as ``value`` and
+    ``valueFrom`` of a variable, the member in ``wanted`` removes the others.  In other kinds, set a member to null to
+    remove it. An empty mapping is sent if the object on the server does not have this member.
 
-    A change is a merge patch with the resourceVersion of the compared state.
-    Quantities are compared as amounts, so ``0.5`` equals ``500m``.  The ``stringData`` of a Secret is compared with its
-    ``data``.
-    Another value that the server normalizes is sent each time; write it in the server's form.
+    A change is sent as a merge patch with the resourceVersion of the compared state. Quantities are compared by
+    amount, so ``0.5`` equals ``500m``.  The ``stringData`` of a Secret is compared with its ``data``. All other values
+    should be in the form in which the server stores them.  Otherwise, such a value differs in every call, and is sent
+    again.
 
     Args:
-        api: The client, or an API of the object's kind.
-        wanted: The object with the fields to set.  Its default namespace is the owner's or the API's.
-        owner: The object that becomes its controller, as with :func:`set_controller_reference`.
-        lister: Reads the current state; after a conflict, it is read from the server once.  None always reads it from
-            the server.
+        api: The client, or an API for the object's kind.
+        wanted: The object with the fields to set.  If the object has no namespace, the namespace of the owner or of
+            the API is used.
+        owner: The object that becomes the controller of ``wanted``, as with :func:`set_controller_reference`.
+        lister: The lister from which to read the current state.  After a conflict, the state is read from the server
+            once.  The default, None, always reads the state from the server.
 
     Returns:
-        The result, with the ``object`` as the server stored it, and an ``operation``, which is ``created``, ``updated``
-        or ``unchanged``.
+        A result with the ``object`` as the server stored it, and the ``operation``, which is ``"created"``,
+        ``"updated"`` or ``"unchanged"``.
 
     Raises:
         AlreadyOwnedError: The object has another controller.
-        ConflictError: Another client changed or created the object at the same time.
-        InvalidError: The server rejected it, for example because a field is immutable.
-        TypeError: The object is not of the API's kind.
+        ConflictError: Another client created or changed the object at the same time.
+        InvalidError: The server rejected the object, for example because a changed field is immutable.
+        TypeError: The object is not of the kind of the API.
         ValueError: The object has no name, or is not in the owner's namespace.
 
-    Cancellation: the server may have stored the object; the next call finds it.
+    Cancellation: the server may have stored the object.  The next call then finds the object.
     """
     api = api_of(api, wanted)
     if not wanted.name:
@@ -143,39 +145,42 @@ async def create_or_update(
 async def apply_owned(
     api: Api[T] | Client, wanted: T, *, owner: KubernetesObject, field_manager: str | None = None, force: bool = True
 ) -> T:
-    """Apply an object and set its controller, with server-side apply; see :meth:`Api.apply`.
+    """Set the controller of an object, and apply the object with server-side apply.
 
-    Unlike :func:`create_or_update`, the server also removes fields that this manager applied before and no longer
-    applies.  Nothing is read, and a request is always sent.
+    Unlike with :func:`create_or_update`, the server also removes fields that this field manager applied before and no
+    longer applies.  The function always sends one request, without reading the current state.  See also
+    :meth:`Api.apply`.
 
     Args:
-        api: The client, or an API of the object's kind.
-        wanted: The object with all fields that the manager sets, and no others.  Its default namespace is the owner's.
-        owner: The object that becomes its controller, as with :func:`set_controller_reference`.
-        field_manager: The field manager, such as the controller's name; None for the client's own.
-        force: Take over fields that another manager has set to another value.  Controllers should do this; otherwise
-            they would fail forever.
+        api: The client, or an API for the object's kind.
+        wanted: The object with exactly the fields that the field manager sets.  If the object has no namespace, the
+            namespace of the owner is used.
+        owner: The object that becomes the controller of ``wanted``, as with :func:`set_controller_reference`.
+        field_manager: The field manager, such as the name of the controller.  If None, the client's own field manager
+            is used.
+        force: Whether to take over fields that another manager has set to other values.  Controllers should set this,
+            because otherwise such a conflict would never be resolved.
 
     Returns:
         The object as the server stored it.
 
     Raises:
-        InvalidError: The server rejected it, for example because it has another controller.
-        ApplyConflictError: Without ``force``, another manager has set a field to another value.
-        ValueError: The object has no name, or is not in the owner's namespace; or there is no field manager.
-        TypeError: The object is not of the API's kind.
+        InvalidError: The server rejected the object, for example because it has another controller.
+        ApplyConflictError: Another manager has set a field to another value, and ``force`` is false.
+        ValueError: The object has no name, the object is not in the owner's namespace, or there is no field manager.
+        TypeError: The object is not of the kind of the API.
 
-    Cancellation: the server may have stored the object; the next call applies the same.
+    Cancellation: the server may have stored the object.  The next call then changes nothing.
     """
     owned = set_controller_reference(wanted, owner)
     return await api_of(api, wanted).apply(owned, field_manager=field_manager, force=force)
 
 
 def api_of(api: Api[T] | Client, obj: T) -> Api[T]:
-    """Return the API of an object's kind.
+    """Return the API for the kind of an object.
 
     Raises:
-        TypeError: ``api`` is an API of another kind, or not an API or a client.
+        TypeError: ``api`` is an API for another kind, or is neither an API nor a client.
     """
     if isinstance(api, Client):
         return api.api(type(obj))
@@ -187,7 +192,7 @@ def api_of(api: Api[T] | Client, obj: T) -> Api[T]:
 
 
 def _in_namespace(wanted: T, api: Api[T], owner: KubernetesObject | None) -> T:
-    """Set the namespace of an object that has none: the owner's, or else the API's."""
+    """Return an object with the namespace of the owner or of the API, if the object has no namespace."""
     namespace = (owner.namespace if owner is not None else None) or api.namespace
     if wanted.namespace is not None or namespace is None or not api.resource.namespaced:
         return wanted
@@ -221,7 +226,7 @@ async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T 
 
 
 def _wanted_members(api: Api[T], wanted: T, owned: T, now: T) -> dict[str, Any]:
-    """Return the members to compare, with the desired lists in the metadata."""
+    """Return the members to compare, including the desired finalizers and owner references."""
     members = to_dict(wanted)
     for name in ("apiVersion", "kind", *(["status"] if "status" in api.resource.subresources else [])):
         members.pop(name, None)
@@ -243,12 +248,12 @@ def _wanted_members(api: Api[T], wanted: T, owned: T, now: T) -> dict[str, Any]:
 
 
 def _changes_of(now: Mapping[str, Any], wanted: Mapping[str, Any], parent: str = "") -> dict[str, Any]:
-    """Return the merge patch that sets the wanted members.
+    """Return a merge patch that sets the wanted members.
 
     Args:
-        now: The stored object, or a mapping in it.
+        now: The stored object, or a mapping inside it.
         wanted: The wanted members.
-        parent: The name of the mapping; empty for the object.
+        parent: The name of the mapping, or an empty string for the object itself.
     """
     changes: dict[str, Any] = dict.fromkeys(_excluded(now, wanted, parent))
     for name, value in wanted.items():
@@ -273,7 +278,7 @@ def _changes_of_selector(now: Mapping[str, Any], wanted: Mapping[str, Any], _par
 
 
 def _merged(now: Any, wanted: Any, parent: str) -> Any:
-    """Return the wanted value, with the members of the stored one that it does not mention."""
+    """Return the wanted value, with all members of the stored value that the wanted value does not contain."""
     if isinstance(wanted, dict):
         old = cast("dict[str, Any]", now) if isinstance(now, dict) and not _is_selector(parent) else {}
         excluded = _excluded(old, cast("dict[str, Any]", wanted), parent)
@@ -294,7 +299,7 @@ def _merged_items(now: Sequence[Any], wanted: Sequence[Any], parent: str) -> lis
     if new is not None:
         by_name = dict(zip(old, now, strict=True)) if old is not None else {}
         return [_merged(by_name.get(name), item, parent) for name, item in zip(new, wanted, strict=True)]
-    # An unnamed item keeps further members only if it is otherwise equal to the wanted one.
+    # An unnamed item keeps its other members only if it equals the wanted item in all wanted members.
     merged = [_merged(a, b, parent) for a, b in zip(now, wanted, strict=False)]
     same = [a if json_equal(_said(a), _said(b)) else None for a, b in zip(now, merged, strict=False)]
     alone = [_merged(None, item, parent) for item in wanted]
@@ -302,7 +307,7 @@ def _merged_items(now: Sequence[Any], wanted: Sequence[Any], parent: str) -> lis
 
 
 def _excluded(now: Mapping[str, Any], wanted: Mapping[str, Any], parent: str) -> AbstractSet[str]:
-    """Return the stored members that the wanted ones exclude."""
+    """Return the names of the stored members that the wanted members exclude."""
     if parent in _BY_TYPE and wanted.get("type") not in (None, now.get("type")):
         return now.keys() - wanted.keys()
     one_of = _ONE_OF.get(parent, frozenset())
@@ -316,7 +321,7 @@ def _is_selector(name: str) -> bool:
 
 
 def _said(value: Any) -> Any:
-    """Return a value without members that are null or empty lists, which a server may omit."""
+    """Return a value without null members and empty lists, which a server may omit."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value).items()
         return {name: _said(each) for name, each in members if each is not None and each != []}
@@ -324,7 +329,7 @@ def _said(value: Any) -> Any:
 
 
 def _names_in(items: Sequence[Any]) -> list[str] | None:
-    """Return the names of the items; None if a name is missing or not unique."""
+    """Return the names of the items, or None if a name is missing or not unique."""
     names = [cast("dict[str, Any]", each).get("name") if isinstance(each, dict) else None for each in items]
     found = [name for name in names if isinstance(name, str)]
     return found if len(set(found)) == len(items) else None

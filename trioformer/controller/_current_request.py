@@ -1,8 +1,9 @@
-"""The request that the current task reconciles, for log lines.
+"""The request that the current task processes, for log messages.
 
-It is in a context variable while ``reconcile`` runs, so tasks that a reconcile starts inherit it.
+The request is in a context variable while ``reconcile`` runs, so tasks that ``reconcile`` starts inherit it.
 
-Source: controller-runtime ``pkg/internal/controller``.  Its loggers have ``controller``, ``name`` and ``reconcileID``.
+Source: controller-runtime ``pkg/internal/controller``, where loggers have the values ``controller``, ``name`` and
+``reconcileID``.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from .._text import one_line
 @final
 @attrs.frozen(kw_only=True)
 class CurrentRequest:
-    """The current work of a controller's worker."""
+    """The request that a worker of a controller currently processes."""
 
     controller: str
-    """The controller's name."""
+    """The name of the controller."""
     request: Hashable
     """The argument of ``reconcile``."""
     reconcile_id: str
-    """Unique for each call, to distinguish the log lines of two reconciles of one object."""
+    """An identifier that is unique for each call of ``reconcile``, to distinguish the log messages of two calls."""
 
     def log_fields(self) -> dict[str, str]:
-        """Return the ``extra=`` of a log call: ``controller``, ``request`` and ``reconcile_id``."""
+        """Return the ``extra=`` argument of a log call, with ``controller``, ``request`` and ``reconcile_id``."""
         return {
             "controller": self.controller,
             "request": one_line(str(self.request)),
@@ -44,36 +45,36 @@ _NO_FIELDS: Final = {"controller": "", "request": "", "reconcile_id": ""}
 
 
 def log_fields() -> Mapping[str, str]:
-    """Return the ``extra=`` of the library's log calls; its values are empty outside of a reconcile."""
+    """Return the ``extra=`` argument of log calls; its values are empty strings outside ``reconcile``."""
     found = current.get()
     return _NO_FIELDS if found is None else found.log_fields()
 
 
 def current_request() -> CurrentRequest | None:
-    """Return the request that the calling task reconciles, or None outside of a reconcile.
+    """Return the request that the current task processes, or None outside ``reconcile``.
 
-    The result has the attributes ``controller``, ``request`` and ``reconcile_id``, which is unique for each call of
-    ``reconcile``.  Use them for example to name a trace.
+    The result has the attributes ``controller``, ``request`` and ``reconcile_id``.  The ``reconcile_id`` is unique for
+    each call of ``reconcile``, and can serve as the name of a trace.
     """
     return current.get()
 
 
 @final
 class RequestFilter(logging.Filter):
-    """Adds the current controller, request and reconcile id to every log record.
+    """A log filter that adds the current controller, request and ``reconcile_id`` to each log record.
 
-    Add it to a handler, because the filters of a logger do not receive the records of its children::
+    Add the filter to a handler, because filters of a logger do not receive the records of child loggers::
 
         handler = logging.StreamHandler()
         handler.addFilter(RequestFilter())
         handler.setFormatter(logging.Formatter("%(levelname)s %(controller)s %(request)s %(reconcile_id)s %(message)s"))
 
-    The attributes ``controller``, ``request`` and ``reconcile_id`` are empty outside of a reconcile.
-    Values in ``extra=`` take precedence.
+    Outside ``reconcile``, the attributes ``controller``, ``request`` and ``reconcile_id`` of the record are empty
+    strings. Attributes that were passed in ``extra=`` are not overwritten.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the attributes, and accept the record."""
+        """Add the attributes to a record, and accept the record."""
         for name, value in log_fields().items():
             record.__dict__.setdefault(name, value)
         return True

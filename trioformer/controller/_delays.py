@@ -1,12 +1,12 @@
-"""Delays of failed requests.
+"""The delays before failed requests are retried.
 
-A limiter counts the failures of each object, with two exceptions:
+A rate limiter counts the failures of each request and computes its delay, with two exceptions:
 
-- ``Retry-After`` is a minimum delay.
-- A lost connection is not a failure of the object, and retries cost little while the server cannot be reached.  So
-  these failures are counted separately, also for ``max_retries``, and their delays grow only to 25 s.  Otherwise the
-  first retry after an outage could come as late as the outage was long.  A key in quarantine is treated likewise,
-  because the correction or deletion of the object that causes the quarantine may not add the request.
+- The value of a ``Retry-After`` header is a minimum delay.
+- A lost connection is not a failure of the object.  So lost connections are counted separately, do not count for
+  ``max_retries``, and have delays of at most 25 s.  Otherwise, the delay of the first retry after an outage could be
+  as long as the outage.  A `QuarantinedError` is treated in the same way, because the correction of the bad object may
+  not add the request again.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimi
 from ._request import K
 
 LONGEST_EXTERNAL: Final = 25.0
-"""The longest delay after an external failure, seconds: each request is retried within 30 s of the end of an outage."""
+"""The longest delay after an external failure, in seconds.  With jitter, requests are retried within 30 s after an
+outage."""
 JITTER: Final = 0.2
-"""The jitter of these delays."""
+"""The jitter of the delays after external failures."""
 
 
 class Failure(NamedTuple):
-    """How to retry after an error."""
+    """The parameters for retrying a request after an error."""
 
     counts: bool
-    """Whether it counts as a failure of the object."""
+    """Whether the error counts as a failure of the object."""
     at_least: float
     """The minimum delay in seconds."""
 
@@ -39,11 +40,11 @@ class Failure(NamedTuple):
 @final
 @attrs.define(eq=False)
 class RetryDelays(Generic[K]):
-    """Adds failed requests to the queue again.
+    """A part of the controller that adds failed requests to the queue again.
 
     Args:
-        queue: The queue, whose limiter counts the failures.
-        external: Counts external failures, such as lost connections; None for the queue's limiter.
+        queue: The queue, with a limiter that counts failures.
+        external: The limiter for external failures, such as lost connections.  If None, the queue's limiter is used.
     """
 
     _queue: RateLimitingQueue[K]
@@ -51,7 +52,7 @@ class RetryDelays(Generic[K]):
     _rng: random.Random = attrs.field(factory=random.Random, init=False)
 
     def classify(self, error: Exception) -> Failure:
-        """Return how to retry after an error."""
+        """Return how to retry a request after this error."""
         errors = request_errors(error)
         counts = self._external is None or not all(map(is_external, errors))
         return Failure(counts, max((retry_after(each, self._rng) for each in errors), default=0.0))
@@ -60,26 +61,27 @@ class RetryDelays(Generic[K]):
         """Count a failure, and add the request after its delay.
 
         Returns:
-            Whether the queue accepted the request; False when it is shut down.
+            Whether the queue accepted the request.  The queue does not accept requests after its shutdown.
         """
         limiter = None if failure.counts else self._external
         return self._queue.add_rate_limited(request, limiter=limiter, at_least=failure.at_least)
 
     def forget(self, request: K) -> None:
-        """Reset the failures of a request that is not retried."""
+        """Reset the count of external failures of a request."""
         if self._external is not None:
             self._external.forget(request)
 
 
 def external_limiter() -> ItemExponentialFailureRateLimiter:
-    """Return the limiter of external failures."""
+    """Return a new limiter for external failures."""
     return ItemExponentialFailureRateLimiter(max_delay=LONGEST_EXTERNAL, jitter=JITTER)
 
 
 def is_external(error: TrioformerError | None) -> bool:
-    """Return whether the cause of a failure is external to the object.
+    """Return whether an error is an external failure, which the object did not cause.
 
-    The server could not be reached, directly or through a proxy; or an object in the cache is in quarantine.
+    A failure is external if the server could not be reached, directly or through a proxy, or if an object that was
+    read from the cache is in quarantine.
     """
     if isinstance(error, QuarantinedError):
         return True
@@ -89,7 +91,7 @@ def is_external(error: TrioformerError | None) -> bool:
 
 
 def request_errors(error: BaseException) -> list[TrioformerError | None]:
-    """Return the library's error behind each error in nested groups: itself, or the first in its chain of causes."""
+    """Return the library's error that caused each error in nested groups, or None if there is none."""
     return _request_errors(error, set())
 
 

@@ -1,6 +1,7 @@
-"""Enqueue functions return the requests for an object that changed.
+"""Enqueue functions, which return the requests for a changed object.
 
-They are called with the old and the new state of an update, so that both the former and the new owner are reconciled.
+For an update, an enqueue function is called with the old and the new state, so that the previous and the new owner are
+both reconciled.
 
 Source: controller-runtime ``pkg/handler`` (``enqueue.go``, ``enqueue_owner.go``, ``enqueue_mapped.go``).
 """
@@ -18,7 +19,8 @@ T = TypeVar("T", bound=KubernetesObject)
 O = TypeVar("O", bound=KubernetesObject)  # noqa: E741  # another kind than T
 
 Enqueue: TypeAlias = Callable[[T], Iterable[Request]]
-"""Returns the requests for a state of an object.  It must be quick, and depend only on that state."""
+"""A function that returns the requests for a state of an object.  The function must be fast, and its result must
+depend only on this state."""
 
 
 def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
@@ -27,19 +29,19 @@ def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
 
 
 def request_for_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Return an enqueue function for an object's controller.
+    """Return an enqueue function that requests the controlling owner of an object.
 
     Args:
-        kind: The controller's class.  Its group and kind must match; the version may differ.
+        kind: The class of the owner.  The group and kind of an owner reference must match, but its version may differ.
     """
     return _owners(kind, only_controller=True)
 
 
 def request_for_any_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Return an enqueue function for all owners of a kind.
+    """Return an enqueue function that requests all owners of this kind.
 
     Args:
-        kind: The owners' class.  Its group and kind must match; the version may differ.
+        kind: The class of the owners.  The group and kind of an owner reference must match, but its version may differ.
     """
     return _owners(kind, only_controller=False)
 
@@ -69,19 +71,20 @@ def _is_of(owner: OwnerReference, info: ResourceInfo) -> bool:
 def requests_by_index(
     informer: SharedInformer[O], index: str, *, value: Callable[[T], str] = key_of
 ) -> Callable[[T], tuple[Request, ...]]:
-    """Return an enqueue function that looks up the objects to reconcile in an index of another informer.
+    """Return an enqueue function that requests objects from an index of another informer.
 
-    For example, index Deployments by the ConfigMaps that they mount, to reconcile them when a ConfigMap changes.
-    The same controller should also watch that informer, so that its cache has synced before the first event.
+    For example, to reconcile Deployments when a ConfigMap changes, index the Deployments by the ConfigMaps that they
+    mount. The controller should also watch the informer with the index, so that its cache has synced before the first
+    event.
 
     Args:
         informer: The informer with the index.
-        index: The index's name.
-        value: Returns the index value for an object that changed; by default the object's key.
+        index: The name of the index.
+        value: A function that returns the index value for a changed object.  The default returns the object's key.
 
     The function raises:
-        CacheNotSyncedError: The informer's cache has not synced.
-        IndexerError: The informer has no such index.
+        CacheNotSyncedError: The cache of the informer has not synced.
+        IndexerError: The informer has no index with this name.
     """
 
     def requests(obj: T) -> tuple[Request, ...]:

@@ -1,8 +1,9 @@
-"""Expectations: creations and deletions that a controller has requested and its caches do not show yet.
+"""Expectations: creations and deletions that a controller has requested and that are not in its caches yet.
 
-A cache lags behind the server.  A controller that creates three pods and then reads its cache may find none, and create
-three more.  A controller that deletes a pod and still finds it may delete another one.
-So a controller records its changes, and does not count the objects in its caches until the events have arrived::
+A cache lags behind the server.  If a controller creates three pods and then reads its cache, it may find no pods and
+create three more.  If a controller deletes a pod and still finds it in the cache, it may delete another pod. So a
+controller
+should record its changes, and should not count the objects in its caches until it has received the events::
 
     with expectations.creating(request):            # records before the request is sent; a failure undoes it
         await pods.create(pod)
@@ -14,8 +15,8 @@ So a controller records its changes, and does not count the objects in its cache
             ...                                     # the objects in the cache can be counted
         return expectations.requeue(request)        # called again if an event is lost
 
-Deletions are recorded by uid, because one deletion can have two events: the deletion timestamp is set, and the object
-is removed.  Creations are only counted, because a generated name is unknown before the response.
+Deletions are recorded by uid, because a deletion may cause two events: the deletion timestamp is set, and later the
+object is removed.  Creations are only counted, because a generated name is unknown before the response arrives.
 
 Source: kube-controller-manager ``pkg/controller/controller_utils.go``, ``ControllerExpectations`` and
 ``UIDTrackingControllerExpectations``.
@@ -41,7 +42,7 @@ from ._results import RequeueAfter
 T = TypeVar("T", bound=KubernetesObject)
 
 EXPECTATIONS_PERIOD: Final = 300.0
-"""Seconds until an expectation expires (client-go's ``ExpectationsTimeout``)."""
+"""The time after which an expectation expires, in seconds (client-go's ``ExpectationsTimeout``)."""
 
 logger = logging.getLogger("trioformer.controller")
 
@@ -54,9 +55,9 @@ class Expected:
     creations: int
     """The number of creations that have not been observed."""
     deletions: frozenset[str]
-    """The uids of objects whose deletion has not been observed."""
+    """The uids of the objects with a deletion that has not been observed."""
     expires_at: float
-    """The time of their expiry on trio's clock."""
+    """The time when the expectations expire, on trio's clock."""
 
     def __str__(self) -> str:
         return f"{self.creations} creations and {len(self.deletions)} deletions"
@@ -65,28 +66,28 @@ class Expected:
 @final
 @attrs.define(eq=False, repr=False)
 class Expectations(Generic[K]):
-    """The creations and deletions that a controller waits for, by request.
+    """A record of the creations and deletions that a controller waits for, by request.
 
-    A request is satisfied when it has no expectations: all were observed, or the last one was recorded :attr:`period`
-    seconds ago.
-    Use separate instances for controllers of different kinds, because their requests may be equal.
+    The expectations of a request are satisfied when all changes were observed, or when the last expectation was
+    recorded :attr:`period` seconds ago. Use a separate instance for each controller, because requests for objects of
+    different kinds may be equal.
 
-    Events without an expectation are ignored.  (In client-go, an unexpected creation counts for a later expectation.)
+    Unexpected events are ignored.  (In client-go, an unexpected creation satisfies a later expectation.)
     """
 
     period: float = EXPECTATIONS_PERIOD
-    """Seconds until an expectation expires.
+    """The time after which an expectation expires, in seconds.
 
-    An event may never arrive, for example if the object is created and deleted while the watch is broken."""
+    An event never arrives if, for example, the object is created and deleted while the watch is interrupted."""
     _expected: dict[K, Expected] = attrs.field(factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<Expectations of {len(self._expected)} requests>"
 
     def is_satisfied(self, request: K) -> bool:
-        """Return whether the caches have all requested changes, so that their objects can be counted.
+        """Return whether no expected change is outstanding, so that cached objects can be counted.
 
-        Expired expectations are logged and removed.
+        Expectations that have expired are logged and removed.
         """
         expected = self._expected.get(request)
         if expected is None:
@@ -103,29 +104,30 @@ class Expectations(Generic[K]):
         return True
 
     def get(self, request: K) -> Expected | None:
-        """Return the expectations of a request, or None: ``creations``, ``deletions`` (uids) and ``expires_at``."""
+        """Return the expectations of a request, or None if there are none."""
         return self._expected.get(request)
 
     def requeue(self, request: K) -> RequeueAfter | None:
-        """Return when to reconcile again if an event is lost: when the expectations expire; None without expectations.
+        """Return a result of ``reconcile`` that requests another call when the expectations expire.
 
-        Return this from every reconcile.  (client-go relies on the informers' resyncs.)
+        Return this value from ``reconcile``, so that a lost event does not block the request.  The value is None if
+        there are no expectations.  (Controllers that use client-go rely on resyncs instead.)
         """
         expected = self._expected.get(request)
         return None if expected is None else RequeueAfter(max(expected.expires_at - trio.current_time(), 0))
 
     def forget(self, request: K) -> None:
-        """Remove the expectations of a request, for example when the object was deleted."""
+        """Remove the expectations of a request, for example after its object was deleted."""
         self._expected.pop(request, None)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def creating(self, request: K) -> Iterator[None]:
-        """Expect one creation, requested in the block; an exception in the block removes the expectation.
+        """Expect a creation that is requested in the block; an exception in the block removes the expectation.
 
-        A creation without a response may have succeeded.  Then the next reconcile may create one object too many, and
-        the following one finds both.
+        If the server did not respond, the creation may still have succeeded.  The next call of ``reconcile`` may then
+        create a surplus object, which a later call finds.
         """
         self._add(request, creations=1)
         try:
@@ -136,7 +138,7 @@ class Expectations(Generic[K]):
 
     @contextmanager
     def deleting(self, request: K, obj: KubernetesObject) -> Iterator[None]:
-        """Expect an object's deletion, requested in the block; an exception in the block removes the expectation."""
+        """Expect a deletion that is requested in the block; an exception in the block removes the expectation."""
         self._add(request, deletion=obj.uid)
         try:
             yield
@@ -154,12 +156,12 @@ class Expectations(Generic[K]):
     # --- observing ----------------------------------------------------------------------------------------------------
 
     def creation_observed(self, request: K) -> None:
-        """Record that a creation was observed; no effect if none is expected."""
+        """Record that a creation was observed, if one is expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, creations=max(expected.creations - 1, 0)))
 
     def deletion_observed(self, request: K, obj: KubernetesObject) -> None:
-        """Record that an object's deletion was observed; no effect if it is not expected."""
+        """Record that the deletion of an object was observed, if it is expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, deletions=expected.deletions - {obj.uid}))
 
@@ -170,15 +172,18 @@ class Expectations(Generic[K]):
             del self._expected[request]
 
     def observing(self, owners: Callable[[T], Iterable[K]]) -> Predicate[T]:
-        """Return a predicate that observes creations and deletions, and accepts all events.
+        """Return a predicate that records creations and deletions as observed, and accepts all events.
 
-        Put it first in the ``predicates`` of the :meth:`Controller.watch` that enqueues the owner.  Otherwise it misses
-        events that other predicates reject, or the reconcile runs before the observation.
+        Pass the predicate as the first of the ``predicates`` to the call of :meth:`Controller.watch` that enqueues the
+        owner.
+        Otherwise, the predicate would not receive events that other predicates reject, or ``reconcile`` might be
+        called before the observation.
 
-        A deletion is observed when the object's deletion timestamp is set.
+        A deletion counts as observed when the deletion timestamp of the object is set.
 
         Args:
-            owners: Returns the requests of an object's owners, for example `request_for_owner`.
+            owners: A function that returns the requests for the owners of an object, for example the result of
+                `request_for_owner`.
         """
 
         def observe(event: Notification[T]) -> bool:

@@ -1,7 +1,7 @@
-"""Finalizers: names in an object's metadata that keep a deleted object until its controller has cleaned up.
+"""Finalizers: names in an object's metadata that delay its removal until a controller has cleaned up.
 
-A merge patch replaces the whole list.  Each patch has the object's resourceVersion, so that no finalizer of another
-controller is lost.
+Finalizers are changed with merge patches, which replace the whole list.  Each patch contains the object's
+resourceVersion, so that a finalizer of another controller is never lost.
 
 Source: controller-runtime ``pkg/controller/controllerutil`` (``AddFinalizer``, ``RemoveFinalizer``); kube-rs
 ``kube-runtime/src/finalizer.rs``; the API conventions.
@@ -22,29 +22,31 @@ from ._create_or_update import api_of
 T = TypeVar("T", bound=KubernetesObject)
 
 _TRIES: Final = 4
-"""The maximum number of patches.  After a conflict, the object is read from the server."""
+"""The largest number of attempts.  After a conflict, the object is read from the server."""
 
 
 async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
-    """Add a finalizer to an object that does not have it.
+    """Add a finalizer to an object, if it is missing.
 
-    Call this before you create anything that must be cleaned up.
+    Call this function before creating anything that must be cleaned up.
 
     Args:
-        api: The client, or an API of the object's kind.
-        obj: The object, for example from a lister.  Without a resourceVersion, it is read from the server first.
-        finalizer: A name with a domain, such as ``example.com/website``.
+        api: The client, or an API for the object's kind.
+        obj: The object, for example from a lister.  An object without a resourceVersion is read from the server first.
+        finalizer: The name of the finalizer with a domain, such as ``example.com/website``.
 
     Returns:
-        The object as the server stored it, or ``obj`` itself, without a request, if it has the finalizer.
+        The object as the server stored it.  If ``obj`` already has the finalizer, ``obj`` is returned without a
+        request.
 
     Raises:
-        ValueError: ``obj`` is being deleted, so the server accepts no new finalizers.
+        ValueError: ``obj`` is being deleted, so the server would reject a new finalizer.
         NotFoundError: The object no longer exists.
-        ConflictError: Other clients keep changing the object, or it was replaced by a new object of its name.
-        InvalidError: The object is being deleted, or the name is invalid.
+        ConflictError: Other clients changed the object during each attempt, or the object was replaced by a new object
+            with the same name.
+        InvalidError: The object is being deleted, or the name of the finalizer is not valid.
 
-    Cancellation: the server may have added the finalizer; the next call finds it.
+    Cancellation: the server may have added the finalizer.  A later call then finds the finalizer.
     """
     if not obj.resource_version:
         obj = await _read(api_of(api, obj), obj)
@@ -59,23 +61,23 @@ async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
 
 
 async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | None:
-    """Remove a finalizer from an object that has it.
+    """Remove a finalizer from an object, if it is present.
 
-    Call this after the cleanup.  The server removes a deleted object when it has no more finalizers.
+    Call this function after the cleanup.  The server removes a deleted object when its last finalizer is removed.
 
     Args:
-        api: The client, or an API of the object's kind.
-        obj: The object, for example from a lister.  Without a resourceVersion, it is read from the server first.
-        finalizer: The finalizer's name.
+        api: The client, or an API for the object's kind.
+        obj: The object, for example from a lister.  An object without a resourceVersion is read from the server first.
+        finalizer: The name of the finalizer.
 
     Returns:
-        The object as the server stored it; ``obj`` itself, without a request, if it does not have the finalizer; None
-        if the object no longer exists.
+        The object as the server stored it, or None if the object no longer exists.  If ``obj`` does not have the
+        finalizer, ``obj`` is returned without a request.
 
     Raises:
-        ConflictError: Other clients keep changing the object.
+        ConflictError: Other clients changed the object during each attempt.
 
-    Cancellation: the server may have removed the finalizer, and the object.
+    Cancellation: the server may have removed the finalizer and the object.
     """
     try:
         if not obj.resource_version:
@@ -93,11 +95,11 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
 
 
 class _ReplacedError(ConflictError):
-    """The object was replaced by a new object of its name."""
+    """The object was replaced by a new object with the same name."""
 
 
 async def _change(api: Api[T], obj: T, change: Callable[[tuple[str, ...]], list[str]]) -> T:
-    """Change the list of finalizers, and return the object as the server stored it."""
+    """Change the finalizers of an object, and return the object as the server stored it."""
     now, tries = obj, _TRIES
     while True:
         old = now.metadata.finalizers

@@ -1,7 +1,7 @@
-"""Logs informers that fail while a controller runs.
+"""A log of the informers that fail while a controller is running.
 
-The controller continues, since other informers may work, but it receives no events from the failed informer.  The
-reflector logs its failed requests; here the controller's log says which informer has failed, and why.
+After an informer has failed, the controller continues with its other informers, but receives no events from the failed
+one.  A reflector logs its failed requests.  In addition, this module logs which controller is affected, and why.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ._reconciler import logger
 from ._sources import EventSources, WatchedSource
 
 LOG_PERIOD: Final = 30.0
-"""Seconds between two checks, and the minimum age of data that is logged: most failures are short."""
+"""The time between two checks, in seconds.  Shorter failures are not logged, because they are frequent."""
 
 
 def is_failing(informer: SharedInformer[Any]) -> bool:
-    """Return whether an informer that has synced no longer receives updates."""
+    """Return whether an informer that has synced no longer receives events."""
     state = informer.state
     return _has_stopped(state) or not informer.is_healthy or _cannot_watch(state)
 
@@ -36,11 +36,11 @@ def _cannot_watch(state: InformerState) -> bool:
 @final
 @attrs.define(eq=False)
 class InformerFailures:
-    """Logs the failures of a run's informers.
+    """A log of the informer failures during a run.
 
     Args:
-        name: The controller's name.
-        sources: The informers; ``handlers`` may grow.
+        name: The name of the controller.
+        sources: The handlers of the run, with their informers.  Handlers may be added during the run.
     """
 
     name: str
@@ -48,15 +48,15 @@ class InformerFailures:
     _registered: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def record_registration(self) -> None:
-        """Record that the sources have another handler."""
+        """Record that a handler was added to the sources."""
         self._registered.set()
 
     def describe(self) -> tuple[str, ...]:
-        """Describe the informers that fail now."""
+        """Return a description of each informer that is failing."""
         return tuple([_describe(*each) for each in self.sources.handlers if is_failing(each[0].informer)])
 
     async def log(self) -> None:
-        """Log the failures until cancelled."""
+        """Log each informer that fails, until cancelled."""
         seen = 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._log_delays)

@@ -1,4 +1,4 @@
-"""The observers of a controller: its own and the observers of metrics."""
+"""The observers of a controller, which are passed by the user or attached by metrics."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ._statistics import ControllerObserver
 @final
 @attrs.frozen(eq=False)
 class QueueObservers(Generic[K]):
-    """Calls several queue observers."""
+    """A queue observer that calls several queue observers."""
 
     observers: Sequence[QueueObserver[K]]
 
     def added(self, key: K, *, priority: int) -> None:
-        """Call ``added`` of each."""
+        """Call ``added()`` of all observers."""
         for each in self.observers:
             each.added(key, priority=priority)
 
     def delayed(self, key: K, *, delay: float) -> None:
-        """Call ``delayed`` of each."""
+        """Call ``delayed()`` of all observers."""
         for each in self.observers:
             each.delayed(key, delay=delay)
 
     def taken(self, key: K, *, waited: float) -> None:
-        """Call ``taken`` of each."""
+        """Call ``taken()`` of all observers."""
         for each in self.observers:
             each.taken(key, waited=waited)
 
     def finished(self, key: K, *, duration: float) -> None:
-        """Call ``finished`` of each."""
+        """Call ``finished()`` of all observers."""
         for each in self.observers:
             each.finished(key, duration=duration)
 
@@ -44,16 +44,16 @@ class QueueObservers(Generic[K]):
 @final
 @attrs.define(eq=False)
 class Observers(Generic[K]):
-    """Observers of both kinds."""
+    """The reconcile observers and queue observers of a controller."""
 
     of_reconciles: list[ControllerObserver[K]] = attrs.field(factory=list)
     of_queues: list[QueueObserver[K]] = attrs.field(factory=list)
 
     def add(self, observer: object) -> None:
-        """Add an observer of reconciles, the queue, or both.
+        """Add an observer, which may implement one protocol or both.
 
         Raises:
-            TypeError: It does not have the methods of either protocol, or one is async.
+            TypeError: The observer has the methods of neither protocol, or one of the methods is async.
         """
         if not isinstance(observer, ControllerObserver | QueueObserver):
             what = "began() and ended(), or added(), delayed(), taken() and finished()"
@@ -71,6 +71,6 @@ class Observers(Generic[K]):
         self.of_queues = [each for each in self.of_queues if each is not observer]
 
     def for_queue(self) -> QueueObserver[K] | None:
-        """Return one observer that calls the present ones; None without observers."""
+        """Return a single observer that calls all current queue observers, or None if there are none."""
         found = tuple(self.of_queues)
         return QueueObservers(found) if len(found) > 1 else next(iter(found), None)

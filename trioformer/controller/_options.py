@@ -14,33 +14,37 @@ from ._request import K
 from ._statistics import ControllerObserver
 
 DroppedHandler: TypeAlias = Callable[[K, Exception], Awaitable[None]]
-"""Called with a dropped request and its last error."""
+"""An async function that is called with a dropped request and its last error."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ControllerOptions(Generic[K]):
-    """The keyword arguments of :class:`Controller`, as ``controller.options``.
+    """The options of a :class:`Controller`, which are available as ``controller.options``.
 
     Raises:
-        ValueError: A number is too small.
+        ValueError: A numeric option is too small.
     """
 
     workers: int = attrs.field(default=1, validator=validators.ge(1))
-    """The number of concurrent reconciles."""
+    """The largest number of concurrent calls of ``reconcile``."""
     max_retries: int | None = attrs.field(default=None, validator=validators.optional(validators.ge(0)))
-    """The number of consecutive retries before a failing request is dropped; None for no limit.
+    """The number of consecutive retries before a failing request is dropped, or None for no limit.
 
-    client-go's controllers use 5.  With the default limiter, lost connections and `QuarantinedError` do not count;
-    otherwise a short outage would drop every request."""
+    Controllers of client-go usually use 5.  With the default limiter, lost connections and `QuarantinedError` do not
+    count, because otherwise a short outage would drop all requests."""
     on_dropped: DroppedHandler[K] | None = None
-    """Called when a request is dropped.  Its exceptions end the run."""
+    """An async function that is called with each dropped request and its last error.  An exception of this function
+    ends the run."""
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
-    """Seconds until a reconcile is cancelled.  This is a failure with a ``trio.TooSlowError``."""
+    """The time after which a call of ``reconcile`` is cancelled, in seconds.  The request then fails with a
+    ``trio.TooSlowError``."""
     limiter: RateLimiter[K] | None = None
-    """The delays of failed requests; a ``Retry-After`` only makes them longer.
+    """The rate limiter for the delays of failed requests.  A ``Retry-After`` header can only make a delay longer.
 
-    None creates a limiter for each run: 5 ms, doubled with every failure up to 1,000 s.  Then requests with lost
-    connections are retried within half a minute, and these failures do not count for other delays."""
+    If None, each run has its own limiter, with delays of 5 ms that double with each failure up to 1,000 s.  After a
+    lost connection, requests are then retried within half a minute, and lost connections do not lengthen other
+    delays."""
     observer: ControllerObserver[K] | QueueObserver[K] | None = None
-    """Receives the start and result of each reconcile, the queue's events, or both, depending on its methods."""
+    """An observer that is called for each call of ``reconcile``, for the queue's events, or for both, depending on its
+    methods."""

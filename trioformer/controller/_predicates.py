@@ -1,6 +1,7 @@
-"""Predicates select the events that a controller processes.
+"""Predicates, which select the events that a controller processes.
 
-The predicates for changes accept additions and deletions, which have only one state, and reject resyncs.
+Predicates such as :func:`labels_changed` test only updates.  All additions and deletions are accepted, and resyncs are
+rejected.
 
 Source: controller-runtime ``pkg/predicate``.
 """
@@ -17,14 +18,14 @@ from ..models import KubernetesObject, LabelSelector
 T = TypeVar("T", bound=KubernetesObject)
 
 Predicate: TypeAlias = Callable[[Notification[T]], bool]
-"""Returns whether to process an event.  It must be quick."""
+"""A function that returns whether to process an event.  The function must be fast."""
 
 
 def generation_changed(event: Notification[T]) -> bool:
-    """Accept updates that changed ``metadata.generation``: changes of the spec, but not of the status or metadata.
+    """Accept updates that changed the spec, but not updates that changed only the status or the metadata.
 
-    For kinds without a generation, such as ConfigMap and Secret, all changes are accepted.
-    (controller-runtime rejects them.)
+    The predicate compares ``metadata.generation``. For kinds without a generation, such as ConfigMap and Secret, all
+    changes are accepted.  (In controller-runtime, they are rejected.)
     """
     if not isinstance(event, Updated):
         return True
@@ -33,23 +34,23 @@ def generation_changed(event: Notification[T]) -> bool:
 
 
 def labels_changed(event: Notification[T]) -> bool:
-    """Accept updates that changed a label."""
+    """Accept updates that changed at least one label."""
     return not isinstance(event, Updated) or event.old.metadata.labels != event.new.metadata.labels
 
 
 def annotations_changed(event: Notification[T]) -> bool:
-    """Accept updates that changed an annotation."""
+    """Accept updates that changed at least one annotation."""
     return not isinstance(event, Updated) or event.old.metadata.annotations != event.new.metadata.annotations
 
 
 def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
-    """Return a predicate that accepts events of objects that meet a condition.
+    """Return a predicate that accepts events of objects that satisfy a condition.
 
-    An update is accepted if its old or its new state meets the condition.
-    (controller-runtime's ``NewPredicateFuncs`` tests only the new state.)
+    An update is accepted if its old or its new state satisfies the condition. (In controller-runtime,
+    ``NewPredicateFuncs`` tests only the new state.)
 
     Args:
-        condition: Called with a state of an object.
+        condition: A function that is called with a state of an object, and returns whether it satisfies the condition.
     """
 
     def matches(event: Notification[T]) -> bool:
@@ -61,13 +62,13 @@ def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
 
 
 def labels_match(label_selector: LabelSelectorLike) -> Callable[[Notification[T]], bool]:
-    """Return a predicate that accepts events of objects whose labels match, before or after an update.
+    """Return a predicate that accepts events of objects with matching labels, before or after an update.
 
     Args:
-        label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
+        label_selector: A label selector in kubectl's syntax, or a mapping of labels that must all be equal.
 
     Raises:
-        SelectorError: The selector is invalid.
+        SelectorError: The selector is not valid.
     """
     matcher = LabelSelector.of(label_selector)
     return states_match(lambda obj: matcher.matches(obj.metadata.labels))

@@ -1,4 +1,4 @@
-"""Calls the reconcile function for a request, and decides whether the request is retried."""
+"""The reconciler, which calls ``reconcile`` for a request and decides whether the request is retried."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ logger = logging.getLogger("trioformer.controller")
 
 
 class Failures(NamedTuple):
-    """The failures of a request since its last success."""
+    """The number of failures of a request since its last success."""
 
     in_a_row: int
-    """All failures."""
+    """The number of all failures."""
     counted: int
-    """Failures that count for ``max_retries``; external failures do not."""
+    """The number of failures that count for ``max_retries``, which excludes external failures."""
 
 
 NO_FAILURES: Final = Failures(0, 0)
@@ -48,10 +48,10 @@ NO_FAILURES: Final = Failures(0, 0)
 @final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler(Generic[K]):
-    """The reconciles of one run of a controller; the queue's workers call :meth:`handle`.
+    """The calls of ``reconcile`` during one run of a controller.
 
-    :meth:`handle` never raises a failure: the queue then forgets the request's failures, unless ``add_rate_limited``
-    was called.
+    The workers of the queue call :meth:`handle`, which does not raise the errors of ``reconcile``.  So the queue
+    forgets the failures of the request, unless :meth:`handle` has called ``add_rate_limited``.
     """
 
     name: str
@@ -62,14 +62,15 @@ class Reconciler(Generic[K]):
     delays: RetryDelays[K]
     counters: Counters
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
-    """Each busy worker with its request and start time."""
+    """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
-    """Requests whose reconcile was cancelled at the end of the run."""
+    """The requests that were being processed when the run was cancelled."""
     failures: dict[K, Failures] = attrs.field(factory=dict, init=False)
-    """Requests that will be retried, with their failures; a user's limiter may not count them."""
+    """The failures of requests that will be retried.  The failures are counted here because a user's limiter may not
+    count them."""
 
     async def handle(self, request: K) -> None:
-        """Reconcile once; an ``Exception`` of the reconcile function does not propagate."""
+        """Call ``reconcile`` once for a request, and handle its result or its exception."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
         token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=str(uuid.uuid4())))
@@ -124,9 +125,10 @@ class Reconciler(Generic[K]):
             failure = None  # no reference cycle of the error and this frame
 
     def _failure_in(self, error: BaseException, request: K) -> Exception | None:
-        """Return the failure of a request; None if the error must propagate.
+        """Return the failure of a request, or None if the error must propagate.
 
-        An error during cancellation is a failure: the next checkpoint raises the cancellation again.
+        An error that is raised during a cancellation is a failure too, because the next checkpoint raises the
+        cancellation again.
         """
         rest = without_cancelled(error)
         if isinstance(rest, Exception):
@@ -151,7 +153,7 @@ class Reconciler(Generic[K]):
         raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {deadline:g} s{ended}")
 
     async def _handle_failure(self, request: K, error: Exception) -> None:
-        """Log an error once, and decide whether the request is retried."""
+        """Log the error of a request, and decide whether the request is retried."""
         counters, before, failure = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.classify(error)
         count, counted = before.in_a_row + 1, before.counted + failure.counts
         max_retries, on_dropped = self.options.max_retries, self.options.on_dropped
@@ -196,7 +198,7 @@ class Reconciler(Generic[K]):
 
     @property
     def is_called_from_inside(self) -> bool:
-        """Whether the current task runs inside a reconcile."""
+        """Whether the current task is inside a call of ``reconcile``."""
         return any(task in self.running for task in enclosing_tasks())
 
 

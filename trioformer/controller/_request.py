@@ -1,4 +1,4 @@
-"""The request: the name of an object to reconcile."""
+"""The request, which names an object to reconcile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ..client import ObjectRef
 class Request(ObjectRef):
     """The name of an object to reconcile.
 
-    A request does not contain the event: many events become one request, and ``reconcile`` reads the current object.
+    A request does not contain an event.  Several events of an object may result in a single request, and ``reconcile``
+    reads the current state of the object.
 
     Source: controller-runtime ``pkg/reconcile``, ``Request``.
     """

@@ -1,4 +1,4 @@
-"""The reconcile function, its results and its errors."""
+"""The results and exceptions of ``reconcile``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check_delay(_: object, __: object, after: float) -> None:
 @final
 @attrs.frozen
 class RequeueAfter:
-    """Returned by a successful reconcile that must be repeated after a delay.
+    """A result of ``reconcile`` that requests another call after a delay.
 
     Source: controller-runtime ``pkg/reconcile``, ``Result``.
 
@@ -29,21 +29,23 @@ class RequeueAfter:
     """
 
     after: float = attrs.field(validator=_check_delay)
-    """The delay in seconds; 0 repeats as soon as a worker is free.  An event adds the request earlier."""
+    """The delay in seconds.  With 0, the request is processed as soon as a worker is free.  An event may add the
+    request earlier."""
 
 
 Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
-"""Receives an object's name, and brings its actual state closer to the desired state."""
+"""An async function that receives a request, and moves the actual state of the object closer to the desired state."""
 
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]
-"""The result of a reconcile; the first three are labels of controller-runtime's ``reconcile_total``."""
+"""The result of a call of ``reconcile``.  The first three values are labels of controller-runtime's
+``reconcile_total``."""
 
 
 class TerminalError(Exception):
-    """Raised by a reconcile to fail without a retry.
+    """An exception of ``reconcile`` after which the request is not retried.
 
-    The next event of the object adds the request again.
-    An ``ExceptionGroup`` is terminal if all its errors are.
+    The request is added again by the next event of the object. An ``ExceptionGroup`` is terminal if all of its
+    exceptions are terminal.
 
     Source: controller-runtime ``pkg/reconcile``, ``TerminalError``.
     """
@@ -51,17 +53,19 @@ class TerminalError(Exception):
 
 @final
 class RetryAfter(Exception):  # noqa: N818  # not an error
-    """Raised by a reconcile to repeat it after a delay, without a failure.
+    """An exception of ``reconcile`` that requests another call after a delay and does not count as a failure.
 
-    The effect is the same as returning :class:`RequeueAfter`: it is logged at level DEBUG, the request's failures are
-    forgotten, and it does not count for ``max_retries``.
-    An ``ExceptionGroup`` that contains only this error, for example from a nursery, has the shortest of its delays.
+    Raising it has the same effect as returning :class:`RequeueAfter`: earlier failures of the request are forgotten,
+    and ``max_retries`` is not affected.  The exception is logged at level DEBUG. For an
+    ``ExceptionGroup`` that
+    contains only exceptions of this class, for example from a nursery, the shortest delay is used.
 
     Source: controller-runtime ``pkg/reconcile``, ``Result.RequeueAfter``; kopf's ``TemporaryError``.
 
     Args:
-        after: The delay in seconds; 0 repeats as soon as a worker is free.  An event adds the request earlier.
-        reason: The reason, for the log.
+        after: The delay in seconds.  With 0, the request is processed as soon as a worker is free.  An event may add
+            the request earlier.
+        reason: The reason for the delay, for the log.
 
     Raises:
         ValueError: The delay is negative, infinite, or not a number.
@@ -77,18 +81,18 @@ class RetryAfter(Exception):  # noqa: N818  # not an error
 
 
 class ReconcileDeadlineError(trio.TooSlowError):
-    """A reconcile was cancelled at the controller's ``reconcile_deadline``."""
+    """A call of ``reconcile`` was cancelled at the controller's ``reconcile_deadline``."""
 
 
 def without_cancelled(error: BaseException) -> BaseException | None:
-    """Return an exception without its cancellations, or None."""
+    """Return an exception without the ``trio.Cancelled`` exceptions in it, or None if nothing else is left."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1]
     return None if isinstance(error, trio.Cancelled) else error
 
 
 def requeue_in(error: Exception) -> RequeueAfter | None:
-    """Return the delay of a :class:`RetryAfter`; None for another error."""
+    """Return the delay that a :class:`RetryAfter` requests, or None for other exceptions."""
     if isinstance(error, ExceptionGroup):
         delays = [requeue_in(each) for each in error.exceptions]
         known = [each for each in delays if each is not None]
@@ -97,7 +101,7 @@ def requeue_in(error: Exception) -> RequeueAfter | None:
 
 
 def is_terminal(error: Exception) -> bool:
-    """Return whether an error is terminal."""
+    """Return whether an exception is a :class:`TerminalError` or a group of them."""
     if isinstance(error, ExceptionGroup):
         return all(is_terminal(each) for each in error.exceptions)
     return isinstance(error, TerminalError)

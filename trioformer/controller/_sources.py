@@ -1,4 +1,4 @@
-"""The handlers of a running controller: they add requests to the queue for the events of informers."""
+"""The handlers of a running controller, which add requests to its queue for the events of informers."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from ._request import K
 T = TypeVar("T", bound=KubernetesObject)
 
 BUFFER_SIZE = 1_024
-"""The number of buffered notifications of one watch before the process loop waits."""
+"""The largest number of buffered notifications of one watch before the process loop waits."""
 
 LOW_PRIORITY = -100
 """The priority of requests for initial objects and resyncs, which usually need no work."""
 
 
 _NO_LISTS = (str, bytes, tuple, Mapping, KubernetesObject)
-"""Iterable types that are not sequences of requests.  A named tuple is one request."""
+"""The iterable types that are not accepted as sequences of requests.  A named tuple is a single request."""
 
 
 @final
 @attrs.frozen(eq=False)
 class WatchedSource(Generic[T, K]):
-    """The arguments of :meth:`Controller.watch`."""
+    """The arguments of a call of :meth:`Controller.watch`."""
 
     informer: SharedInformer[T]
     enqueue: Callable[[T], Iterable[K]]
@@ -49,32 +49,33 @@ class WatchedSource(Generic[T, K]):
 
 
 class SourcesPhase(enum.Enum):
-    """The state of a run's handlers."""
+    """The state of the handlers of a run."""
 
     PAUSED = "paused"
-    """Registered, but without notifications until all caches have synced, because the functions may read any cache."""
+    """The handlers are registered, but receive no notifications until all caches have synced."""
     STARTED = "started"
-    """Every state is received."""
+    """The handlers receive all states."""
     CLOSED = "closed"
-    """The controller's functions are no longer called."""
+    """The handlers no longer call functions of the controller."""
 
 
 @final
 @attrs.define(eq=False)
 class EventSources(Generic[K]):
-    """The handlers of one run.
+    """The handlers of a controller during one run.
 
-    They run in the informers' tasks, so an exception must not propagate: it would end an informer that others share.
-    Instead, it ends the controller's run.
+    The handlers are called in tasks of the informers, which other users share.  So an exception of a predicate or an
+    enqueue function must not propagate into the informer.  Instead, it ends the run of the controller.
 
-    A controller must receive every state: if an object moves from one owner to a second and on to a third, the second
-    owner must be reconciled too.  So notifications are not coalesced.  When a handler's buffer is full, the informer's
-    process loop waits for the functions.  The queue merges equal requests.
+    A controller must receive all states of an object.  For example, if an object moves from one owner to a second and
+    then to a third, the second owner must also be reconciled.  So notifications are not coalesced, and the informer's
+    process loop waits when a handler's buffer is full.  The queue merges equal requests.
 
     Args:
-        name: The controller's name.
-        queue: Receives the requests.
-        on_failure: Called with the first exception of a predicate, an enqueue function or a queue observer.
+        name: The name of the controller.
+        queue: The queue to which the handlers add requests.
+        on_failure: A function that is called with the first exception of a predicate, an enqueue function or a queue
+            observer.
     """
 
     name: str
@@ -88,11 +89,11 @@ class EventSources(Generic[K]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the handlers have not been closed."""
+        """Whether the handlers accept events."""
         return self.phase is not SourcesPhase.CLOSED
 
     def register(self, watch: WatchedSource[T, K]) -> None:
-        """Register a handler; it starts when the others start, or now if they have started.
+        """Register a handler, which starts together with all other handlers, or immediately if these have started.
 
         Raises:
             RuntimeError: The informer has stopped.
@@ -107,7 +108,7 @@ class EventSources(Generic[K]):
             self._paused.append(start)
 
     def start(self) -> None:
-        """Start the handlers, with the objects in the caches."""
+        """Start the handlers, beginning with the objects in the caches."""
         if self.phase is SourcesPhase.PAUSED:
             self.phase = SourcesPhase.STARTED
             for start in self._paused:
@@ -115,14 +116,14 @@ class EventSources(Generic[K]):
             self._paused.clear()
 
     def close(self) -> None:
-        """Remove the handlers; after this they call no function of the controller."""
+        """Remove the handlers; they do not call functions of the controller afterwards."""
         self.phase = SourcesPhase.CLOSED
         for _, registration in self.handlers:
             registration.remove()
         self._paused.clear()
 
     def fail(self, error: Exception) -> None:
-        """Accept no more events, and pass an error to the controller."""
+        """Stop accepting events, and report an error to the controller."""
         if self.is_open:
             self.phase = SourcesPhase.CLOSED
             self.on_failure(error)
@@ -131,17 +132,17 @@ class EventSources(Generic[K]):
 @final
 @attrs.define(eq=False)
 class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
-    """Adds the requests for events to the queue.  The methods never wait."""
+    """A handler that adds the requests for an event to the queue, without waiting."""
 
     sources: EventSources[K]
     watch: WatchedSource[T, K]
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
-        """Add the requests for a new object, with a low priority for an initial object."""
+        """Add the requests for a new object, with a low priority if it is an initial object."""
         self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
 
     async def on_update(self, old: T, new: T, /) -> None:
-        """Add the requests for both states, or for a resync with a low priority."""
+        """Add the requests for the old and the new state, with a low priority for a resync."""
         if old is new:
             self._handle(Updated(old, new), (new,), LOW_PRIORITY)
         else:

@@ -1,4 +1,4 @@
-"""Statistics of a controller, and the observer of its reconciles."""
+"""The statistics of a controller, and the observer of its calls of ``reconcile``."""
 
 from __future__ import annotations
 
@@ -12,53 +12,55 @@ from ._request import K_contra
 from ._results import ReconcileResult
 
 ControllerPhase: TypeAlias = Literal["not running", "waiting for handlers", "running", "stopping"]
-"""The states of a controller."""
+"""The possible states of a controller."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ControllerStatistics:
-    """The state of a controller; the counts include all its runs."""
+    """Statistics about a controller; the counts include all of its runs."""
 
     phase: ControllerPhase
-    """The controller's state."""
+    """The current state of the controller."""
     waiting_for: tuple[str, ...]
-    """Descriptions of caches and handlers that the start waits for; later, of watched informers that fail."""
+    """Descriptions of the caches and handlers that the start waits for, or of failing informers while the controller
+    is running."""
     workers: int
-    """The maximum number of concurrent reconciles."""
+    """The largest number of concurrent calls of ``reconcile``."""
     active: int
-    """The number of running reconciles."""
+    """The number of running calls of ``reconcile``."""
     succeeded: int
-    """Reconciles that returned None or a :class:`~trioformer.controller.RequeueAfter`."""
+    """The number of calls that returned None or a :class:`~trioformer.controller.RequeueAfter`."""
     requeued: int
-    """Reconciles that returned a :class:`~trioformer.controller.RequeueAfter`."""
+    """The number of calls that returned a :class:`~trioformer.controller.RequeueAfter`."""
     failed: int
-    """Reconciles that failed; includes the next three counts."""
+    """The number of calls that failed, including the next three counts."""
     timed_out: int
-    """Reconciles that were cancelled at the deadline."""
+    """The number of calls that were cancelled at the ``reconcile_deadline``."""
     terminal: int
-    """Reconciles that raised a :class:`~trioformer.controller.TerminalError`."""
+    """The number of calls that raised a :class:`~trioformer.controller.TerminalError`."""
     dropped: int
-    """Requests that were dropped after ``max_retries``."""
+    """The number of requests that were dropped after ``max_retries``."""
     failing: int
-    """Requests that failed and will be retried."""
+    """The number of failed requests that will be retried."""
     queue: QueueStatistics | None
-    """The queue's statistics; None while the controller is not running."""
+    """The statistics of the queue, or None if the controller is not running."""
     handlers: tuple[HandlerStatistics, ...]
-    """The handlers' statistics, one for each watched informer; empty while the controller is not running."""
+    """The statistics of the handler of each watched informer; empty if the controller is not running."""
 
 
 @runtime_checkable
 class ControllerObserver(Protocol[K_contra]):
-    """Receives the start and result of every reconcile, for metrics.
+    """An observer of the start and the result of each call of ``reconcile``, for example for metrics.
 
-    An observer that also has the methods of a :class:`~trioformer.workqueue.QueueObserver` receives the events of the
-    controller's queue too.
+    If the observer also has the methods of a :class:`~trioformer.workqueue.QueueObserver`, it receives the events of
+    the controller's queue too.
 
-    The methods are called in the worker, so they must be quick.  They must not raise: an exception ends the run.
+    The methods are called in the worker's task, so they must be fast.  An exception of one of these methods ends the
+    controller's run.
 
-    These calls provide the metrics of controller-runtime (``pkg/internal/controller/metrics``) with the label
-    ``controller``:
+    An observer can provide the metrics of controller-runtime (``pkg/internal/controller/metrics``), which have the
+    label ``controller``:
 
     - ``controller_runtime_active_workers``: incremented by :meth:`began`, decremented by :meth:`ended`;
     - ``controller_runtime_reconcile_total``: incremented by ``ended``, with the label ``result``;
@@ -70,20 +72,21 @@ class ControllerObserver(Protocol[K_contra]):
     """
 
     def began(self, request: K_contra) -> None:
-        """Record the start of a reconcile."""
+        """Record the start of a call of ``reconcile``."""
         ...
 
     def ended(
         self, request: K_contra, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
-        """Record the end of a reconcile.
+        """Record the end of a call of ``reconcile``.
 
         Args:
             request: The request.
-            result: The result; ``"cancelled"`` after a cancellation, or an exception that is not an ``Exception``.
-            duration: Seconds.
-            is_terminal: Whether the error was a :class:`~trioformer.controller.TerminalError`.
-            has_timed_out: Whether the reconcile was cancelled at the reconcile deadline.
+            result: The result of the call.  ``"cancelled"`` means that the call was cancelled or raised a
+                ``BaseException`` that is not an ``Exception``.
+            duration: The duration of the call in seconds.
+            is_terminal: Whether the call raised a :class:`~trioformer.controller.TerminalError`.
+            has_timed_out: Whether the call was cancelled at the ``reconcile_deadline``.
         """
         ...
 
@@ -91,7 +94,7 @@ class ControllerObserver(Protocol[K_contra]):
 @final
 @attrs.define(eq=False)
 class Counters:
-    """The counts of a controller."""
+    """The counts of all runs of a controller."""
 
     succeeded: int = 0
     requeued: int = 0

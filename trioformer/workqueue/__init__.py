@@ -1,4 +1,4 @@
-"""Work queues: keys to process, each by one worker at a time.  Independent of Kubernetes.
+"""Work queues of keys, each of which is processed by one worker at a time.
 
 ::
 
@@ -6,8 +6,8 @@
     add_after(key, 5) ─▶ delayed ─▲                             │
     add_rate_limited(key) ──▲     └── added or failed meanwhile ┘
 
-A :class:`WorkQueue` does not retry failures.  Its subclass :class:`RateLimitingQueue` retries them with growing
-delays.  Adding a key never waits.  A worker takes a key with ``async with queue.take() as key``.
+A :class:`WorkQueue` does not retry failed keys.  The subclass :class:`RateLimitingQueue` retries failed keys with
+growing delays.  Adding a key never waits.  A worker takes a key with ``async with queue.take() as key``.
 
 - ``_work_queue.py``: :class:`WorkQueue`
 - ``_ready.py``: keys that workers may take, by priority

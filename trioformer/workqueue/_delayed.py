@@ -1,6 +1,7 @@
-"""The keys that are not due yet, in a heap and a dict.
+"""The delayed keys, which are not due yet, in a heap and a dict.
 
-Stale entries, of keys that were merged or cancelled, stay in the heap until they reach its top or outnumber the others.
+Stale entries of keys that were added again or removed stay in the heap until they reach its top or outnumber the other
+entries.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import attrs
 K = TypeVar("K", bound=Hashable)
 
 MIN_STALE = 64
-"""The heap is rebuilt only if it has more stale entries than this."""
+"""The number of stale entries that the heap may contain in addition to one for each delayed key."""
 
 
 class Delay(NamedTuple):
@@ -23,17 +24,17 @@ class Delay(NamedTuple):
 
     due: float
     number: int
-    """Distinguishes heap entries of the same key, and orders keys that are due at the same time."""
+    """A number that distinguishes heap entries of the same key, and orders keys that are due at the same time."""
     priority: int
 
 
 @final
 @attrs.define(eq=False)
 class DelayedKeys(Generic[K]):
-    """Keys in the order in which they become due."""
+    """A collection of keys in the order in which they become due."""
 
     due: float = attrs.field(default=math.inf, init=False)
-    """The time when the first key becomes due; infinity without delayed keys."""
+    """The time when the first key becomes due; infinity if there are no delayed keys."""
     _delays: dict[K, Delay] = attrs.field(factory=dict, init=False)
     _heap: list[tuple[float, int, K]] = attrs.field(factory=list, init=False)
     _numbers: int = attrs.field(default=0, init=False)
@@ -46,11 +47,11 @@ class DelayedKeys(Generic[K]):
         return iter(sorted(self._delays, key=self._delays.__getitem__))
 
     def get(self, key: K) -> Delay | None:
-        """Return a key's delay."""
+        """Return the delay of a key, or None if the key is not delayed."""
         return self._delays.get(key)
 
     def add(self, key: K, due: float, priority: int) -> None:
-        """Add a key.  If it is delayed already, keep the earlier time and the higher priority."""
+        """Add a key; if it is already delayed, keep the earlier due time and the higher priority."""
         old = self._delays.get(key)
         if old is not None:
             priority = max(priority, old.priority)
@@ -63,7 +64,7 @@ class DelayedKeys(Generic[K]):
         self._drop_stale()
 
     def remove(self, key: K) -> Delay | None:
-        """Remove a key and return its delay; None if it is not delayed."""
+        """Remove a key and return its delay, or None if the key is not delayed."""
         delay = self._delays.pop(key, None)
         if delay is not None:
             self._drop_stale()
@@ -79,7 +80,7 @@ class DelayedKeys(Generic[K]):
         return found
 
     def _drop_stale(self) -> None:
-        """Remove stale entries from the top of the heap, or all if there are many; update ``due``."""
+        """Remove stale entries from the top of the heap, or all stale entries if there are many."""
         heap, delays = self._heap, self._delays
         if len(heap) > 2 * len(delays) + MIN_STALE:
             heap[:] = [(delay.due, delay.number, key) for key, delay in delays.items()]

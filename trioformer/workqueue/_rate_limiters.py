@@ -1,4 +1,4 @@
-"""Delays of failed keys: client-go's rate limiters (``util/workqueue/default_rate_limiters.go``)."""
+"""Rate limiters, which compute the delays of failed keys (client-go ``util/workqueue/default_rate_limiters.go``)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Computes the delay of a failed key."""
+    """The protocol of rate limiters, which compute the delay before a failed key is retried."""
 
     def when(self, key: T_contra) -> float:
         """Count a failure of a key, and return its delay in seconds."""
         ...
 
     def forget(self, key: T_contra) -> None:
-        """Reset a key's failures, because it succeeded or was dropped."""
+        """Reset the failures of a key, after it has succeeded or was dropped."""
         ...
 
     def num_requeues(self, key: T_contra) -> int:
@@ -35,17 +35,18 @@ class RateLimiter(Protocol[T_contra]):
 @final
 @attrs.define(eq=False)
 class ItemExponentialFailureRateLimiter:
-    """Doubles the delay with every failure of a key: ``base_delay · 2ⁿ`` seconds, at most ``max_delay``.
+    """A rate limiter that doubles the delay with each failure of a key, up to ``max_delay``.
 
-    ``jitter`` spreads the retries of keys that failed at the same time.  It only shortens delays.
+    After ``n`` earlier failures, the delay is ``base_delay · 2ⁿ`` seconds.  ``jitter`` spreads the retries of keys
+    that failed at the same time, by shortening their delays.
     """
 
     base_delay: float = attrs.field(default=0.005, validator=validators.gt(0))
-    """The delay after the first failure, seconds."""
+    """The delay after the first failure, in seconds."""
     max_delay: float = attrs.field(default=1_000.0, validator=[validators.gt(0), validators.lt(math.inf)])
-    """The longest delay, seconds."""
+    """The longest delay, in seconds."""
     jitter: float = attrs.field(default=0.0, validator=[validators.ge(0), validators.lt(1)])
-    """Random share of each delay: a delay ``d`` becomes a value in ``(d · (1 - jitter), d]``."""
+    """The random share of each delay.  A delay ``d`` becomes a random value between ``d · (1 - jitter)`` and ``d``."""
     _random: random.Random = attrs.field(factory=random.Random, kw_only=True, alias="rng", repr=False)
     _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
     _doublings: int = attrs.field(init=False, repr=False)
@@ -62,7 +63,7 @@ class ItemExponentialFailureRateLimiter:
         return delay * (1 - self.jitter * self._random.random()) if self.jitter else delay
 
     def forget(self, key: Hashable) -> None:
-        """Reset a key to ``base_delay``."""
+        """Reset the failures of a key."""
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Hashable) -> int:
@@ -73,60 +74,60 @@ class ItemExponentialFailureRateLimiter:
 @final
 @attrs.define(eq=False)
 class BucketRateLimiter:
-    """Limits the rate of all keys' retries: a token bucket on trio's clock.
+    """A rate limiter for the retries of all keys together, with a token bucket on trio's clock.
 
-    When the bucket is empty, a retry reserves the next free token.
+    If the bucket is empty, a retry reserves the next token.
     """
 
     qps: float = attrs.field(
         default=10.0, validator=[validators.gt(0), validators.lt(math.inf)], on_setattr=attrs.setters.frozen
     )
-    """Retries per second; cannot be changed."""
+    """The number of retries per second, which cannot be changed later."""
     burst: int = attrs.field(default=100, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
-    """Retries without a delay when the bucket is full; cannot be changed."""
+    """The number of retries without a delay if the bucket is full, which cannot be changed later."""
     _bucket: TokenBucket = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
 
     def when(self, key: Hashable) -> float:
-        """Reserve a token, and return the delay until it is available, seconds."""
+        """Reserve a token, and return the time in seconds until it is available."""
         return self._bucket.take()
 
     def forget(self, key: Hashable) -> None:
-        """Do nothing: the bucket does not track keys."""
+        """Do nothing, because the bucket does not count failures of keys."""
 
     def num_requeues(self, key: Hashable) -> int:
-        """Return 0: the bucket does not track keys."""
+        """Return 0, because the bucket does not count failures of keys."""
         return 0
 
 
 @final
 @attrs.define(eq=False, init=False)
 class MaxOfRateLimiter(Generic[K]):
-    """Combines several limiters, and returns the longest delay.
+    """A rate limiter that combines several limiters, and uses the longest delay.
 
     Args:
-        limiters: The limiters; each counts every failure.
+        limiters: The limiters to combine.  Each limiter counts all failures.
     """
 
     limiters: tuple[RateLimiter[K], ...]
-    """The limiters."""
+    """The combined limiters."""
 
     def __init__(self, *limiters: RateLimiter[K]) -> None:
         self.limiters = limiters
 
     def when(self, key: K) -> float:
-        """Count a failure with each limiter, and return the longest delay, seconds."""
+        """Count a failure of a key with each limiter, and return the longest delay in seconds."""
         return max((limiter.when(key) for limiter in self.limiters), default=0.0)
 
     def forget(self, key: K) -> None:
-        """Reset a key in each limiter."""
+        """Reset the failures of a key in each limiter."""
         for limiter in self.limiters:
             limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """Return the largest count of the limiters."""
+        """Return the largest number of failures that a limiter has counted for a key."""
         return max((limiter.num_requeues(key) for limiter in self.limiters), default=0)
 
 
@@ -135,9 +136,9 @@ JITTER: Final = 0.2
 
 
 def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
-    """Return the default limiter of queues and controllers: 5 ms, doubled with every failure up to 1,000 s.
+    """Return the default limiter of queues and controllers, with delays from 5 ms to 1,000 s.
 
-    A delay depends only on the failures of its key.  Jitter shortens it by up to a fifth.
+    The delay of a key doubles with each of its failures, and jitter shortens it by up to a fifth.
 
     Source: controller-runtime ``pkg/controller/priorityqueue``, which has no jitter.
     """
@@ -145,12 +146,12 @@ def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
 
 
 def default_controller_rate_limiter() -> RateLimiter[Hashable]:
-    """Return client-go's ``DefaultTypedControllerRateLimiter``: the longer of two delays.
+    """Return a limiter like client-go's ``DefaultTypedControllerRateLimiter``, which uses the longer of two delays.
 
-    Each key waits 5 ms, doubled with every failure up to 1,000 s.  All keys together are limited to 10 retries per
-    second after a burst of 100.
+    One delay depends on the key: it begins with 5 ms, and doubles with each failure up to 1,000 s.  The other delay
+    limits the retries of all keys to 10 per second, after a burst of 100.
 
-    Retries reserve tokens in advance: if 2,000 keys fail during an outage of a minute, the last retry is minutes after
-    its end, even for a key that has failed once.
+    Each retry reserves its token in advance.  So if 2,000 keys fail during an outage of one minute, the last key is
+    retried minutes after the outage, even if it has failed only once.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1_000.0), BucketRateLimiter(10.0, 100))

@@ -1,4 +1,4 @@
-"""RateLimitingQueue: a work queue that retries failed keys."""
+"""The rate-limiting queue, which retries failed keys."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ K = TypeVar("K", bound=Hashable)
 class RateLimitingQueue(WorkQueue[K]):
     """A :class:`WorkQueue` that retries a failed key after a delay.
 
-    The end of a :meth:`take` block decides:
+    The outcome of a :meth:`take` block decides whether its key is retried:
 
-    - Success: the limiter forgets the key's failures.
-    - An exception: the key is added again with its priority after the limiter's delay.  The exception propagates.
-    - Cancellation: the key goes back to the queue.  Its failures still count.
+    - Success: the limiter resets the failures of the key.
+    - Exception: the key is added again with the same priority, after the delay that the limiter computes.  The
+      exception propagates.
+    - Cancellation: the key is added again immediately, and its failures are not reset.
 
-    A worker can also handle failures inside the block, as in client-go: after it has called :meth:`add_rate_limited`,
-    the end of the block neither forgets nor adds the key.
+    A worker can also handle a failure inside the block, as in client-go, by calling :meth:`add_rate_limited`.  The end
+    of the block then neither resets the failures nor adds the key again.
 
     Args:
-        limiter: The delays of failed keys; by default 5 ms, doubled with every failure up to 1,000 s.
-        name, oldest_every, observer: As for :class:`WorkQueue`.
+        limiter: The rate limiter that computes the delays of failed keys.  By default, a delay begins with 5 ms, and
+            doubles with each failure up to 1,000 s.
+        name, oldest_every, observer: The same as for :class:`WorkQueue`.
 
     Source: client-go ``util/workqueue/rate_limiting_queue.go``.
     """
 
     limiter: RateLimiter[K] = attrs.field(factory=default_priority_queue_rate_limiter)
-    """The delays of failed keys."""
+    """The rate limiter that computes the delays of failed keys."""
     _rate_limited: set[K] = attrs.field(factory=set, init=False)  # in progress, and added again by their worker
 
     def add_rate_limited(
@@ -46,18 +48,18 @@ class RateLimitingQueue(WorkQueue[K]):
         at_least: float = 0.0,
         limiter: RateLimiter[K] | None = None,
     ) -> bool:
-        """Count a failure of a key, and add the key after the limiter's delay.
+        """Count a failure of a key, and add the key after the delay that the limiter computes.
 
-        Every call counts, even if the key is delayed already.
+        Each call counts as a failure, even if the key is already delayed.
 
         Args:
-            key: Any hashable value.
-            priority: As for :meth:`add_after`.
-            at_least: The minimum delay in seconds, such as a ``Retry-After``.
-            limiter: Used instead of the queue's limiter.  The caller must call its ``forget()``.
+            key: The key, which may be any hashable value.
+            priority: The priority of the key, as in :meth:`add_after`.
+            at_least: The minimum delay in seconds, such as the value of a ``Retry-After`` header.
+            limiter: A limiter to use instead of the queue's limiter.  The caller must call its ``forget()`` method.
 
         Returns:
-            Whether the queue accepted the key; False when it is shut down.
+            Whether the queue accepted the key.  The queue rejects keys after its shutdown.
         """
         if self._is_shut_down:
             return self._reject(key)
@@ -67,11 +69,11 @@ class RateLimitingQueue(WorkQueue[K]):
         return self.add_after(key, max(delay, at_least), priority=priority)
 
     def forget(self, key: K) -> None:
-        """Reset a key's failures, for example when it is dropped.  This does not remove the key."""
+        """Reset the failures of a key, for example after it was dropped, without removing the key from the queue."""
         self.limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """Return the number of failures since the key last succeeded or was forgotten."""
+        """Return the number of failures of a key since it last succeeded or was forgotten."""
         return self.limiter.num_requeues(key)
 
     def _finish(self, key: K, error: BaseException | None) -> None:

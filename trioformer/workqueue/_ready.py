@@ -1,7 +1,7 @@
-"""The ready keys, in the order in which workers take them.
+"""The keys that are ready for workers, in the order in which workers take them.
 
-There is one FIFO for each priority.  The time to add, take or move a key depends only on the number of priorities, of
-which programs use two or three.
+There is one FIFO queue for each priority.  The time to add, take or move a key depends only on the number of
+priorities, which is usually two or three.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ K = TypeVar("K", bound=Hashable)
 @final
 @attrs.define(eq=False)
 class ReadyKeys(Generic[K]):
-    """Keys by priority, then by the order in which they were added.
+    """A collection of keys, ordered by priority and then by the time when they were added.
 
     Args:
-        oldest_every: With keys of several priorities, every n-th :meth:`pop` takes the oldest key; None for never.
+        oldest_every: If set to *n*, every *n*-th call of :meth:`pop` takes the oldest key, regardless of its priority.
+            The default, None, always takes a key of the highest priority.
     """
 
     oldest_every: int | None = None  # without a validator, which would slow down every assignment
@@ -40,12 +41,12 @@ class ReadyKeys(Generic[K]):
         self._priorities = [0]
 
     def __iter__(self) -> Iterator[K]:
-        """Iterate over the keys in the order of their priorities."""
+        """Iterate over the keys, beginning with the highest priority."""
         for priority in reversed(self._priorities):
             yield from self._levels[priority]
 
     def push(self, key: K, priority: int) -> None:
-        """Add a new key, behind the others of its priority."""
+        """Add a new key after all other keys of the same priority."""
         self.size += 1
         if self.oldest_every is not None:
             self._by_age[key] = None
@@ -60,7 +61,7 @@ class ReadyKeys(Generic[K]):
         return level
 
     def pop(self) -> tuple[K, int]:
-        """Remove and return the next key and its priority; ``size`` must not be 0."""
+        """Remove and return the next key and its priority; there must be at least one key."""
         key, priority = (next(iter(self._levels[0])), 0) if len(self._priorities) == 1 else self._choose()
         self.size -= 1
         self._by_age.pop(key, None)
@@ -71,7 +72,7 @@ class ReadyKeys(Generic[K]):
         return key, priority
 
     def _choose(self) -> tuple[K, int]:
-        """Choose the next key if there are several levels; level 0 may be empty."""
+        """Return the next key and its priority, if there are several levels; level 0 may be empty."""
         priorities = self._priorities if self._levels[0] else [each for each in self._priorities if each]
         if self.oldest_every is not None and len(priorities) > 1:
             self._choices += 1
@@ -86,7 +87,7 @@ class ReadyKeys(Generic[K]):
         self._priorities.remove(priority)
 
     def move(self, key: K, old: int, new: int) -> None:
-        """Change a key's priority, and place it last; its age for ``oldest_every`` does not change."""
+        """Change the priority of a key, and place the key last, without changing its age."""
         held = self._levels[old]
         del held[key]
         if old and not held:

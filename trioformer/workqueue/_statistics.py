@@ -1,4 +1,4 @@
-"""A queue's statistics, its remaining keys, and its observer."""
+"""The statistics of a queue, its remaining keys, and its observer."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 @final
 @attrs.frozen
 class QueueStatistics:
-    """The state of a queue at one moment.
+    """Statistics about a queue at one point in time.
 
-    These are the values of client-go's metrics (``util/workqueue/metrics.go``); for the histograms of waiting and
-    processing times see :class:`QueueObserver`.
+    The values correspond to client-go's metrics (``util/workqueue/metrics.go``).  For histograms of waiting times and
+    processing times, use a :class:`QueueObserver`.
     """
 
     depth: int
-    """Pending keys, including keys in progress that will be processed once more."""
+    """The number of pending keys, including keys in progress that will be processed again."""
     depth_by_priority: Mapping[int, int]
-    """Pending keys by priority."""
+    """The number of pending keys for each priority."""
     delayed: int
-    """Delayed keys."""
+    """The number of delayed keys."""
     processing: int
-    """Keys in progress."""
+    """The number of keys in progress."""
     adds: int
-    """How often a key became pending."""
+    """The number of times that a key became pending."""
     retries: int
-    """How often a key was added with a delay."""
+    """The number of times that a key was added with a delay."""
     longest_running: float
-    """The longest time that a key has been in progress, seconds; 0 without keys in progress."""
+    """The longest time that a key has been in progress, in seconds; 0 if no key is in progress."""
     unfinished_work: float
-    """The sum of the times that keys have been in progress, seconds."""
+    """The sum of the times that keys have been in progress, in seconds."""
     tasks_waiting: int
-    """Waiting workers."""
+    """The number of waiting workers."""
     is_shut_down: bool
     """Whether the queue is shut down."""
 
@@ -45,16 +45,16 @@ class QueueStatistics:
 @final
 @attrs.frozen
 class Remaining(Generic[K]):
-    """The keys in a queue; false if there are none."""
+    """The remaining keys in a queue; the object is false if there are no keys."""
 
     processing: tuple[K, ...]
-    """In progress."""
+    """The keys in progress."""
     ready: tuple[K, ...]
-    """Ready, in order."""
+    """The ready keys, in the order in which they would be processed."""
     delayed: tuple[K, ...]
-    """Delayed, the earliest first.  After a shutdown they never become due."""
+    """The delayed keys, in the order in which they become due.  After a shutdown, they never become due."""
     unfinished: tuple[K, ...]
-    """Not processed, or not processed again, because of the shutdown."""
+    """The keys that were not processed, or not processed again, because of the shutdown."""
 
     def __bool__(self) -> bool:
         return bool(self.processing or self.ready or self.delayed or self.unfinished)
@@ -62,22 +62,22 @@ class Remaining(Generic[K]):
 
 @runtime_checkable
 class QueueObserver(Protocol[T_contra]):
-    """Receives a queue's events, for metrics.
+    """The protocol of observers, which receive the events of a queue, for example for metrics.
 
-    The methods are called in the task that adds, takes or finishes a key.  They must be quick and must not raise: an
-    exception propagates to that task.  The queue stays consistent.
+    The methods are called in the task that adds, takes or finishes a key.  The methods must be fast.  An exception of a
+    method propagates into this task, but the queue stays consistent.
     """
 
     def added(self, key: T_contra, *, priority: int) -> None:
-        """Record that a key became pending (client-go's ``adds`` and ``depth``)."""
+        """Record that a key became pending (client-go's metrics ``adds`` and ``depth``)."""
         ...
 
     def delayed(self, key: T_contra, *, delay: float) -> None:
-        """Record that a key was added with a delay in seconds (``retries``)."""
+        """Record that a key was added with a delay in seconds (client-go's metric ``retries``)."""
         ...
 
     def taken(self, key: T_contra, *, waited: float) -> None:
-        """Record that a worker took a key, which was pending for ``waited`` seconds (``queue_duration``)."""
+        """Record that a worker took a key that was pending for ``waited`` seconds (``queue_duration``)."""
         ...
 
     def finished(self, key: T_contra, *, duration: float) -> None:

@@ -1,4 +1,4 @@
-"""Workers that wait for a key.  The first one wakes when the next delayed key is due."""
+"""The workers that wait for a key.  The first worker wakes when the next delayed key is due."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ K = TypeVar("K", bound=Hashable)
 @final
 @attrs.define(eq=False)
 class Waiter(Generic[K]):
-    """A worker that waits."""
+    """A worker that waits for a key."""
 
     task: trio.lowlevel.Task
     scope: trio.CancelScope
-    """Ends the wait.  Only the first waiter's deadline is finite."""
+    """The cancel scope that ends the wait.  Only the first worker has a finite deadline."""
     has_key: bool = attrs.field(default=False, init=False)
     key: K = attrs.field(init=False)
-    """The key that was handed to the worker."""
+    """The key that was given to the worker."""
 
 
 @final
 @attrs.define(eq=False)
 class WaitQueue(Generic[K]):
-    """Workers in the order in which they began to wait.
+    """The waiting workers, in the order in which they began to wait.
 
-    Code that changes the waiters or the delayed keys must call :meth:`update_deadline`.
+    After each change of the waiting workers or the delayed keys, :meth:`update_deadline` must be called.
     """
 
     _delayed: DelayedKeys[K]
     waiters: OrderedDict[Waiter[K], None] = attrs.field(factory=OrderedDict, init=False)
-    """The waiting workers, the longest wait first."""
+    """The waiting workers, beginning with the one that has waited longest."""
 
     def update_deadline(self) -> None:
-        """Set the first waiter's deadline to the time when the next delayed key is due."""
+        """Set the deadline of the first worker to the time when the next delayed key is due."""
         if self.waiters:
             next(iter(self.waiters)).scope.deadline = self._delayed.due
 
     def hand_off(self, key: K) -> None:
-        """Give a key to the first waiter, wake it, and remove it from the waiters."""
+        """Give a key to the first worker, and wake the worker."""
         waiter, _ = self.waiters.popitem(last=False)
         waiter.key, waiter.has_key = key, True
         trio.lowlevel.reschedule(waiter.task)
 
     def wake_all(self) -> None:
-        """Wake all waiters without a key."""
+        """Wake all waiting workers, without giving them keys."""
         for waiter in self.waiters:
             trio.lowlevel.reschedule(waiter.task)
         self.waiters.clear()
 
     async def wait(self, *, in_front: bool) -> Waiter[K]:
-        """Wait until this task receives a key, its deadline passes, or all waiters are woken.
+        """Wait until the current task receives a key, its deadline passes, or all workers are woken.
 
-        A key that was handed off is never lost: the task cannot be cancelled before it runs.
+        A key that was given to a task is never lost, because the task cannot be cancelled before it runs.
 
         Args:
-            in_front: Wait as the first waiter again.
+            in_front: Whether the current task becomes the first waiting worker.
         """
         waiter: Waiter[K] = Waiter(trio.lowlevel.current_task(), trio.CancelScope())
         try:
@@ -73,10 +73,10 @@ class WaitQueue(Generic[K]):
                 self.update_deadline()
                 await self._sleep(waiter)
         except BaseException:
-            self.update_deadline()  # there is another first waiter now
+            self.update_deadline()  # the first waiter has changed
             raise
         # If the deadline has passed, set the next waiter's deadline only when the caller has taken the due keys.
-        # Otherwise it would pass immediately, and so would all others.
+        # Otherwise the deadlines of all waiters would pass immediately.
         return waiter
 
     async def _sleep(self, waiter: Waiter[K]) -> None:

@@ -1,18 +1,19 @@
-"""The work queue: pending keys, keys in progress, and waiting workers.
+"""The work queue, with its pending keys, its keys in progress and its waiting workers.
 
-The states are client-go's (``util/workqueue``).  A key is *pending* from the time it is added until a worker takes it.
-A pending key is *ready* if it is not in progress.  A pending key in progress becomes ready when its worker is done.  So
-a key is ready at most once, has at most one worker, and is always processed after it was last added.
+The states of a key are the same as in client-go (``util/workqueue``).  A key is *pending* from the time it is added
+until a worker takes it. A pending key is *ready* if it is not in progress.  A pending key in progress becomes ready
+when its worker is done.  So a key is processed by at most one worker at a time, and is always processed after it was
+last added.
 
-client-go uses goroutines; this queue has no tasks:
+Unlike client-go's queue, which uses goroutines, this queue has no tasks:
 
-- Delayed keys.  The worker that has waited longest sleeps until the first delayed key is due.  When it receives a key
-  or is cancelled, the next worker does that.  While no worker waits, there is no timer: each use of the queue first
-  makes the due keys pending, in the order of their due times.
-- Handing out.  A key that is added while workers wait goes to the first worker immediately.  If that worker is
+- Delayed keys: the worker that has waited longest sleeps until the first delayed key is due.  When this worker
+  receives a key or is cancelled, the next worker takes over.  If no worker waits, there is no timer.  Each use of the
+  queue then begins by making all due keys pending, in the order of their due times.
+- Waiting workers: a key that is added while workers wait is given to the first worker immediately.  If this worker is
   cancelled at the same time, it still receives the key, and puts it back.
 
-State changes never span a checkpoint, so there are no locks.
+Each change of the state is made without a checkpoint, so no locks are necessary.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ logger = logging.getLogger("trioformer.workqueue")
 @final
 @attrs.define(eq=False, repr=False)
 class _Take(Generic[K]):
-    """The context manager of ``take()``; a generator function would be much slower."""
+    """The context manager of ``take()``, implemented as a class because a generator would be much slower."""
 
     _queue: WorkQueue[K]
     _key: K = attrs.field(init=False)
@@ -65,38 +66,40 @@ class _Take(Generic[K]):
 
 @attrs.define(eq=False, repr=False)
 class WorkQueue(Generic[K]):
-    """Keys to process, each by one worker at a time.
+    """A queue of keys, each of which is processed by one worker at a time.
 
     - A key that is added several times before a worker takes it is processed once.
-    - A key has at most one worker.  If it is added while it is in progress, it is processed once more.
-    - The highest priority comes first, and keys of one priority come in the order in which they were added.  A key that
-      was added while it was in progress is placed last, so no key can block the others.
-    - A delayed key becomes ready when it is due.  If it is added several times, the earliest time and the highest
-      priority apply.
+    - A key that is added while it is in progress is processed again afterwards.
+    - Keys with the highest priority are processed first, and keys of the same priority in the order in which they were
+      added.  A key that was added while it was in progress is placed last, so that no key can block other keys.
+    - A delayed key becomes ready when it is due.  If a delayed key is added several times, the earliest due time and
+      the highest priority apply.
     - Workers receive keys in the order in which they began to wait.
 
-    With strict priorities, a low priority can wait forever while higher ones arrive, as in controller-runtime's queue.
-    With ``oldest_every=8``, every eighth key is the oldest one regardless of priority.
+    By default, a key with a low priority can wait forever while keys with higher priorities are added, as in
+    controller-runtime's queue. With ``oldest_every=8``, every eighth key is the oldest key, regardless of its priority.
 
-    The queue never has more entries than there are different keys.  Adding never waits.
-    An exception that leaves a :meth:`take` block propagates, and the key is not retried;
-    :class:`~trioformer.workqueue.RateLimitingQueue` retries it.
+    The size of the queue is limited only by the number of different keys, so adding a key never waits. An exception in
+    a :meth:`take` block propagates, and the key is not retried.  To retry failed keys, use
+    :class:`~trioformer.workqueue.RateLimitingQueue`.
 
     Args:
-        name: The name in the ``repr``, in log lines and in metrics.  A queue without a name logs nothing.
-        oldest_every: When keys of several priorities are ready, every n-th take receives the oldest key; None for
-            strict priorities.
-        observer: Receives the queue's events; without an observer nothing is measured.
+        name: The name of the queue in its ``repr()``, in log messages and in metrics.  A queue without a name logs
+            nothing.
+        oldest_every: If set to *n*, every *n*-th key that workers receive is the oldest key, regardless of its
+            priority.  The default, None, uses strict priorities.
+        observer: An observer of the queue's events, for example for metrics.
 
-    Ownership: the queue has no tasks, and need not be closed.  It belongs to one ``trio.run``.  Another thread calls
-    ``trio.from_thread.run_sync(queue.add, key)``.
+    Ownership: the queue has no tasks, and does not have to be closed.  The queue must be used in only one
+        ``trio.run()``.
+        From another thread, add a key with ``trio.from_thread.run_sync(queue.add, key)``.
 
-    Source: client-go ``util/workqueue`` (``queue.go``, ``delaying_queue.go``); for priorities controller-runtime
-    ``pkg/controller/priorityqueue``.
+    Source: client-go ``util/workqueue`` (``queue.go``, ``delaying_queue.go``), and controller-runtime
+        ``pkg/controller/priorityqueue`` for the priorities.
     """
 
     name: str = attrs.field(default="", kw_only=True)
-    """The name in the ``repr``, in log lines and in metrics."""
+    """The name of the queue in its ``repr()``, in log messages and in metrics."""
     _oldest_every: int | None = attrs.field(default=None, kw_only=True, alias="oldest_every")
     _observer: QueueObserver[K] | None = attrs.field(default=None, kw_only=True, alias="observer")
     _reports: Reports[K] | None = attrs.field(init=False)
@@ -141,18 +144,19 @@ class WorkQueue(Generic[K]):
     # --- adding: plain functions, atomic ---
 
     def add(self, key: K, *, priority: int = 0) -> bool:
-        """Add a key.
+        """Add a key, so that a worker processes it.
 
-        A pending key keeps the higher of the two priorities.  If the new one is higher, the key is placed last in it.
-        A delayed key becomes ready now.
-        A key in progress is processed once more when its worker is done.
+        If the key is already pending, the higher of the two priorities applies.  If the new priority is higher, the
+        key is placed after all other keys with this priority. If the key is delayed, it becomes ready immediately. If
+        the
+        key is in progress, it is processed again when its worker is done.
 
         Args:
-            key: Any hashable value.
-            priority: Higher comes first.
+            key: The key, which may be any hashable value.
+            priority: The priority of the key.  Keys with a higher priority are processed first.
 
         Returns:
-            Whether the queue accepted the key; False when it is shut down.
+            Whether the queue accepted the key.  The queue rejects keys after its shutdown.
         """
         if self._is_shut_down:
             return self._reject(key)
@@ -168,19 +172,19 @@ class WorkQueue(Generic[K]):
         return True
 
     def add_after(self, key: K, delay: float, *, priority: int | None = None) -> bool:
-        """Add a key after a delay, or now if the delay is not positive.
+        """Add a key after a delay, or immediately if the delay is not positive.
 
-        A delayed key keeps the earlier of the two times and the higher of the two priorities.
-        A pending key keeps its place.
-        To postpone a delayed key, call :meth:`cancel_delayed` first.
+        If the key is already delayed, the earlier of the two due times and the higher of the two priorities apply. If
+        the key is already pending, the delay is ignored. To postpone a delayed key, call :meth:`cancel_delayed` first.
 
         Args:
-            key: Any hashable value.
-            delay: Seconds, on trio's clock.
-            priority: Higher comes first.  None keeps the priority of a key in progress, and is 0 for others.
+            key: The key, which may be any hashable value.
+            delay: The delay in seconds, on trio's clock.
+            priority: The priority of the key.  Keys with a higher priority are processed first.  The default, None,
+                keeps the priority of a key that is in progress, and uses 0 for other keys.
 
         Returns:
-            Whether the queue accepted the key; False when it is shut down.
+            Whether the queue accepted the key.  The queue rejects keys after its shutdown.
 
         Raises:
             ValueError: The delay is infinite or not a number.
@@ -207,10 +211,10 @@ class WorkQueue(Generic[K]):
         return True
 
     def cancel_delayed(self, key: K) -> bool:
-        """Remove a delayed key.
+        """Remove a delayed key, so that it does not become due.
 
         Returns:
-            Whether the key was delayed.  A key that is pending or in progress is not affected.
+            Whether the key was delayed.  Keys that are pending or in progress are not affected.
         """
         self._add_due()
         found = self._delayed.remove(key) is not None
@@ -218,13 +222,13 @@ class WorkQueue(Generic[K]):
         return found
 
     def due_time(self, key: K) -> float | None:
-        """Return the time when a delayed key becomes due, on trio's clock; None if the key is not delayed."""
+        """Return the time when a key becomes due, on trio's clock, or None if the key is not delayed."""
         self._add_due()
         delay = self._delayed.get(key)
         return None if delay is None else delay.due
 
     def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
-        """Make a key pending, and ready unless it is in progress; the caller hands it out."""
+        """Make a key pending, and ready unless it is in progress; the caller must then call :meth:`_hand_out`."""
         old = self._pending.get(key)
         if old is not None:
             if priority > old:
@@ -240,13 +244,13 @@ class WorkQueue(Generic[K]):
             self._reports.record_added(key, priority, trio.current_time() if since is None else since)
 
     def _reject(self, key: K) -> bool:
-        """Return False.  A key in progress is recorded as unfinished, because its worker wanted to repeat it."""
+        """Reject a key after the shutdown; if the key is in progress, record it as unfinished."""
         if key in self._processing and key not in self._pending:
             self._unfinished[key] = None
         return False
 
     def _add_due(self) -> None:
-        """Make the due keys pending and hand them out, before the order is read or changed."""
+        """Make all due keys pending, and give them to waiting workers."""
         if self._delayed.due < math.inf and self._make_due_pending() and self._workers.waiters:
             self._hand_out()
 
@@ -259,7 +263,7 @@ class WorkQueue(Generic[K]):
         return bool(due)
 
     def _hand_out(self) -> None:
-        """Hand ready keys to waiting workers."""
+        """Give ready keys to waiting workers."""
         now = trio.current_time()
         while self._workers.waiters and self._ready.size:
             self._workers.hand_off(self._pop_ready(now))
@@ -268,18 +272,18 @@ class WorkQueue(Generic[K]):
     # --- taking ---
 
     def take(self) -> AbstractAsyncContextManager[K, None]:
-        """Take the next key, and wait for one if none is ready: ``async with queue.take() as key``.
+        """Take the next key; wait for one if none is ready.  Use ``async with queue.take() as key:``.
 
-        While the block runs, no other worker receives the key.
-        When the block ends, the key is done, even after an exception.
+        While the block runs, no other worker receives the same key. The key is done when the block ends, also after an
+        exception.
 
         Raises:
-            trio.EndOfChannel: On entering, if the queue is shut down and has no more keys.
+            trio.EndOfChannel: The queue is shut down and has no more keys when the block is entered.
 
-        Cancellation: no key is lost.  The key of a cancelled block goes back to the queue with its priority.
+        Cancellation: no key is lost.  If the block is cancelled, the key is added again with the same priority.
 
-        This is a checkpoint if no key is ready, and otherwise about once a millisecond, because a checkpoint for each
-        key would be slow in a busy program.  A cancelled worker never receives a key.
+        Entering the block is a checkpoint if no key is ready, and otherwise about once a millisecond, because a
+        checkpoint for each key would be slow in a busy program.  A cancelled worker never receives a key.
         """
         return _Take(self)
 
@@ -287,14 +291,14 @@ class WorkQueue(Generic[K]):
         """Call ``fn(key)`` for each key until the queue is shut down and empty.
 
         Args:
-            fn: The function to call; it runs inside a :meth:`take` block.
-            workers: The number of concurrent calls.
+            fn: The async function to call with each key, inside a :meth:`take` block.
+            workers: The largest number of concurrent calls.
 
         Raises:
-            ExceptionGroup: An exception of ``fn``; it cancels the other calls.
+            ExceptionGroup: ``fn`` raised an exception.  The other calls are cancelled.
             ValueError: ``workers`` is less than 1.
 
-        Cancellation: keys in progress go back to the queue, as for :meth:`take`.
+        Cancellation: keys in progress are added again, as with :meth:`take`.
         """
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}")
@@ -358,7 +362,7 @@ class WorkQueue(Generic[K]):
         return key
 
     async def _wait(self) -> K:
-        """Wait for a key."""
+        """Wait for a key, and return it."""
         in_front = False
         while not self._is_shut_down:
             waiter = await self._workers.wait(in_front=in_front)
@@ -378,7 +382,7 @@ class WorkQueue(Generic[K]):
     # --- done ---
 
     def _finish(self, key: K, error: BaseException | None) -> None:
-        """End a block of :meth:`take`."""
+        """Record the end of a :meth:`take` block."""
         began, priority = self._processing[key]
         self._release(key)
         if error is not None and not isinstance(error, Exception):
@@ -399,7 +403,7 @@ class WorkQueue(Generic[K]):
         return priority
 
     def _put_back(self, key: K, priority: int) -> None:
-        """Add a key again that was not finished."""
+        """Add a key again after its processing was cancelled."""
         if not self._is_shut_down:
             self.add(key, priority=priority)
         elif key not in self._pending:
@@ -411,17 +415,17 @@ class WorkQueue(Generic[K]):
 
     @property
     def is_shut_down(self) -> bool:
-        """Whether the queue rejects further keys."""
+        """Whether the queue has been shut down and rejects new keys."""
         return self._is_shut_down
 
     def shut_down(self, *, immediate: bool = False) -> None:
-        """Reject new keys, and end the workers when the pending keys are processed.
+        """Reject new keys, and end the workers when all pending keys have been processed.
 
-        Delayed keys no longer become due.
-        This does not wait; :meth:`drain` does.
+        Delayed keys no longer become due. Unlike :meth:`drain`, this method does not wait for the workers.
 
         Args:
-            immediate: Hand out no more keys, even after an earlier shutdown.  The pending keys become unfinished.
+            immediate: Whether workers receive no more keys, so that the pending keys become unfinished.  This argument
+                also has an effect after an earlier shutdown.
         """
         if not self._is_shut_down:
             self._add_due()
@@ -440,16 +444,17 @@ class WorkQueue(Generic[K]):
                 self._drained.set()
 
     async def drain(self) -> Remaining[K]:
-        """Shut the queue down, and wait until the workers have processed every pending key.
+        """Shut the queue down, and wait until the workers have processed all pending keys.
 
-        To limit the time, use ``trio.move_on_after``; :meth:`remaining` then lists the other keys.
-        Do not call this inside a :meth:`take` block, because it would wait for that block.
+        To limit the time, use ``trio.move_on_after()``.  After a timeout, :meth:`remaining` returns the keys that were
+        not processed. Do not call this method inside a :meth:`take` block, because it would wait for the end of
+        the block.
 
         Returns:
-            The keys that will not be processed, in ``delayed`` and ``unfinished``.  ``processing`` and ``ready`` are
-            empty.
+            The keys that will not be processed, in the fields ``delayed`` and ``unfinished``.  The fields
+            ``processing`` and ``ready`` are empty.
 
-        Cancellation: the queue stays shut down; the workers continue.
+        Cancellation: the queue stays shut down, and the workers continue.
         """
         self.shut_down()
         await trio.lowlevel.checkpoint()
@@ -466,7 +471,7 @@ class WorkQueue(Generic[K]):
         return self.remaining()
 
     def remaining(self) -> Remaining[K]:
-        """Return the keys in the queue, as :meth:`drain` does, without waiting."""
+        """Return all keys in the queue, in the form that :meth:`drain` returns, without waiting."""
         self._add_due()
         return Remaining(
             processing=tuple(self._processing),
@@ -476,7 +481,7 @@ class WorkQueue(Generic[K]):
         )
 
     def statistics(self) -> QueueStatistics:
-        """Return counts and times; the fields correspond to client-go's ``workqueue`` metrics."""
+        """Return statistics about the queue, which correspond to client-go's ``workqueue`` metrics."""
         self._add_due()
         now = trio.current_time()
         running = [now - began for began, _ in self._processing.values()]
