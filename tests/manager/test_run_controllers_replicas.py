@@ -195,7 +195,7 @@ async def test_names_of_checks_and_of_what_always_runs_are_checked(client: Clien
     workers = initializing(Worker("pods", []))
     with pytest.raises(ValueError, match="unknown controller 'nodes' in always; known controllers: pods"):
         await run_controllers(client, workers, always=["nodes"])
-    with pytest.raises(ValueError, match="'pods' is not a valid name of a check: a controller has it"):
+    with pytest.raises(ValueError, match="'pods' is not a valid name of a check: a controller has this name"):
         await run_controllers(client, workers, checks={"pods": lambda: ""})
     with pytest.raises(ValueError, match="'ping' is not a valid name of a check: it is reserved"):
         await run_controllers(client, workers, live_checks={"ping": lambda: ""})

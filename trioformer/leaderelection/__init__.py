@@ -1,14 +1,14 @@
-"""Leader election on a Lease: only one of several processes runs the leader code (client-go ``tools/leaderelection``).
+"""Leader election on a Lease: only one of several processes runs the leader code at a time.
 
-- ``_elector.py``: :class:`LeaderElector`, :func:`leadership`, :func:`run_as_leader`
+- ``_elector.py``: the public API, :class:`LeaderElector`, :func:`leadership` and :func:`run_as_leader`
 - ``_acquire.py``: waits for the Lease
 - ``_hold.py``: renews the Lease, and cancels the leader code in time
 - ``_release.py``: releases the Lease
-- ``_leadership.py``: :class:`Leadership`, :class:`LeaderElectionOptions`; the state of a leadership, and its clocks
-- ``_lease_watch.py``: notices a release
-- ``_lease_claim.py``: a single attempt to acquire, renew or release the Lease
+- ``_leadership.py``: :class:`Leadership`, :class:`LeaderElectionOptions`, and the state and the clocks of a leadership
+- ``_lease_watch.py``: watches the Lease, to notice when it is released
+- ``_lease_claim.py``: makes a single attempt to acquire, renew or release the Lease
 - ``_lease_lock.py``: reads, writes and watches the Lease
-- ``_background.py``: runs a task during a block of the caller
+- ``_background.py``: runs a background task during the caller's ``async with`` block
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
-"""Acquire the Lease: try, wait, and try again.
+"""Acquire the Lease, and retry until this succeeds.
 
-The problem: a leader that fails sends no message.  A candidate must observe that the Lease does not change for a lease
-duration, so it polls::
+The problem: a leader that crashes does not notify the candidates.  A candidate must therefore poll the Lease until it
+has not changed for a whole lease duration::
 
     try ─▶ acquired ─▶ the term
      ▲ └─▶ held by another, or a conflict, or an error ─▶ wait ──┐
      └───────────────────────────────────────────────────────────┘
 
-A wait ends at the first of these:
+A wait ends at the earliest of these times:
 
-- the next poll: after 0.4 to 0.8 retry periods, after an error 1 to 2.2 or sooner if the connection failed, and
-  immediately if another candidate has just created the Lease
-- the expiry of the holder's lease
-- a hint of the watch (``_lease_watch.py``) that the Lease was released
+- The next poll, which is due after 0.4 to 0.8 retry periods.  After an error, the next poll is due after 1 to 2.2 retry
+  periods, or sooner if the connection failed.  If another candidate has just created the Lease, the next poll is due
+  immediately.
+- The expiry of the holder's lease.
+- A watch event (``_lease_watch.py``) which shows that the Lease was released.
 
-No wait is shorter than a ``Retry-After``.
+A wait is never shorter than the server's ``Retry-After`` header.
 
-Source: client-go ``tools/leaderelection/leaderelection.go``, ``acquire``, which only polls.
+The source is ``acquire`` in client-go's ``tools/leaderelection/leaderelection.go``, which does not watch the Lease.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ logger = logging.getLogger("trioformer.leaderelection")
 @final
 @attrs.frozen(kw_only=True)
 class Wait:
-    """How long to wait before the next attempt, in seconds."""
+    """The wait before the next attempt to acquire the Lease, in seconds."""
 
     delay: float
-    """Until the next poll."""
+    """The time until the next poll."""
     at_least: float = 0.0
-    """What the server requested."""
+    """The minimum that the server requested with ``Retry-After``."""
     after_conflict: bool = False
     """Whether another client wrote the Lease between this candidate's read and its write."""
 
@@ -55,24 +56,24 @@ class Wait:
 @final
 @attrs.define(eq=False)
 class Acquisition:
-    """One wait of a candidate for the Lease."""
+    """A candidate's attempts to acquire the Lease, until one succeeds."""
 
     _claim: LeaseClaim
     _watch: LeaseWatch
     _identity: str
     _options: LeaderElectionOptions
     _permanent_since: float | None = attrs.field(default=None, init=False)
-    """When the current series of permanent errors began."""
+    """The time when the current series of permanent errors began."""
     _is_created: bool = attrs.field(default=False, init=False)
     """Whether another client created the Lease before this candidate could."""
     _logged: tuple[str, float] = attrs.field(default=("", 0.0), init=False)
     """The holder and the duration in the last log line."""
 
     async def run(self) -> Term:
-        """Retry until this candidate holds the Lease.
+        """Try to acquire the Lease until this candidate holds it.
 
         Raises:
-            StatusError: Every response for ``grace_period`` was a permanent error.
+            StatusError: For ``grace_period`` seconds, every response was a permanent error.
         """
         self._claim.may_hold = False
         self._watch.begin()
@@ -109,12 +110,12 @@ class Acquisition:
         return Wait(delay=poll_delay) if term is None else term
 
     def _is_of_another(self, wait: Wait) -> bool:
-        """Return whether to wait for a release: another candidate holds the Lease, or has just acquired it."""
+        """Return True if another candidate holds the Lease or has just acquired it."""
         is_own = self._claim.holder == self._identity
         return self._claim.is_held_by_another() or (wait.after_conflict and not is_own)
 
     def _check_permanent(self, error: Exception) -> None:
-        """Raise the error if all responses of the grace period were permanent errors."""
+        """Raise the error if every response during the grace period was a permanent error."""
         if not is_permanent(error):
             self._permanent_since = None
             return
@@ -139,7 +140,7 @@ class Acquisition:
 
     async def _wait(self, wait: Wait) -> None:
         now = trio.current_time()
-        # Also at the expiry, so that a failed leader is replaced without the rest of the delay.
+        # Wake up at the expiry too, so that a failed leader is replaced at once.
         until = min(now + wait.delay, self._claim.expires_at)
         if wait.at_least:
             await trio.sleep(wait.at_least)

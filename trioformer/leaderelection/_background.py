@@ -1,8 +1,8 @@
-"""Run a task during a block of the caller; the hold of a Lease and its watch need this.
+"""Run a background task during the caller's ``async with`` block.
 
-The problem: a nursery around the block wraps the block's exceptions in a group, and the caller's cancellation reaches
-the task and the block alike.  But the lease must be renewed until the block has ended, and the caller's
-exceptions must arrive unchanged.
+The problem: a nursery around the block wraps the block's exceptions in a group, and the caller's cancellation cancels
+both the task and the block.  But the lease must be renewed until the block has ended, and the block's exceptions must
+be raised unchanged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from .._util import open_serving_nursery
 
 @asynccontextmanager
 async def background(async_fn: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
-    """Run ``async_fn`` until the block has ended, then cancel it, and wait until it has ended.
+    """Run ``async_fn`` in the background until the block ends, then cancel it and wait until it has ended.
 
-    - The block runs in the caller's task.  Its exceptions are raised unchanged.
-    - ``async_fn`` is shielded from the caller's cancellation, which the block receives.
-    - ``async_fn`` must handle its errors: an exception that it raises cancels the block, and is raised in a group.
+    - The block runs in the caller's task.  The block's exceptions are raised unchanged.
+    - The caller's cancellation cancels the block, but not ``async_fn``.
+    - ``async_fn`` must handle its errors.  If ``async_fn`` raises an exception, the block is cancelled, and the
+      exception is raised in a group.
     """
     scope = trio.CancelScope(shield=True)
     async with open_serving_nursery() as nursery:

@@ -1,21 +1,24 @@
-"""Leader election on a Lease, as structured concurrency.
+"""Leader election on a Lease, with structured concurrency.
 
-The problem: only one of several processes may run the leader code, but the lease only names it.  client-go does
-not wait for the leader code (``OnStartedLeading``), so the lease can be released, or expire, while it still runs.
-Here the leader code runs in a cancel scope, and the lease is renewed for as long as it runs.  There are three parts::
+The problem: only one of several processes may run the leader code, but a lease only records the name of this process.
+client-go does not wait for its leader code (``OnStartedLeading``), so the lease can be released, or expire, while the
+leader code still runs.
+Here the leader code runs in a cancel scope, and the lease is renewed until the leader code has ended.  An election has
+three parts::
 
     acquire ──▶ hold ┬─ renewer: renews the lease ────────────────────────────────────────┐
                      │  watchdog: cancels the leader code 10 s after the last renewal     ├──▶ release ──▶ the outcome
                      └─ leader code ── returns, raises, or is cancelled ─ cleans up ──────┘
 
-- ``_acquire.py`` waits for the lease; ``_lease_watch.py`` tells it of a release.
-- ``_hold.py`` has the renewer and the watchdog.  They are shielded from the caller's cancellation, but the leader code
-  is not, so the lease is renewed until the leader code has ended.
-- ``_release.py`` empties the lease then, so that the next leader does not wait for its expiry.
+- ``_acquire.py`` waits for the lease.  ``_lease_watch.py`` notifies ``_acquire.py`` of a release.
+- ``_hold.py`` contains the renewer and the watchdog.  The caller's cancellation cancels the leader code first, and
+  these two tasks only when the leader code has ended.
+- ``_release.py`` then clears the holder of the lease, so that the next leader does not wait for its expiry.
 
 The leader code runs in the caller's task, and no nursery wraps its exceptions (``_background.py``).
 
-The protocol on the Lease is client-go's (``tools/leaderelection/leaderelection.go``).
+The protocol is the same as in client-go's ``tools/leaderelection/leaderelection.go``, so candidates of both libraries
+can share a Lease.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ logger = logging.getLogger("trioformer.leaderelection")
 
 
 class CandidateState(enum.Enum):
-    """The phase of a candidate."""
+    """The current phase of a candidate."""
 
     IDLE = "not running"
     ACQUIRING = "a candidate"
@@ -78,46 +81,50 @@ def _options_or_default(options: LeaderElectionOptions | None) -> LeaderElection
 @final
 @attrs.define(eq=False, repr=False)
 class LeaderElector:
-    """One candidate for one Lease.
+    """A candidate in a leader election on a Lease.
 
-    Programs that do not need its methods can use :func:`run_as_leader`.
+    A program that does not need the methods of this class can call :func:`run_as_leader` instead.
 
-    Two processes never run the leader code at the same time, even if their clocks differ, provided that
+    Two processes never run the leader code at the same time, even if their clocks differ, under these conditions:
 
-    - leader code that is cancelled ends within ``lease_duration - renew_deadline`` and does not block the event loop;
-      code in a thread is not cancelled;
-    - no machine is suspended and no process stopped while it leads.  Otherwise its leader code may run until its next
-      checkpoint before it is cancelled, after a suspend up to ``retry_period`` later.
-      :attr:`Leadership.is_held` is False immediately;
-    - no other client edits the Lease.  An edit that names another holder cancels the leader code at the next renewal.
-      A Lease that was deleted or emptied is acquired again at the next renewal, unless another candidate was faster;
-      candidates that have observed its holder do not acquire a deleted Lease before it would have expired;
-    - no two candidates have the same identity.
+    - When the leader code is cancelled, it ends within ``lease_duration - renew_deadline``.  The leader code does not
+      block the event loop, and leaves no code running in threads, because threads are not cancelled.
+    - The leader's machine is not suspended, and its process is not stopped.  Otherwise, the leader code may run until
+      its next checkpoint before it is cancelled, and after a suspend up to ``retry_period`` longer.
+      :attr:`Leadership.is_held` is False immediately.
+    - No other client edits the Lease.  If an edit sets another holder, the leader code is cancelled at the next
+      renewal.
+      If the Lease is deleted or its holder is cleared, the leader acquires it again at the next renewal, unless
+      another candidate acquires it first.  Candidates that have observed the holder of a deleted Lease wait until the
+      Lease would have expired.
+    - No two candidates have the same identity.
 
-    For stronger guarantees use :attr:`Leadership.transitions` as a fencing token, and ``on_overrun``.
+    For stronger guarantees, use :attr:`Leadership.transitions` as a fencing token, and set ``on_overrun`` in the
+    options.
 
     The client must stay open until the lease is released, so open it outside the election.
 
     Args:
-        client: The client.  Use a separate one for the election: renewals share its rate limit and its connections, so
-            they are late if the leader code uses up the rate limit, or if a hundred of its requests hang.
-        name: The Lease's name.
-        namespace: The Lease's namespace.
-        identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
-            part.
-        options: Durations and callbacks.
+        client: The client.  Use a separate client for the election.  Otherwise, renewals share the rate limit and the
+            connections with the leader code.  Renewals are late if the leader code uses up the rate limit, or if a
+            hundred of its requests hang.
+        name: The name of the Lease.
+        namespace: The namespace of the Lease.
+        identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
+            generates one from the host name and a random part.
+        options: The durations and callbacks of the election.
 
     Ownership:
-        It owns no tasks; :meth:`run` and :meth:`lead` start theirs, and end them.
+        The elector owns no tasks.  :meth:`run` and :meth:`lead` start their tasks and end them.
     """
 
     _client: Client
     _name: str = attrs.field(kw_only=True, alias="name")
     _namespace: str = attrs.field(kw_only=True, alias="namespace")
     identity: str = attrs.field(default=None, kw_only=True, converter=_identity_or_random)
-    """Identity of this candidate."""
+    """The identity of this candidate."""
     options: LeaderElectionOptions = attrs.field(default=None, kw_only=True, converter=_options_or_default)
-    """Durations and callbacks."""
+    """The durations and callbacks of the election."""
     _claim: LeaseClaim = attrs.field(init=False)
     _watch: LeaseWatch = attrs.field(init=False)
     _state: CandidateState = attrs.field(default=CandidateState.IDLE, init=False)
@@ -130,7 +137,7 @@ class LeaderElector:
             raise ValueError("the name of the lease must not be empty")
         if not self.identity:
             raise ValueError("the identity must not be empty; in a lease, an empty one means that there is no holder")
-        # A renewal that waits is worthless: the renewer decides when to send again.
+        # The client must not retry a renewal, because the renewer decides when to send the next one.
         api = without_retries(self._client.api(Lease, namespace=self._namespace))
         lock = LeaseLock(api, self._name, self.options.labels)
         self._claim = LeaseClaim(lock, self.identity, self.options)
@@ -145,23 +152,26 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Identity of the last observed holder of the lease; empty without one, or before the lease was read."""
+        """The identity of the last observed holder of the lease.
+
+        The identity is empty if the lease has no holder or has not been read.
+        """
         return self._claim.holder
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads: its leader code is not cancelled, and no other candidate can lead."""
+        """Whether this candidate is the leader: its leader code is not cancelled, and no other candidate can lead."""
         return self._term is not None and self._term.is_held
 
     def is_healthy(self, *, grace: float = 20.0) -> bool:
-        """Return False if leader code still runs more than ``grace`` seconds after the lease expired.
+        """Return False if the leader code still runs more than ``grace`` seconds after the lease expired.
 
-        A candidate that does not lead is always healthy (client-go's ``HealthzAdaptor``).
+        A candidate that is not the leader is always healthy, as in client-go's ``HealthzAdaptor``.
         """
         return self._term is None or self._term.age() <= self.options.lease_duration + grace
 
     def statistics(self) -> LeaderElectionStatistics:
-        """Return a snapshot of the statistics: the holder, and counts of terms, losses, renewals and failures."""
+        """Return a snapshot of the statistics, such as the current leader and the counts of terms and failures."""
         return LeaderElectionStatistics(
             leader=self.leader,
             is_leader=self.is_leader,
@@ -180,26 +190,31 @@ class LeaderElector:
         """Wait for the lease, then run ``async_fn`` and hold the lease while it runs.
 
         Args:
-            async_fn: The leader code; it receives the :class:`Leadership`.
-            again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of
-                raising.  An ``Exception`` that ``async_fn`` raises after the loss, such as a failed clean-up, is
-                logged, and does not end the run either.
+            async_fn: The leader code, an async function that takes a :class:`Leadership`.
+            again_after_loss: Whether to wait for the lease and run ``async_fn`` again when the leadership is lost,
+                instead of raising an exception.  If the clean-up of ``async_fn`` then raises an ``Exception``, this is
+                logged, and the run continues.
 
         Returns:
-            The result of ``async_fn``, even if it was cancelled before.
+            The result of ``async_fn``.  The result is returned even if ``async_fn`` was cancelled, provided that it
+            returned normally.
 
         Raises:
-            LeadershipLostError: The lease could not be kept, and the leader code was cancelled.
-            StatusError: While waiting, every response for ``grace_period`` was a permanent error.
-            Exception: From ``async_fn``, unchanged and without a group; the lease was released.  After a loss, it has a
-                note of the loss.
-                From ``on_new_leader`` or ``on_overrun``; if ``async_fn`` raises as well, its exception is raised, and
-                the callback's is in the log and in a note.
-            trio.BusyResourceError: The candidate is already running.
+            LeadershipLostError: The lease could not be renewed in time or was taken by another candidate, and the
+                leader code was cancelled.
+            StatusError: While this candidate waited for the lease, every response for ``grace_period`` seconds was a
+                permanent error.
+            Exception: The function ``async_fn`` raised an exception.  The exception is raised unchanged and not in a
+                group, after the lease was released.
+                If the leadership was lost before, a note explains the loss.  Exceptions of ``on_new_leader`` and
+                ``on_overrun`` are raised too.  If ``async_fn`` raises an exception as well, that one is raised, and
+                the exception of the callback is logged and added as a note.
+            trio.BusyResourceError: This elector is already running.
 
         Cancellation:
-            Cancels the leader code, keeps the lease until it has ended, and then releases the lease.  The release takes
-            at most ``renew_deadline`` and cannot be cancelled.
+            If cancelled, the leader code is cancelled, and the lease is renewed until the leader code has ended, and
+            then released.
+            The release cannot be cancelled, but takes at most ``renew_deadline`` seconds.
         """
         while True:
             try:
@@ -219,11 +234,12 @@ class LeaderElector:
 
     @opened_by("leadership", "async with elector.lead() as leadership:")
     async def lead(self) -> AsyncGenerator[Leadership, None]:
-        """Wait for the lease, and hold it during the block; the block is the leader code of :meth:`run`.
+        """Wait for the lease, and hold it during the ``async with`` block, which is the leader code.
 
-        Exceptions of the block are raised unchanged.
+        An exception that the block raises is raised unchanged.
         If the leadership is lost, the block is cancelled, and :class:`LeadershipLostError` is raised.
-        If the block raises after a loss, its exception is raised with a note of the loss.
+        If the block itself raises an exception after the loss, this exception is raised instead, with a note that
+        explains the loss.
         """
         if self._state is not CandidateState.IDLE:
             raise trio.BusyResourceError(f"the candidate {self.identity!r} for lease {self._claim} is already running")
@@ -246,7 +262,7 @@ class LeaderElector:
 
     @asynccontextmanager
     async def _hold(self, term: Term) -> AsyncGenerator[None, None]:
-        """Keep the lease during the block, then release it and raise the outcome."""
+        """Renew the lease during the block, then release it and raise the exception of the block or of a loss."""
         self._term, self._raised_by_loss = term, None
         self._counts.terms += 1
         leader_scope = trio.CancelScope()
@@ -282,7 +298,7 @@ class LeaderElector:
             del raised
 
     def _explain(self, term: Term, raised: BaseException) -> None:
-        """Note why the leader code was cancelled: its own exception takes precedence."""
+        """Add a note to the leader code's exception that explains why the leader code was cancelled."""
         if isinstance(raised, trio.Cancelled) or raised is term.unexpected_error:
             return
         if term.unexpected_error is not None:
@@ -310,7 +326,7 @@ async def run_as_leader(
 ) -> T:
     """Wait for a lease, then run ``async_fn`` and hold the lease while it runs.
 
-    :class:`LeaderElector` documents the guarantees, and :meth:`LeaderElector.run` the result, the exceptions and
+    See :class:`LeaderElector` for the guarantees, and :meth:`LeaderElector.run` for the result, the exceptions and
     cancellation.  For example::
 
         async def work(leadership: Leadership) -> None: ...
@@ -319,14 +335,14 @@ async def run_as_leader(
 
     Args:
         client: The client.
-        async_fn: The leader code; it receives the :class:`Leadership`.
-        name: The Lease's name.
-        namespace: The Lease's namespace.
-        identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
-            part.
-        again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of raising,
-            even if its clean-up fails.
-        options: Durations and callbacks.
+        async_fn: The leader code, an async function that takes a :class:`Leadership`.
+        name: The name of the Lease.
+        namespace: The namespace of the Lease.
+        identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
+            generates one from the host name and a random part.
+        again_after_loss: Whether to wait for the lease and run ``async_fn`` again when the leadership is lost, instead
+            of raising an exception.
+        options: The durations and callbacks of the election.
     """
     elector = LeaderElector(client, name=name, namespace=namespace, identity=identity, options=options)
     return await elector.run(async_fn, again_after_loss=again_after_loss)
@@ -340,7 +356,7 @@ def leadership(
     identity: str | None = None,
     options: LeaderElectionOptions | None = None,
 ) -> AbstractAsyncContextManager[Leadership]:
-    """Wait for a lease, and hold it during the block; see :meth:`LeaderElector.lead`.
+    """Wait for a lease, and hold it during the ``async with`` block, as :meth:`LeaderElector.lead` does.
 
     For example::
 
@@ -349,10 +365,10 @@ def leadership(
 
     Args:
         client: The client.
-        name: The Lease's name.
-        namespace: The Lease's namespace.
-        identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
-            part.
-        options: Durations and callbacks.
+        name: The name of the Lease.
+        namespace: The namespace of the Lease.
+        identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
+            generates one from the host name and a random part.
+        options: The durations and callbacks of the election.
     """
     return LeaderElector(client, name=name, namespace=namespace, identity=identity, options=options).lead()

@@ -1,13 +1,13 @@
 """Hold the Lease while the leader code runs: the renewer and the watchdog.
 
-The problem: the leader code may run only while no other candidate can acquire the Lease.  That depends on requests,
-which fail, hang or come too late, and the leader code takes time to end after it was cancelled.
-Two simple tasks decide:
+The problem: the leader code may run only while no other candidate can acquire the Lease.  But a renewal may fail, hang
+or be late, and the leader code needs time to end after it was cancelled.  Two tasks handle this:
 
-- The renewer sends requests.  It renews the Lease every retry period, before and after a loss, until the leader code
-  has ended or another candidate holds the Lease.
-- The watchdog sends no requests, so an API server that does not respond cannot delay it.  It cancels the leader code
-  when the last renewal is a renew deadline old, and reports leader code that still runs when the Lease expires.
+- The renewer sends requests.  The renewer renews the Lease every retry period, even after the leadership was lost.
+  The renewer stops when the leader code has ended or another candidate holds the Lease.
+- The watchdog sends no requests, so an API server that does not respond cannot delay it.  The watchdog cancels the
+  leader code if the Lease was not renewed within the renew deadline.  If the leader code still runs when the Lease
+  expires, the watchdog reports an overrun.
 
 ::
 
@@ -16,8 +16,9 @@ Two simple tasks decide:
           │                                                                                    │
           └───────────────▶ ENDED ◀──────────── the leader code has ended ◀────────────────────┘
 
-A renewal counts from the time when it was sent.  Candidates count from the time when they observed it, which is later.
-So if the leader code ends within the lease duration, two leaders never overlap, even if the machines' clocks differ.
+The leader measures the lease duration from the time when it sent a renewal.  Candidates measure the lease duration
+from the time when they observed the renewal, which is later.  So if the leader code ends within the lease duration,
+two leaders never overlap, even if the clocks of their machines differ.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ from ._lease_claim import LeaseClaim
 logger = logging.getLogger("trioformer.leaderelection")
 
 EPSILON: Final = 1e-6
-"""Seconds that are too short to sleep: a virtual clock would not advance by what rounding leaves."""
+"""The longest remaining time, in seconds, that counts as zero.  It allows for rounding errors: a virtual clock might
+not advance by such a short sleep."""
 
 EXPIRED_GRACE: Final = 0.1
-"""Seconds that the leader code has to end when the lease had expired before the loss was noticed, as after SIGCONT."""
+"""The time that the leader code has to end, in seconds, if the lease has already expired when the loss is noticed, for
+example after SIGCONT."""
 
 
 @final
@@ -55,9 +58,10 @@ class Hold:
     _cancel_leader_code: Callable[[], None]
 
     async def run(self) -> None:
-        """Renew and watch until cancelled, after the end of the leader code; raise nothing.
+        """Run the renewer and the watchdog until cancelled, which happens when the leader code has ended.
 
-        An error that is not retried loses the leadership, and is stored in the term.
+        This method raises no errors.  If an error is not retried, the leadership is lost, and the error is stored in
+        the term.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._guard, self._renew)
@@ -73,14 +77,15 @@ class Hold:
     # --- the renewer --------------------------------------------------------------------------------------------------
 
     async def _renew(self) -> None:
-        """Renew every retry period, and sooner after the connection failed.
+        """Renew the Lease every retry period, and sooner if the connection failed.
 
-        Also after a loss, since a renewal keeps candidates from starting too early.
+        Renewals continue after the leadership was lost, so that no candidate acquires the Lease while the leader code
+        is ending.
         """
         claim, period = self._claim, self._options.retry_period
         due = self._term.renewed_at.trio + period
         while True:
-            # The period runs from the start of one try to the start of the next, however slow the requests are.
+            # The period is measured between the starts of two tries, even if the requests are slow.
             await trio.sleep_until(max(due, trio.current_time() + period / 4))
             due = trio.current_time() + period
             self._check_age()

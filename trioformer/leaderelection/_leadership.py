@@ -1,4 +1,4 @@
-"""What leader code receives, and the state behind it: how long the leadership is certain, and why it was lost."""
+"""The state of a leadership: how long it is guaranteed, and why it was lost."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .._util import NoPublicConstructor
 from ..models import EMPTY_MAP
 
 JITTER: Final = 1.2
-"""After a failure a candidate waits for 1 to ``1 + JITTER`` retry periods (client-go's ``JitterFactor``)."""
+"""After a failure, a candidate waits for 1 to ``1 + JITTER`` retry periods, as with client-go's ``JitterFactor``."""
 
 RETRY_FACTORS: Final = (0.4, 0.8)
 """A candidate reads the Lease again after a random delay between these multiples of the retry period.
 
-The delay is how late the candidate sees a renewal, and therefore how late it takes over after the last one.
-client-go's candidates wait as long as after a failure and do not read the Lease at the time of its expiry, which adds
-up to 4.4 retry periods.
+A longer delay means that the candidate observes a renewal later, and therefore takes over later after the last one.
+client-go's candidates always wait as long as after a failure, and do not read the Lease when it expires.  This delays
+the takeover by up to 4.4 retry periods.
 """
 
 
@@ -31,48 +31,52 @@ _BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "
 
 
 def boot_clock() -> float:
-    """Return seconds of a clock that cannot be set, and that includes suspend time where the system supports that."""
+    """Return the seconds of a monotonic clock that includes suspend time if the system supports this."""
     return time.perf_counter() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 @final
 @attrs.frozen(kw_only=True)
 class LeaderElectionOptions:
-    """Durations and callbacks of an election.
+    """The durations and callbacks of an election.
 
     The defaults and the rule ``lease_duration > renew_deadline > 1.2 * retry_period`` are client-go's.
     Use the same durations for all candidates.
     """
 
     lease_duration: float = 15.0
-    """Seconds without a renewal after which another candidate takes over.  The Lease holds it rounded up to a whole
-    number."""
+    """Seconds without a renewal after which another candidate takes over.  In the Lease, the value is rounded up to a
+    whole number."""
     renew_deadline: float = 10.0
-    """Seconds without a renewal after which the leader code is cancelled.  It has the rest of ``lease_duration`` to
-    clean up."""
+    """Seconds without a renewal after which the leader code is cancelled.  The leader code then has the rest of
+    ``lease_duration`` to clean up."""
     retry_period: float = 2.0
-    """Seconds between two renewals.  Candidates read the Lease twice as often, when it expires, and when they see in a
-    watch that it was released.
+    """Seconds between two renewals.  Candidates read the Lease about twice as often, and also when it expires or a
+    watch reports its release.
 
-    So another candidate leads within ``lease_duration + retry_period`` after the last renewal of a leader that failed,
-    and within 0.2 s after a release; within ``retry_period`` if the Lease cannot be watched."""
+    If a leader fails, another candidate leads within ``lease_duration + retry_period`` after the last renewal.  After
+    a release, another candidate leads within 0.2 s, or within ``retry_period`` if the Lease cannot be watched."""
     grace_period: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Seconds of only permanent errors, such as 403, after which a candidate raises the last one.
-    With infinity it retries forever, as client-go does."""
+    """Seconds after which a candidate raises the error if it has only received permanent errors, such as 403.  With
+    ``math.inf``, the candidate retries forever, as client-go does."""
     labels: Mapping[str, str] = EMPTY_MAP
-    """Labels to set on the Lease; its other labels are kept."""
+    """Labels to set on the Lease.  Other labels of the Lease are kept."""
     on_new_leader: Callable[[str], None] | None = None
-    """Called with the new holder's identity whenever the observed holder changes, also to this candidate; with ``""``
-    if the lease has no holder.  Must return quickly; an exception from it ends the election."""
+    """A function that is called with the identity of the new holder whenever the observed holder changes, even if this
+    candidate is the new holder.  The identity is ``""`` if the lease has no holder.  The function must return quickly.
+    If it raises an exception, the election ends."""
     on_overrun: Callable[[], None] | None = None
-    """Called if the leader code still runs when another candidate may take over; this is also logged.
-    A program that must never have two leaders can exit here with ``os._exit``.  Must return quickly."""
+    """A function that is called if the leader code still runs when another candidate may take over, which is also
+    logged.  The function must return quickly.  If there must never be two leaders, the function can end the process
+    with ``os._exit``."""
     wall_clock: Callable[[], float] = time.time
-    """Seconds since 1970, for the times in the Lease; no decision depends on it."""
+    """A function that returns the seconds since 1970.  The function only provides the times in the Lease, and no
+    decision depends on it."""
     boot_clock: Callable[[], float] = boot_clock
-    """Seconds since an arbitrary time, including the time that the machine was suspended, when trio's clock stops."""
+    """A function that returns the seconds since an arbitrary time, including the time that the machine was suspended.
+    Trio's clock stops during a suspend."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
-    """Source of the jitter."""
+    """The random number generator for the jitter."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("lease_duration", "renew_deadline", "retry_period"):
@@ -92,27 +96,31 @@ class LeaderElectionOptions:
 
     @property
     def request_deadline(self) -> float:
-        """Seconds allowed for a single request: two requests fit into ``renew_deadline``, as in client-go."""
+        """The time limit of a single request, in seconds.
+
+        As in client-go, two requests fit into ``renew_deadline``.
+        """
         return min(max(1.0, self.renew_deadline / 2), self.renew_deadline)
 
 
 @final
 @attrs.frozen
 class Stamp:
-    """The same moment on three clocks."""
+    """A point in time, as read from three clocks."""
 
     trio: float
-    """Trio's clock, which deadlines refer to."""
+    """The time on trio's clock, which deadlines refer to."""
     machine: float
-    """The real clock, which stops while the machine is suspended; trio's may be a virtual one in tests."""
+    """The time on the real clock, which stops while the machine is suspended.  In tests, trio's clock may be
+    virtual."""
     boot: float
-    """A clock that includes the time of suspends."""
+    """The time on a clock that continues while the machine is suspended."""
 
 
 @final
 @attrs.frozen
 class Clocks:
-    """Measures elapsed time; suspend time counts."""
+    """The clocks that measure elapsed time, including the time that the machine was suspended."""
 
     boot_clock: Callable[[], float]
 
@@ -121,7 +129,7 @@ class Clocks:
         return Stamp(trio.current_time(), time.perf_counter(), self.boot_clock())
 
     def age(self, then: Stamp) -> float:
-        """Return the seconds since a moment, including the time that the machine was suspended.
+        """Return the seconds since ``then``, including the time that the machine was suspended.
 
         The wall clock is not used, because it can be set.
         """
@@ -132,7 +140,7 @@ class Clocks:
 
 
 class TermState(enum.Enum):
-    """The state of a leadership; it only moves downwards."""
+    """The state of a leadership, which only changes in the order in which the members are defined."""
 
     HELD = "the leader code runs, and the lease is renewed in time"
     LOST = "the leader code is cancelled and still runs; the lease is renewed until another candidate holds it"
@@ -142,28 +150,28 @@ class TermState(enum.Enum):
 @final
 @attrs.frozen
 class Loss:
-    """Why a leadership was lost."""
+    """The reason for the loss of a leadership."""
 
     reason: str
-    """The reason, in words."""
+    """The reason for the loss, as a text."""
     cause: Exception | None
-    """The error that it followed from, if any."""
+    """The error that caused the loss, if any."""
 
 
 @final
 @attrs.define(eq=False)
 class Term:
-    """State of one leadership: written by its lease claim and its :class:`Hold`, read by :class:`Leadership`."""
+    """The state of one leadership, written by :class:`LeaseClaim` and :class:`Hold` and read by :class:`Leadership`."""
 
     identity: str
     transitions: int
     clocks: Clocks
     lease_duration: float
     renewed_at: Stamp
-    """When the last successful renewal was sent."""
+    """The time when the last successful renewal was sent."""
     state: TermState = attrs.field(default=TermState.HELD, init=False)
     loss: Loss | None = attrs.field(default=None, init=False)
-    """The loss; None unless the leadership was lost before the leader code ended."""
+    """The loss, or None if the leadership was not lost before the leader code ended."""
     lost: trio.Event = attrs.field(factory=trio.Event, init=False)
     unexpected_error: Exception | None = attrs.field(default=None, init=False)
     """An exception of a renewal or a callback that is not retried."""
@@ -180,7 +188,7 @@ class Term:
         return self.clocks.age(self.renewed_at)
 
     def lose(self, loss: Loss) -> None:
-        """Record that the leadership is lost; only from ``HELD``."""
+        """Record that the leadership is lost.  The state must be ``HELD``."""
         self.state, self.loss = TermState.LOST, loss
         self.lost.set()
 
@@ -192,7 +200,7 @@ class Term:
 @final
 @attrs.define(eq=False)
 class TermCounts:
-    """The terms of one elector, counted."""
+    """Counts of an elector's terms, losses and overruns."""
 
     terms: int = 0
     losses: int = 0
@@ -202,11 +210,11 @@ class TermCounts:
 @final
 @attrs.define(eq=False, repr=False)
 class Leadership(metaclass=NoPublicConstructor):
-    """One term as the leader, passed to the leader code.
+    """The current term of a leader, passed to the leader code.
 
-    The leader code is cancelled when the leadership is lost, which takes effect at its next checkpoint.  After its
-    process was stopped or its machine suspended, it may run until then although another process leads.  So check
-    :attr:`is_held` immediately before each action with an outside effect, and write :attr:`transitions` with it.
+    When the leadership is lost, the leader code is cancelled at its next checkpoint.  If the process was stopped or
+    the machine suspended, another process may already lead before this checkpoint.  So check :attr:`is_held`
+    immediately before each action with an external effect, and store :attr:`transitions` with each external write.
     """
 
     _term: Term
@@ -220,29 +228,29 @@ class Leadership(metaclass=NoPublicConstructor):
 
     @property
     def identity(self) -> str:
-        """The leader's identity."""
+        """The identity of the leader."""
         return self._term.identity
 
     @property
     def transitions(self) -> int:
-        """The Lease's ``leaseTransitions``, which increases with every change of the holder.
+        """The Lease's ``leaseTransitions``, a number that increases with every change of the holder.
 
-        A fencing token: stored with each write, it distinguishes late writes of a former leader from those of the
-        current one.  It restarts from 0 when the Lease is deleted, its holder does not create it again, and the next
-        leader has never read it.
+        Use this number as a fencing token: store it with each write, so that a late write by a former leader can be
+        detected.
+        The number starts again from 0 if the Lease is deleted and the next leader has never read it.
         """
         return self._term.transitions
 
     @property
     def is_held(self) -> bool:
-        """Whether no other candidate can have taken over yet, and the leader code has not been cancelled."""
+        """Whether this process is certainly the leader: the lease has not expired and the leadership is not lost."""
         return self._term.is_held
 
     @property
     def expires_at(self) -> float:
-        """When another candidate may take over, on trio's clock, if the lease is not renewed before.
+        """The time on trio's clock when another candidate may take over unless the lease is renewed.
 
-        It counts from when the last successful renewal was *sent*, so it is never later than candidates expect.
+        The time is based on when the last successful renewal was *sent*, so no candidate takes over earlier.
         """
         return trio.current_time() + self._term.lease_duration - self._term.age()
 
@@ -250,23 +258,23 @@ class Leadership(metaclass=NoPublicConstructor):
 @final
 @attrs.frozen(kw_only=True)
 class LeaderElectionStatistics:
-    """Statistics of a :class:`LeaderElector`."""
+    """The statistics of a :class:`LeaderElector`."""
 
     leader: str
-    """Identity of the last observed holder of the lease; empty without one."""
+    """The identity of the last observed holder of the lease, or an empty string."""
     is_leader: bool
     """Whether this candidate leads."""
     terms: int
-    """How often it became the leader."""
+    """How often this candidate became the leader."""
     losses: int
-    """How often it lost the leadership while the leader code ran."""
+    """How often this candidate lost the leadership while its leader code ran."""
     overruns: int
     """How often the leader code still ran when another candidate could take over."""
     renewals: int
-    """How often it renewed the lease."""
+    """How often this candidate renewed the lease."""
     failures: int
-    """Failed requests, including conflicts."""
+    """The number of failed requests, including conflicts."""
     renewal_age: float
-    """Seconds since the last successful renewal was sent; infinity unless it leads."""
+    """Seconds since the last successful renewal was sent, or infinity if this candidate does not lead."""
     last_error: Exception | None
     """The last failure."""

@@ -1,8 +1,8 @@
 """Single attempts to acquire, renew and release the Lease.
 
-``_acquire.py``, ``_hold.py`` and ``_release.py`` decide when to make them.
+``_acquire.py``, ``_hold.py`` and ``_release.py`` decide when to make an attempt.
 
-Source: client-go ``tools/leaderelection/leaderelection.go``, ``tryAcquireOrRenew`` and ``release``.
+The source is ``tryAcquireOrRenew`` and ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import MAX_INT32, LeaseLock, LeaseRecord
 
 CLOCK_STEP: Final = timedelta(seconds=1)
-"""A wall clock that is behind the last renewal by at most this has stopped; otherwise it was set back."""
+"""The largest difference by which the wall clock may be behind the last renewal and count as stopped.  If the
+difference is larger, the clock was set back."""
 
 R = TypeVar("R")
 
@@ -42,7 +43,7 @@ logger = logging.getLogger("trioformer.leaderelection")
 @final
 @attrs.define(eq=False, repr=False)
 class LeaseClaim:
-    """One candidate's view of a Lease: the record that it last observed, and the one that it last wrote."""
+    """A candidate's view of a Lease: the record that the candidate last observed, and the record that it last wrote."""
 
     _lock: LeaseLock
     _identity: str
@@ -73,37 +74,41 @@ class LeaseClaim:
 
     @property
     def holder(self) -> str:
-        """Identity of the last observed holder; empty without one."""
+        """The identity of the last observed holder, or an empty string if there is none."""
         return "" if self._observed is None else self._observed.holder_identity
 
     @property
     def duration(self) -> float:
-        """Seconds after each change of the Lease in which this candidate does not acquire it.
+        """Seconds that this candidate waits after each change of the Lease before it acquires the Lease.
 
-        It is the maximum of the Lease's duration and this candidate's.  The holder relies on the duration that it was
-        started with.  A shorter or missing one in the Lease is an edit, and using it would allow two leaders.
+        The value is the longer of the duration in the Lease and the duration in this candidate's options.  If another
+        client has shortened or removed the duration in the Lease, the holder still relies on its own duration, so a
+        shorter wait could lead to two leaders.
         """
         observed = 0 if self._observed is None else self._observed.lease_duration_seconds
         return max(float(observed), self._options.lease_duration)
 
     @property
     def expires_at(self) -> float:
-        """When another holder's lease expires, on trio's clock, unless it is renewed; infinity without such a lease."""
+        """The time on trio's clock when another holder's lease expires, or infinity if there is no other holder."""
         return self._observed_at + self.duration if self.is_held_by_another() else math.inf
 
     @property
     def awaited(self) -> str:
-        """The credential plugin that a renewal waits for; empty without one."""
+        """A description of the credential plugin that the current request waits for, or an empty string."""
         return f"the credential plugin {quoted(self._lock.plugin)}" if self._is_waiting_for_plugin else ""
 
     def clear_failures(self) -> None:
-        """Record a success, so that the next failure is logged even if it is the same as the last one."""
+        """Record a success, so that the next failure is logged even if it repeats an earlier failure."""
         self.failure = None
         self._last_logged.clear()
         self._quick_tries.reset()
 
     def delay_after(self, error: Exception, delay: float) -> float:
-        """Return the seconds to wait after a failure: fewer than ``delay``, ten times, if the connection failed."""
+        """Return the seconds to wait after a failure.
+
+        If the connection failed, the first ten waits are shorter than ``delay``.
+        """
         if isinstance(error, ExecPluginError):
             return delay  # each attempt runs the plugin
         if outcome_of(error) is not Outcome.LOST or (quick := self._quick_tries.next_delay()) is None:
@@ -129,7 +134,7 @@ class LeaseClaim:
         else:
             known = last if current is None else current
             if known is not None and known.lease_transitions >= MAX_INT32:
-                # The number is a fencing token, so it must not begin again.
+                # The number is a fencing token, so it must not start again from 0.
                 raise DecodeError(f"lease {self}: its transitions cannot grow beyond {MAX_INT32}; correct the lease")
             own = LeaseRecord(
                 holder_identity=self._identity,
@@ -146,7 +151,7 @@ class LeaseClaim:
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
 
     def is_held_by_another(self) -> bool:
-        """Whether another holder's lease has not expired, by the local time since its last change."""
+        """Return True if another candidate holds the Lease, and it has not expired by the local clock."""
         return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
 
     def _log_missing(self) -> None:
@@ -162,7 +167,7 @@ class LeaseClaim:
         self._is_missing = True
 
     def _observe(self, record: LeaseRecord | None, *, notifies: bool = True) -> None:
-        """Record the state of the Lease; a change in the record restarts its duration."""
+        """Record the observed state of the Lease.  If the state has changed, the lease duration starts again."""
         if record != self._observed:
             self._observed, self._observed_at = record, trio.current_time()
         if notifies and self.holder != self._reported:
@@ -171,7 +176,7 @@ class LeaseClaim:
                 self._options.on_new_leader(self._reported)
 
     async def try_renew(self, term: Term) -> bool:
-        """Renew the Lease; return False if another candidate holds it, or has held it."""
+        """Renew the Lease.  Return False if another candidate holds the Lease, or has held it in the meantime."""
         is_changed = False
         if self._lock.is_known:
             try:
@@ -180,7 +185,7 @@ class LeaseClaim:
                 is_changed = True  # what has changed is logged below
                 self.failed(error, "cannot be updated, reading it", logging.DEBUG)
             except ExecPluginError:
-                raise  # to read it would run the plugin again
+                raise  # reading the lease would run the plugin again
             except REQUEST_ERRORS as error:
                 self.failed(error, "cannot be updated, reading it")
             else:
@@ -203,7 +208,10 @@ class LeaseClaim:
         return True
 
     async def try_release(self) -> bool:
-        """Make the Lease available immediately (client-go ``release``); return False if it is not held."""
+        """Release the Lease, so that another candidate can acquire it at once.
+
+        Return False if this candidate does not hold the Lease.
+        """
         current = await self._send(self._lock.get)
         self._observe(current, notifies=False)
         if current is None or current.holder_identity != self._identity:
@@ -219,9 +227,10 @@ class LeaseClaim:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def _obtain_credential(self) -> None:
-        """Wait for the credential plugin.  It may take longer than a request, because the user may have to log in.
+        """Run the client's credential plugin if necessary, without the time limit of a request.
 
-        The watchdog of a holder does not wait for it.
+        The plugin may take a long time, because the user may have to log in.  The watchdog does not wait for the
+        plugin.
         """
         self._is_waiting_for_plugin = bool(self._lock.plugin)
         try:
@@ -237,10 +246,10 @@ class LeaseClaim:
         raise ConnectionFailedError(f"lease {self._lock}: no response within {patience:g} s")
 
     async def _write(self) -> Stamp:
-        """Create or update the Lease with our record; return the time when the request was sent."""
+        """Create or update the Lease with this candidate's record, and return the time when the request was sent."""
         await self._obtain_credential()  # before the times are taken
         # Candidates detect a renewal by a change of the record, so renewTime must differ even if the clock does not.
-        # They do not compare which time is later, so it follows a clock that was set back.
+        # They do not check which time is later, so renewTime may follow a clock that was set back.
         now, last = self._datetime(), self._own.renew_time
         if last is not None and timedelta() <= last - now < CLOCK_STEP:
             now = last + timedelta(microseconds=1)
@@ -254,7 +263,7 @@ class LeaseClaim:
             await self._send(partial(put, self._own))
         except StatusError as error:
             # A server may fail after it has written; a request that it rejects has written nothing.
-            # An error that is not a Status may be a proxy's, which had forwarded the request.
+            # An error response that is not a Status may come from a proxy that had already forwarded the request.
             self.may_hold = could_hold or isinstance(error, ServerError) or error.is_unexpected_server_error
             raise
         self._observe(self._own)
@@ -264,7 +273,7 @@ class LeaseClaim:
         return datetime.fromtimestamp(self._options.wall_clock(), UTC)
 
     def failed(self, error: Exception, what: str, level: int = logging.WARNING) -> None:
-        """Count a failure, and log it at ``level``, or at DEBUG if it repeats the last one."""
+        """Count a failure, and log it at ``level``, or at DEBUG if the same message was logged last."""
         self.failures += 1
         self.last_error = self.failure = error
         line = f"{what}: {str(error).removeprefix(f'lease {self._lock}: ')}"

@@ -1,6 +1,6 @@
-"""A Lease as a lock: its holder, its times and its duration.
+"""A Lease that is used as a lock: its holder, its times and its duration.
 
-Source: client-go ``tools/leaderelection/resourcelock/leaselock.go`` and ``interface.go``.
+The source is client-go's ``leaselock.go`` and ``interface.go`` in ``tools/leaderelection/resourcelock``.
 """
 
 from __future__ import annotations
@@ -21,31 +21,35 @@ from ..watchtools import resuming_watch
 from ..watchtools._internal import ResumingWatch
 
 MAX_INT32: Final = 2**31 - 1
-"""The largest duration and number of transitions of a Lease."""
+"""The largest value that the duration and the number of transitions of a Lease can have."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class LeaseRecord:
-    """The holder's fields of a Lease.  Candidates compare its times for equality only, never with a clock."""
+    """The fields of a Lease that its holder writes.
+
+    Candidates compare the times only for equality, never with a clock.
+    """
 
     holder_identity: str = ""
-    """Identity of the holder; empty without one."""
+    """The identity of the holder, or an empty string if the Lease has no holder."""
     lease_duration_seconds: int = 0
-    """Seconds after each change in which other candidates do not acquire it; 0 if the Lease has no duration."""
+    """Seconds that other candidates wait after each change before they acquire the Lease; 0 if the Lease has no
+    duration."""
     acquire_time: datetime | None = None
-    """When the holder acquired it, by the holder's clock."""
+    """The time when the holder acquired the Lease, by the holder's clock."""
     renew_time: datetime | None = None
-    """When the holder last renewed it, by the holder's clock."""
+    """The time when the holder last renewed the Lease, by the holder's clock."""
     lease_transitions: int = 0
     """How often the holder has changed."""
 
     @classmethod
     def of(cls, lease: Lease) -> LeaseRecord:
-        """Read a Lease; absent and negative values become the defaults.
+        """Return the record of a Lease.  Absent and negative values are replaced by the defaults.
 
         Raises:
-            DecodeError: A field has the wrong type.
+            DecodeError: A field of the Lease has the wrong type.
         """
         spec = lease.spec
         return cls(
@@ -57,7 +61,7 @@ class LeaseRecord:
         )
 
     def written_to(self, spec: LeaseSpec) -> LeaseSpec:
-        """Return a copy of the spec with these fields set."""
+        """Return a copy of ``spec`` with the fields of this record."""
         return spec.evolve(
             holder_identity=self.holder_identity,
             lease_duration_seconds=self.lease_duration_seconds,
@@ -68,14 +72,17 @@ class LeaseRecord:
 
 
 def _int32(value: int | None) -> int:
-    """Return a number that kube-apiserver accepts, also for one of 400 digits, which does not fit into a float."""
+    """Limit a number to the range from 0 to ``MAX_INT32``, which kube-apiserver accepts."""
     return min(max(value or 0, 0), MAX_INT32)
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class LeaseLock:
-    """Reads and writes one Lease; writes carry its resourceVersion, so one of two concurrent writes gets a conflict."""
+    """A lock that reads and writes one Lease.
+
+    Updates send its resourceVersion, so one of two concurrent updates fails with a conflict.
+    """
 
     _api: Api[Lease]
     name: str
@@ -87,27 +94,33 @@ class LeaseLock:
 
     @property
     def is_known(self) -> bool:
-        """Whether the Lease existed when it was last read or written; if so, it can be updated without a read."""
+        """Whether the Lease existed when it was last read or written, and can be updated without another read."""
         return self._lease is not None
 
     @property
     def resource_version(self) -> str:
-        """Version of the Lease that was last read or written; empty if it did not exist."""
+        """The resourceVersion of the Lease when it was last read or written, or an empty string if it did not exist."""
         return "" if self._lease is None else self._lease.resource_version
 
     @property
     def plugin(self) -> str:
-        """The command of the client's credential plugin; empty without one."""
+        """The command of the client's credential plugin, or an empty string if the client has none."""
         return plugin_of(self._api)
 
     async def obtain_credential(self) -> None:
-        """Run the credential plugin if needed; otherwise this is not a checkpoint."""
+        """Run the client's credential plugin if a new credential is needed.
+
+        If no credential is needed, this method is not a checkpoint.
+        """
         await obtain_credential(self._api)
 
     def watch(
         self, resource_version: str, *, on_retry: Callable[[Exception], None]
     ) -> AbstractAsyncContextManager[ResumingWatch[Lease]]:
-        """Watch only this Lease, so a role may be limited to its name; skip objects that cannot be decoded."""
+        """Watch this Lease by name, so that a role can restrict access to it.
+
+        Objects that cannot be decoded are skipped.
+        """
         return resuming_watch(
             self._api,
             resource_version=resource_version,
@@ -117,7 +130,7 @@ class LeaseLock:
         )
 
     async def get(self) -> LeaseRecord | None:
-        """Read the Lease; None if it does not exist."""
+        """Read the Lease, and return its record, or None if the Lease does not exist."""
         try:
             lease = await self._api.get(self.name)
         except NotFoundError as error:
@@ -133,12 +146,12 @@ class LeaseLock:
         return record
 
     async def create(self, record: LeaseRecord) -> None:
-        """Create the Lease; a conflict means that it exists."""
+        """Create the Lease.  If the Lease already exists, the server responds with a conflict."""
         metadata = ObjectMeta(name=self.name, namespace=self._api.namespace, labels=self._labels)
         self._lease = await self._api.create(Lease(metadata=metadata, spec=record.written_to(LeaseSpec())))
 
     async def update(self, record: LeaseRecord) -> None:
-        """Replace the record in the Lease that was last read or written; its other fields are kept."""
+        """Update the Lease that was last read or written with this record.  The other fields of the Lease are kept."""
         lease = self._lease
         if lease is None:
             raise RuntimeError(f"lease {self} cannot be updated before it was read; call get() or create() first")

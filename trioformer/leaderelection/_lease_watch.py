@@ -1,16 +1,17 @@
-"""Watch the Lease, so that a candidate notices a release at once.
+"""Watch the Lease, so that a candidate is notified of a release at once.
 
-The problem: a candidate that only polls takes over about a retry period after a release.  A watch shows the release
-within milliseconds, but it may lag, break, or not be permitted.  So it is only a hint:
+The problem: a candidate that only polls takes over up to a retry period after a release.  A watch reports the release
+within milliseconds, but it may be late, fail, or be forbidden.  So watch events are only hints:
 
-- An event never decides who leads.  A Lease without a holder makes the candidate try at once: it reads the Lease, and
-  the update's conflict decides.
-- The candidate polls as if there were no watch.
-- All candidates see a release at the same time.  Each waits a few milliseconds at random, and does not try if the watch
-  shows a new holder by then.
+- A watch event never decides which candidate leads.  If an event shows a Lease without a holder, the candidate tries
+  to acquire the Lease at once.  If several candidates do so, only one of their updates succeeds, and the others fail
+  with a conflict.
+- The candidate also polls, as often as without a watch.
+- All candidates are notified of a release at the same time.  Each candidate waits for a random time of a few
+  milliseconds, and does not try if the watch has reported a new holder by then.
 
-A watch begins at the version that a poll has read, so ``list`` is not needed, and no release in between is missed.
-Its requests do not count against the client's rate limit, except for a small list after a lost connection.
+A watch starts at the version that a poll has read, so it needs no ``list`` request, and no release is missed.  Watch
+requests do not count against the client's rate limit, except for a small list after a lost connection.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from ._lease_lock import LeaseLock, LeaseRecord
 logger = logging.getLogger("trioformer.leaderelection")
 
 JITTER: Final = 0.05
-"""The longest random delay, seconds, of a candidate after a release.  It is longer than two requests usually take, so
-most candidates see the new holder before they try."""
+"""The longest random delay of a candidate after a release, in seconds.  It is longer than two requests usually take,
+so most candidates observe the new holder before they try."""
 
 REOPEN_PERIOD: Final = 60.0
-"""Seconds after which a watch that the server rejected is requested again."""
+"""The delay before a watch that the server rejected is requested again, in seconds."""
 
 
 @final
 @attrs.define(eq=False)
 class LeaseWatch:
-    """Notices when the Lease is released.
+    """A watch that notifies a candidate when the Lease is released.
 
     Ownership:
-        It owns no tasks: the candidate runs :meth:`run` while it waits for the Lease.
+        The object owns no tasks.  The candidate runs :meth:`run` while it waits for the Lease.
     """
 
     _lock: LeaseLock
@@ -55,22 +56,22 @@ class LeaseWatch:
     _logged: str = attrs.field(default="", init=False)
 
     def begin(self) -> None:
-        """Forget the state of the last wait."""
+        """Reset the state before a new wait for the Lease."""
         self._version, self._released = "", trio.Event()
 
     def record_poll(self) -> None:
-        """Record that the Lease was read: a watch begins at its version."""
+        """Record that a poll has read the Lease, so that a watch can start at its version."""
         self._version = self._lock.resource_version
         self._polled.set()
         self._polled = trio.Event()
 
     def use_hint(self) -> None:
-        """Forget the last hint, because an attempt follows."""
+        """Clear the last hint, because the candidate now tries to acquire the Lease."""
         if self._released.is_set():
             self._released = trio.Event()
 
     async def wait_released(self) -> None:
-        """Wait until an event shows a Lease without a holder, and none shows another holder during a random delay."""
+        """Wait until an event reports a release, and no event reports a new holder during a random delay."""
         while True:
             released = self._released
             await released.wait()
@@ -79,7 +80,7 @@ class LeaseWatch:
                 return
 
     async def run(self) -> None:
-        """Watch the Lease until cancelled; raise nothing, because the candidate also polls."""
+        """Watch the Lease until cancelled.  Errors are only logged, because the candidate also polls."""
         unusable = ""
         while True:
             while self._version in ("", unusable):
@@ -116,7 +117,7 @@ class LeaseWatch:
         logger.debug("lease %s: the watch is interrupted: %s", self._lock, error)
 
     def _log(self, problem: object) -> None:
-        """Log a problem once, at DEBUG when it repeats."""
+        """Log a problem as a warning, or at DEBUG if it repeats the last problem."""
         line = f"cannot be watched, a release is noticed up to a retry period later: {problem}"
         logger.log(logging.DEBUG if line == self._logged else logging.WARNING, "lease %s: %s", self._lock, line)
         self._logged = line

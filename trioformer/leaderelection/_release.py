@@ -1,10 +1,10 @@
 """Release the Lease when the leader code has ended.
 
-The problem: until the Lease is empty, the next leader waits for its expiry.  So the release is
-tried several times, even if the caller was cancelled.  But a program that ends must not wait for an API server that
-does not respond.
+The problem: if the Lease is not released, the next leader must wait until it expires.  So a failed release is retried,
+even if the caller was cancelled.  But the end of a program must not be delayed for long by an API server that does not
+respond, so the time is limited.
 
-Source: client-go ``tools/leaderelection/leaderelection.go``, ``release``.
+The source is ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from ._lease_claim import LeaseClaim
 logger = logging.getLogger("trioformer.leaderelection")
 
 RELEASE_TRIES: Final = 3
-"""Failures after which a release gives up."""
+"""The number of failures after which the Lease is not released but left to expire."""
 RELEASE_BACKOFF: Final = BackoffPolicy(initial=0.1, factor=3.0, maximum=1.0, jitter=0.5)
 RELEASE_CONFLICTS: Final = 5
-"""Conflicts of a release that are retried immediately; further ones count as failures."""
+"""The number of conflicts that are retried immediately.  Further conflicts count as failures."""
 
 
 async def release(claim: LeaseClaim, identity: str, options: LeaderElectionOptions) -> None:
-    """Make the Lease available immediately; log failures, after which the Lease expires.
+    """Release the Lease, so that another candidate can acquire it at once.
+
+    Failures are only logged, and the Lease then expires.
 
     Cancellation:
-        Shielded, for ``renew_deadline`` at most.
+        The release is shielded from cancellation, for at most ``renew_deadline`` seconds.
     """
     delays = Backoff(RELEASE_BACKOFF, rng=options.rng)
     failures = conflicts = 0

@@ -1,20 +1,20 @@
-"""Run several controllers in one process: select, start and stop them, and serve their health over HTTP.
+"""The manager, which runs several controllers in one process and serves their health over HTTP.
 
 ::
 
     HTTP ─▶ caches ─▶ event recorders ─▶ leadership ─▶ controllers   starts from left to right, stops from right to left
 
-:func:`run_controllers` is the entry point.  It needs no extra; its ``metrics=`` and :func:`follow_file` need
-``trioformer[manager]``.
+The entry point is :func:`run_controllers`.  The argument ``metrics=`` and the function :func:`follow_file` require the
+extra ``trioformer[manager]``.
 
 - ``_run_controllers.py``: :func:`run_controllers`
 - ``_initializers.py``: :class:`ManagerContext`, :class:`LeaderElection`
 - ``_enabled.py``: :func:`enabled_controllers`
 - ``_follow_file.py``: :func:`follow_file`, :class:`FollowedFile`
-- ``_run.py``: one run of the manager: its order, and its health checks
-- ``_managed.py``: one controller of a run and its phase
+- ``_run.py``: one run of the manager, with its order and its health checks
+- ``_managed.py``: one controller of a run, and its phase
 - ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
-- ``_token_checks.py``: asks the program which tokens may read the metrics
+- ``_token_checks.py``: checks of the tokens that may read the metrics
 - ``_health.py``: the responses of health checks
 """
 

@@ -1,13 +1,14 @@
-"""Select controllers with a list such as ``"*,-foo"``, by the rules of kube-controller-manager's ``--controllers``."""
+"""The selection of controllers with a list such as ``"*,-foo"``, as in kube-controller-manager's ``--controllers``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 FORBIDDEN_CHARACTERS = (",", "/", "*")
-"""Characters that names must not contain: they have a meaning in the list or in the path of a health check."""
+"""The characters that a name must not contain, because they have a meaning in the list or in the path of a health
+check."""
 RESERVED_NAMES = ("ping", "informer-sync", "leaderElection", "shutdown")
-"""Names of the manager's own health checks."""
+"""The names of the manager's own health checks."""
 
 
 def enabled_controllers(
@@ -15,15 +16,15 @@ def enabled_controllers(
 ) -> tuple[str, ...]:
     """Return the names of the controllers that a list enables.
 
-    The first item of the list that names a controller decides: ``foo`` enables it, ``-foo`` disables it.  If no item
-    names it, ``*`` enables it unless it is disabled by default.
+    The first item of the list that names a controller decides: ``foo`` enables the controller ``foo``, and ``-foo``
+    disables it.  If no item names a controller, ``*`` enables it, unless it is disabled by default.
 
     Source: ``IsControllerEnabled`` of kube-controller-manager (``controller-manager/app/helper.go``).
 
     Args:
         names: The names of all controllers.
-        enabled: The list, separated by commas.
-        disabled_by_default: Names of controllers that ``*`` does not enable.
+        enabled: A comma-separated list of the enabled and disabled controllers.
+        disabled_by_default: The names of controllers that ``*`` does not enable.
 
     Returns:
         The names of the enabled controllers, in the order of ``names``.
@@ -58,10 +59,10 @@ def check_known(requested: Iterable[str], names: Collection[str], where: str) ->
 
 
 def check_controller_name(name: str, what: str = "controller name") -> None:
-    """Check a name that also names a health check.
+    """Check that a name is valid for a controller or a health check.
 
     Raises:
-        ValueError: It is not valid, or reserved.
+        ValueError: The name is not valid or is reserved.
     """
     is_malformed = not name or name != name.strip() or name.startswith("-")
     if is_malformed or any(character in name for character in FORBIDDEN_CHARACTERS):

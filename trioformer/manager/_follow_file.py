@@ -1,11 +1,12 @@
 """A configuration file that is reloaded when it changes.
 
-The problem: the file itself seldom changes.  Editors write a new file and rename it.  In a pod, a ConfigMap's file is a
-link through ``..data``, a link to a directory, which is replaced by a link to a new one.  So the directory is watched,
-and every event in it causes a reload.
+Watching the file itself would not work, because it is usually replaced instead of changed.  Editors write a new file
+and rename it.  In a pod, a file of a ConfigMap is a link through ``..data``, which is a link to a directory.  After an
+update, ``..data`` is replaced by a link to a new directory.  So the directory of the file is watched, and each event
+in it causes a reload.
 
-No change is missed: watching starts before the first reload, and each reload reads the whole file, so a superfluous
-event, or one while the file is only half written, costs one reload.
+No change is missed, because another reload follows when the watch has started.  Each reload reads the whole file, so
+superfluous events, and events while the file is only partly written, do no harm.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ _Awatch: TypeAlias = Callable[..., AsyncGenerator[object, None]]
 
 
 def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> FollowedFile[T]:
-    """Follow a configuration file; see :class:`FollowedFile`.
+    """Return a :class:`FollowedFile`, which follows a configuration file.
 
     Args:
-        path: The file.
-        parse: Converts the text to a value, such as ``yaml.safe_load``; raises if the text is not valid.
-            It is called in the event loop, so the other tasks wait for it: seconds for YAML of 1 MiB.
+        path: The path of the file.
+        parse: A function that converts the text to a value, such as ``yaml.safe_load``, or raises an exception if the
+            text is not valid. The function is called in the event loop, and blocks all other tasks.  Parsing YAML of 1
+            MiB may
+            take seconds.
     """
     return FollowedFile(trio.Path(path), parse)
 
@@ -46,7 +49,7 @@ def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> Followe
 @final
 @attrs.define(eq=False, repr=False)
 class FollowedFile(Generic[T]):
-    """A file whose value is replaced when the file changes.
+    """A configuration file that is read and parsed again when it changes.
 
     ::
 
@@ -57,18 +60,18 @@ class FollowedFile(Generic[T]):
             ...
             value = await config.changed(value)
 
-    If the file cannot be read or parsed after a change, the last valid value stays, and each new reason is logged in
-    one line: the error's type and the first line of its text, or for YAML the problem and its position.
-    So the first line of an error of ``parse`` must not quote a secret.
+    If the file cannot be read or parsed after a change, the last valid value is kept, and the reason is logged.  The
+    log message contains the type of the error and the first line of its text, or for YAML the problem and its
+    position. So the first line of an error that ``parse`` raises must not contain a secret.
 
-    The directory must stay in place.  A file that is a link into another directory is followed when the link is
-    replaced, or ``..data`` is, as in a mounted ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes);
-    a ``subPath`` mount never changes.
+    The directory of the file must not be removed or renamed.  If the file is a link into another directory, the value
+    is reloaded when the link is replaced.  The value is also reloaded when ``..data`` is replaced, as in a mounted
+    ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes). A ``subPath`` mount of a ConfigMap never changes.
 
     """
 
     path: trio.Path
-    """The file."""
+    """The path of the file."""
     _parse: Callable[[str], T]
     _text: Secret[str] | None = attrs.field(default=None, init=False)
     _value: T = attrs.field(init=False)
@@ -82,7 +85,7 @@ class FollowedFile(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The last valid value.
+        """The last valid value of the file.
 
         Raises:
             RuntimeError: The file has not been read yet.
@@ -92,15 +95,16 @@ class FollowedFile(Generic[T]):
         return self._value
 
     async def changed(self, seen: T) -> T:
-        """Wait until the value is not ``seen``, and return it; do not wait if it already differs.
+        """Wait until the value differs from ``seen``, and return the value.
 
-        So a caller that was busy receives the latest value; values in between are skipped.
-        Values are compared by identity, and writing the same text again does not replace the value.
+        If the value already differs, the method returns immediately.  So a busy caller receives the latest value, and
+        skips the values in between. Values are compared by identity.  Writing the same text again does not replace the
+        value.
 
         Args:
-            seen: The caller's value.
+            seen: The value that the caller already has.
 
-        Cancellation: nothing is lost.
+        Cancellation: no value is lost, because the next call returns the latest value.
         """
         await trio.lowlevel.checkpoint()
         while self.value is seen:
@@ -108,19 +112,19 @@ class FollowedFile(Generic[T]):
         return self.value
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the file until cancelled; ``nursery.start`` returns when the first value is available.
+        """Follow the file until cancelled; ``nursery.start()`` returns when the first value is available.
 
         Raises:
             ModuleNotFoundError: watchfiles is not installed.
             RuntimeError: The file is already being followed.
-            OSError: The first read failed.
-            ConfigError: At the first read, the file is not UTF-8, or ``parse`` raised an error; its text is one line.
-                An error of the library is raised unchanged, with a note that names the file.
-            ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
+            OSError: The file cannot be read at the start.
+            ConfigError: At the start, the file is not valid UTF-8, or ``parse`` raised an exception.  A
+                `TrioformerError` of ``parse`` is raised unchanged, with a note that names the file.
+            ExceptionGroup: The directory cannot be watched.  The group contains an ``OSError``.
 
-        Cancellation: a thread notices it within 50 ms.
+        Cancellation: the method may take up to 50 ms to return, because it waits for a thread.
 
-        Ownership: it uses one of trio's worker threads while it runs.
+        Ownership: the method uses one of trio's worker threads while it runs.
         """
         if self._is_running:
             raise RuntimeError(f"{self.path} is already being followed")
@@ -173,7 +177,7 @@ class FollowedFile(Generic[T]):
             self._problem = problem
 
     async def _read(self) -> Secret[str]:
-        """Return the text with Python's line ends; a configuration may contain secrets."""
+        """Return the text of the file with Python's line endings, as a secret."""
         try:
             content = await trio.to_thread.run_sync(read_file, self.path)
             return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
@@ -191,9 +195,10 @@ class FollowedFile(Generic[T]):
 @final
 @attrs.define(eq=False)
 class _StopEvent:
-    """The ``stop_event`` of watchfiles, whose thread calls :meth:`is_set` every 50 ms.
+    """The ``stop_event`` argument of watchfiles, which calls :meth:`is_set` every 50 ms in a thread.
 
-    The first call shows that watching has started.  It causes a reload, which finds changes from before that.
+    The first call of :meth:`is_set` shows that the watch has started.  This call causes a reload, which finds earlier
+    changes.
     """
 
     _on_watching: Callable[[], None]
@@ -219,10 +224,10 @@ class _StopEvent:
 
 
 def _reason_of(error: Exception) -> str:
-    """Describe an error in one line without quoting the file, which may contain secrets.
+    """Return a description of an error in one line, without text of the file, which may contain secrets.
 
-    PyYAML's errors quote the line of the file after the first line of their text, which is in their ``problem_mark``,
-    and tags, aliases and characters in their ``problem``.
+    An error of PyYAML quotes a line of the file after the first line of its text.  The attribute ``problem`` of such
+    an error may quote tags, aliases and characters.
     """
     for each in (error, error.__cause__):
         mark = getattr(each, "problem_mark", None)

@@ -1,6 +1,6 @@
-"""Named health checks and their HTTP responses, as in kube-apiserver.
+"""Named health checks and their HTTP responses, which have the same format as in kube-apiserver.
 
-Source: ``InstallHandler`` and the functions it calls in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``.
+Source: ``InstallHandler`` in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``, and the functions that it calls.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .._text import one_line
 logger: Final = logging.getLogger("trioformer.manager")
 
 HealthCheck: TypeAlias = Callable[[], str]
-"""Returns the reason of a failure; empty if the check passes."""
+"""A function that returns the reason of a failure, or an empty string if the check passes."""
 
 
 def ping() -> str:
-    """Always pass: a process that can run the check is alive."""
+    """Always pass, because a process that can run the check is alive."""
     return ""
 
 
 def run_check(check: HealthCheck) -> str:
-    """Return the reason of a caller's check; if the check raises, the reason is its error."""
+    """Run a check of the caller, and return the reason of its failure; an exception of the check is a failure too."""
     try:
         reason: object = check()
     except Exception as error:  # noqa: BLE001  # the documented boundary to a caller's function
@@ -36,13 +36,13 @@ def run_check(check: HealthCheck) -> str:
 @final
 @attrs.frozen
 class Response:
-    """An HTTP response."""
+    """An HTTP response of the manager."""
 
     code: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    """Other headers."""
+    """The headers of the response in addition to the content type."""
 
 
 NOT_FOUND: Final = Response(404, b"404 page not found\n")
@@ -51,9 +51,10 @@ NOT_FOUND: Final = Response(404, b"404 page not found\n")
 def health_response(
     path: str, checks: Mapping[str, HealthCheck], *, is_verbose: bool, excluded: Collection[str]
 ) -> Response:
-    """Respond to a request for all checks, as ``/healthz``, or for one of them, as ``/healthz/ping``.
+    """Return the response for all checks, such as ``/healthz``, or for a single check, such as ``/healthz/ping``.
 
-    The response for all checks withholds the reasons, because anyone may request it; they are logged.
+    The response for all checks does not contain the reasons of failures, because anyone may request it.  The reasons
+    are logged instead.
     """
     root, slash, name = path.removeprefix("/").partition("/")
     if not slash:

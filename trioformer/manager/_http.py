@@ -1,4 +1,4 @@
-"""HTTP endpoints of a manager: ``/healthz``, ``/readyz`` and ``/metrics``."""
+"""The HTTP endpoints of a manager: ``/healthz``, ``/readyz`` and ``/metrics``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..metrics import Metrics
 
 LIMITS: Final = _serving.ServerLimits()
-"""The defaults suffice: probes and scrapes are few and small."""
+"""The default limits suffice, because probes and scrapes are few and small."""
 NOT_ALLOWED: Final = Response(405, b"405 method not allowed\n", headers=((b"allow", b"GET, HEAD"),))
 UNAUTHORIZED: Final = Response(401, b"401 unauthorized\n", headers=((b"www-authenticate", b"Bearer"),))
 FAILED: Final = Response(500, b"500 internal server error\n")
@@ -39,31 +39,31 @@ BUSY: Final = Response(
 @final
 @attrs.define(eq=False)
 class ErrorLog:
-    """Logs the exceptions of a repeated call: only the first one in a row."""
+    """A log of the exceptions of repeated calls, which logs only the first of several consecutive exceptions."""
 
     _failing: set[str] = attrs.field(factory=set, init=False)
 
     def failed(self, name: str) -> None:
-        """Log the exception that is being handled, unless the last run failed as well."""
+        """Log the exception that is being handled, at DEBUG if the previous call with this name failed too."""
         level = logging.DEBUG if name in self._failing else logging.ERROR
         self._failing.add(name)
         logger.log(level, "%s failed", name, exc_info=True)
 
     def succeeded(self, name: str) -> None:
-        """Log the next exception again."""
+        """Record a successful call, so that its next exception is logged again."""
         self._failing.discard(name)
 
 
 @final
 @attrs.frozen(eq=False)
 class Endpoints:
-    """An ASGI 3 application for the scope ``http``; no exception of a check or a collector leaves it."""
+    """An ASGI 3 application for the scope ``http``, which handles all exceptions of checks and collectors."""
 
     health: Mapping[str, Callable[[], Mapping[str, HealthCheck]]]
-    """Functions that return the current checks, by path."""
+    """A mapping of paths to functions that return the current checks."""
     metrics: Metrics | None
     options: HTTPOptions
-    """Decides which requests may read the metrics."""
+    """The options that decide which requests may read the metrics."""
     _errors: ErrorLog = attrs.field(factory=ErrorLog, init=False)
     _token_checks: TokenChecks | None = attrs.field(init=False)
 
@@ -74,7 +74,7 @@ class Endpoints:
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
     ) -> None:
-        """Respond to one request."""
+        """Respond to an HTTP request."""
         response = await self._respond(scope, receive)
         headers = [
             (b"content-type", response.content_type.encode()),
@@ -105,7 +105,7 @@ class Endpoints:
     # --- metrics ------------------------------------------------------------------------------------------------------
 
     async def _refusal(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response | None:
-        """Return the refusal of a request for the metrics; None if it may read them."""
+        """Return an error response for a request for the metrics, or None if the request is allowed."""
         required, checks = self.options.metrics_token, self._token_checks
         if required is None and checks is None:
             return None
@@ -157,11 +157,11 @@ class Endpoints:
 
 
 async def listen(bind: str) -> socket.socket:
-    """Listen on ``host:port``.
+    """Return a socket that listens on ``host:port``.
 
     Raises:
-        ValueError: It is not ``host:port``.
-        ListenError: The address cannot be listened on; it is an OSError.
+        ValueError: The address is not of the form ``host:port``.
+        ListenError: The server cannot listen on the address.  This error is also an OSError.
     """
     try:
         return await _listeners.open_listener(bind)
@@ -170,7 +170,7 @@ async def listen(bind: str) -> socket.socket:
 
 
 def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:
-    """Log a warning if tokens arrive from other machines without TLS."""
+    """Log a warning if other machines send tokens without TLS."""
     has_tokens = options.metrics_token is not None or options.check_metrics_token is not None
     if has_tokens and options.certificate is None and not _listeners.is_loopback(listener.getsockname()[0]):
         logger.warning(
@@ -184,7 +184,8 @@ def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
     """Return the TLS context of the options, or None for plain HTTP.
 
     Raises:
-        ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
+        ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not match the
+            certificate.
     """
     if options.certificate is None or options.key is None:
         return None
@@ -199,5 +200,5 @@ async def serve(
     tls: ssl.SSLContext | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until cancelled, and close the socket."""
+    """Serve requests until cancelled, and then close the socket."""
     await _serving.serve_app(endpoints, listener, limits=LIMITS, tls=tls, task_status=task_status)

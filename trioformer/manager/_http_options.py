@@ -12,10 +12,11 @@ from .._listeners import is_token, split_address
 from .._secret import Secret, conceal
 
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Returns whether a bearer token may read the metrics; called with the token of a request.
+"""An async function that receives the bearer token of a request, and returns whether the token may read the metrics.
 
-Its result is kept for 10 seconds.  It must return within 5 seconds, and at most 8 calls run at once; other requests get
-a 503.
+The result is kept for 10 seconds.  The function must return within 5 seconds.  At most 8 calls run concurrently, and
+further
+requests receive a response with status 503.
 """
 
 
@@ -26,27 +27,30 @@ def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
 @final
 @attrs.frozen
 class HTTPOptions:
-    """Options of the HTTP server for health, readiness and metrics, for :func:`run_controllers`.
+    """Options for the HTTP server of :func:`run_controllers`, which serves health, readiness and metrics.
 
-    By default it serves plain HTTP without authentication, as the probes of a kubelet expect.
+    By default, the server uses plain HTTP without authentication, as the probes of a kubelet do.
 
     Raises:
-        ValueError: ``bind`` is not ``host:port``; only one of ``certificate`` and ``key`` is given; a token and a check
-            are both given; or the token is not valid.
+        ValueError: ``bind`` is not of the form ``host:port``, only one of ``certificate`` and ``key`` is given,
+            ``metrics_token`` and ``check_metrics_token`` are both given, or the token is not valid.
     """
 
     bind: str
-    """``host:port`` to listen on; ``:port`` for all interfaces, and port 0 for a free one."""
+    """The address to listen on, as ``host:port``.  Use ``:port`` to listen on all interfaces, and port 0 to listen on
+    a free port."""
     certificate: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
-    """A PEM file with the server's certificate chain; with it the port speaks TLS only.  It is read at the start."""
+    """A PEM file with the certificate chain of the server, which is read at the start.  If a certificate is given, the
+    server accepts only TLS."""
     key: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
-    """A PEM file with the certificate's key."""
+    """A PEM file with the private key of the certificate."""
     metrics_token: Secret[str] | None = attrs.field(default=None, kw_only=True, converter=_conceal_token, repr=False)
-    """The bearer token that a request for ``/metrics`` must have, a str; None for no authentication."""
+    """The bearer token, a str, that a request for ``/metrics`` must contain.  If None, there is no authentication."""
     check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
-    """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview.
+    """A function that checks bearer tokens instead of ``metrics_token``, for example with a TokenReview and a
+    SubjectAccessReview.
 
-    Any request to the port can call it, so use a separate client with a ``rate_limiter``.
+    Each request to the port may result in a call, so use a separate client with a ``rate_limiter`` in this function.
     """
 
     def __attrs_post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Arguments and results of controller initializers, and the options of an election."""
+"""The arguments and results of controller initializers, and the options of a leader election."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """The protocol of objects that the manager runs; :class:`~trioformer.controller.Controller` implements it."""
+    """The protocol of controllers that the manager runs; :class:`~trioformer.controller.Controller` implements it."""
 
     @property
     def name(self) -> str:
-        """Name in logs, health checks and metrics; unique within a manager."""
+        """The controller's name in log messages, health checks and metrics, which must be unique within a manager."""
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Run until cancelled or stopped; call ``task_status.started()`` when the work has started.
+        """Run until cancelled or stopped, and call ``task_status.started()`` when the work has started.
 
-        If it returns early, the manager continues.  An exception ends the manager.
+        If this method returns before it was stopped, the manager continues.  An exception ends the manager.
         """
         ...
 
     async def stop(self) -> None:
-        """Shut down gracefully, and return after :meth:`run`; cancelled at the deadline."""
+        """Shut down gracefully, and return after :meth:`run`; the manager cancels this call at the deadline."""
         ...
 
 
@@ -44,7 +44,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^-A-Za-z0-9_.]+")
 
 
 def _recorder_of(context: ManagerContext) -> EventRecorder:
-    """Make a recorder with the controller's name, without the characters that are not valid in an Event."""
+    """Return a recorder with the controller's name, after replacing characters that are not valid in an Event."""
     name = _NOT_IN_NAMES.sub("-", context.name)[:63].strip("-_.")
     return EventRecorder(context.client, controller=name or "controller")
 
@@ -52,64 +52,66 @@ def _recorder_of(context: ManagerContext) -> EventRecorder:
 @final
 @attrs.define(kw_only=True, eq=False, on_setattr=attrs.setters.frozen)
 class ManagerContext:
-    """Argument of a controller initializer (``ControllerContext`` of kube-controller-manager)."""
+    """The argument of a controller initializer (``ControllerContext`` of kube-controller-manager)."""
 
     client: Client
-    """The shared client."""
+    """The client that all controllers share."""
     factory: SharedInformerFactory
-    """The shared informers.  The factory is running, so informers that are requested from it start immediately."""
+    """The factory of shared informers, which is running, so that requested informers start immediately."""
     name: str
     """The controller's name in the manager."""
     leadership: Leadership | None = attrs.field(default=None, on_setattr=attrs.setters.NO_OP)
-    """The leadership under which the controller runs, if there is an election.  Check ``leadership.is_held`` before
-    writes that only one process may make; ``leadership.transitions`` is a fencing token.
-    With ``warm_up`` it is None when the initializer is called, and set before the controller runs."""
+    """The leadership under which the controller runs, or None without leader election.  Check ``leadership.is_held``
+    before writes that only one process may make.  ``leadership.transitions`` is a fencing token. With ``warm_up``, the
+    value is None when the initializer is called, and is set before the controller runs."""
     metrics: Metrics | None = None
-    """The manager's metrics, if it has them."""
+    """The metrics of the manager, or None."""
     recorder: EventRecorder = attrs.field(default=attrs.Factory(_recorder_of, takes_self=True))
-    """Records events in the name of the controller.
+    """An event recorder that records events in the name of the controller.
 
-    The manager runs it: it starts before the controllers.  When they have ended, it writes the remaining events for at
-    most five seconds."""
+    The manager runs the recorder, which starts before the controllers.  When the controllers have ended, the recorder
+    writes the remaining events for at most five seconds."""
 
     def controller_observer(self, workers: int = 1) -> ControllerObserver[Hashable] | None:
-        """Return a controller observer for a :class:`Runnable` of your own; None without metrics.
+        """Return a controller observer for a custom :class:`Runnable`, or None if the manager has no metrics.
 
-        The manager measures each :class:`~trioformer.controller.Controller` by itself.
+        For a :class:`~trioformer.controller.Controller`, no observer is necessary, because the manager measures it
+        automatically.
 
         Args:
-            workers: The number of workers.
+            workers: The number of workers of the controller.
         """
         return None if self.metrics is None else self.metrics.controller_observer(self.name, workers)
 
     def queue_observer(self) -> QueueObserver[Hashable] | None:
-        """Return a queue observer for a :class:`Runnable` of your own; None without metrics."""
+        """Return a queue observer for a custom :class:`Runnable`, or None if the manager has no metrics."""
         return None if self.metrics is None else self.metrics.queue_observer(self.name)
 
 
 ControllerInitializer: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
-"""Creates a controller without running it.
+"""An async function that creates a controller without running it.
 
-It returns None to skip the controller in this process, which the manager logs.
-An exception ends the manager.
+If the function returns None, the manager skips the controller in this process, and logs this. An exception ends the
+manager.
 """
 
 
 @final
 @attrs.frozen
 class LeaderElection:
-    """The election that the controllers run under; arguments of :func:`~trioformer.leaderelection.run_as_leader`."""
+    """The options of the leader election, as in :func:`~trioformer.leaderelection.run_as_leader`."""
 
     name: str
-    """The Lease's name."""
+    """The name of the Lease."""
     namespace: str
-    """The Lease's namespace."""
+    """The namespace of the Lease."""
     identity: str | None = None
-    """Identity of this process, unique to it.  None generates one from the host name and a random part."""
+    """The unique identity of this process.  The default, None, generates an identity from the host name and a random
+    part."""
     options: LeaderElectionOptions | None = None
-    """Durations and callbacks."""
+    """The durations and callbacks of the election."""
     client: Client | None = None
     """The client of the election.
 
-    None opens one for the manager's cluster, with its own connections and without a rate limit, so that renewals do not
-    wait behind the controllers' requests."""
+    The default, None, opens a separate client for the manager's cluster, without a rate limit.  So renewals of the
+    lease do not wait for the requests of controllers."""

@@ -1,4 +1,4 @@
-"""Run one controller of a manager, and record its phase for logs and health checks."""
+"""One controller of a manager, with its phase for logs and health checks."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ ControllerPhase: TypeAlias = Literal[
 @final
 @attrs.define(eq=False)
 class ManagedController:
-    """One enabled controller; it is also the ``task_status`` that its ``run`` receives."""
+    """An enabled controller of a manager, which is also the ``task_status`` argument of its ``run()``."""
 
     name: str
     initializer: ControllerInitializer
     context: ManagerContext
     is_always: bool = False
-    """Whether it runs on each replica, not only on the leader."""
+    """Whether the controller runs on each replica, not only on the leader."""
     phase: ControllerPhase = "not started"
     runnable: Runnable | None = None
     settled: trio.Event = attrs.field(factory=trio.Event)
-    """Set when the controller has started its work, or will not start it."""
+    """An event that is set when the controller has started its work, or will never start it."""
 
     @property
     def is_active(self) -> bool:
-        """Whether it was created and has not ended."""
+        """Whether the controller was created and has not ended."""
         return self.phase in ("waiting to start", "running", "stopping")
 
     def not_ready_reason(self) -> str:
-        """Return why it has not started its work; empty if it has."""
+        """Return why the controller has not started its work, or an empty string if it has started."""
         if self.phase != "waiting to start":
             return ""
         missing = self.runnable.statistics().waiting_for if isinstance(self.runnable, Controller) else ()
         return "; ".join(missing) or "it has not started"
 
     def started(self, value: None = None) -> None:
-        """Record that the work has started; a method of ``trio.TaskStatus``."""
+        """Record that the controller has started its work; part of the ``trio.TaskStatus`` interface."""
         if self.phase == "waiting to start":
             self.phase = "running"
             if not isinstance(self.runnable, Controller):  # which logs it itself
@@ -60,10 +60,10 @@ class ManagedController:
         self.settled.set()
 
     async def initialize(self) -> Runnable | None:
-        """Call the initializer.
+        """Call the initializer, and return the controller that it created.
 
         Raises:
-            TypeError: It is not an async function, or does not return a controller.
+            TypeError: The initializer is not an async function, or does not return a controller or None.
         """
         initializing = self.initializer(self.context)
         if not hasattr(initializing, "__await__"):  # the error of await does not name the function
@@ -77,7 +77,7 @@ class ManagedController:
         return runnable
 
     async def run(self) -> None:
-        """Run the controller."""
+        """Run the controller, and record its phase."""
         assert self.runnable is not None  # the initializer has returned it
         try:
             await self.runnable.run(task_status=self)
@@ -95,10 +95,10 @@ class ManagedController:
             self.settled.set()
 
     async def stop(self) -> None:
-        """Stop the controller gracefully."""
+        """Stop the controller gracefully, and record its phase."""
         assert self.runnable is not None  # as above
         if not self.is_active:
-            return  # it has ended, and its phase must stay so
+            return  # the controller has ended, and its phase must not change
         self.phase = "stopping"
         try:
             await self.runnable.stop()

@@ -1,4 +1,4 @@
-"""One run of a manager: the order in which caches, leadership and controllers start and stop.
+"""One run of a manager, which starts and stops caches, leadership and controllers in the right order.
 
 ::
 
@@ -8,11 +8,13 @@
                                 └─ leadership ─┬─ acquire ────────────────────────────── release ─┘
                                                └─ controllers ── start one by one ── drained, or cancelled ─┘
 
-Each block is nested in the one above, so it ends after the blocks that depend on it.  The nesting alone defines the
-order.  It is controller-runtime's (``pkg/manager/internal.go``); ``_run_controllers.py`` adds HTTP around all of it.
+Each block is nested inside the block that it depends on, so a block ends only after its dependents.  The order is the
+same as in controller-runtime (``pkg/manager/internal.go``).  The HTTP server in ``_run_controllers.py`` encloses the
+whole run.
 
-``stop`` only cancels waits: for the first lists, the lease, an initializer, or the interval between two controllers.
-Controllers are drained, so the block that ``stop`` cancels never contains a running controller.
+The event ``stop`` cancels only blocks that wait for the first lists, the lease, an initializer, or the interval
+between two controllers. Such a block never contains a running controller, because running controllers are drained
+instead.
 """
 
 from __future__ import annotations
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
 @final
 @attrs.define(eq=False)
 class Group:
-    """Controllers that start together: on each replica, or on the leader."""
+    """A group of controllers that start together, either on each replica or only on the leader."""
 
     controllers: Sequence[ManagedController]
     waiting: trio.CancelScope | None = None
-    """The scope that ``stop`` cancels; None while nothing waits."""
+    """The cancel scope that ``stop`` cancels, or None if nothing waits."""
 
 
 @final
@@ -61,21 +63,21 @@ class ManagerRun:
     controllers: Sequence[ManagedController]
     start_interval: float = attrs.field(validator=validators.ge(0))
     lease: str
-    """Name of the elector's Lease; empty without an election."""
+    """The name of the Lease, or an empty string without leader election."""
     elector: LeaderElector | None
     metrics: Metrics | None
     stop: trio.Event
     shutdown_grace: float = attrs.field(validator=validators.ge(0))
     checks: Mapping[str, HealthCheck]
-    """The caller's checks of ``/readyz``."""
+    """The caller's additional checks for ``/readyz``."""
     live_checks: Mapping[str, HealthCheck]
-    """The caller's checks of ``/healthz``."""
+    """The caller's additional checks for ``/healthz``."""
     warm_up: bool
     """Whether initializers are called before the lease is acquired."""
     on_started: Callable[[], None]
-    """Called when everything that does not depend on the leadership has started."""
+    """A function that is called when everything that does not depend on the leadership has started."""
     _registrations: ExitStack = attrs.field(factory=ExitStack, init=False)
-    """Unregisters the objects that this run registered from the metrics."""
+    """The callbacks that unregister this run's objects from the metrics."""
     _leading: Group = attrs.field(init=False)
     _always: Group = attrs.field(init=False)
 
@@ -86,7 +88,7 @@ class ManagerRun:
         self._always = Group([each for each in self.controllers if is_apart[each.name]])
 
     async def run(self) -> None:
-        """Run until cancelled, stopped, or failed."""
+        """Run until the manager is cancelled, is stopped or fails."""
         with self._registrations:
             if self.metrics is not None:
                 if not self.metrics.is_registered(self.factory):
@@ -102,7 +104,7 @@ class ManagerRun:
                 await self._run_recorded()
 
     async def _run_recorded(self) -> None:
-        """Run the controllers; the event recorders end after them, also when this is cancelled."""
+        """Run the controllers inside the event recorders, which end after the controllers, also when cancelled."""
         scopes = [trio.CancelScope(shield=True) for _ in self.controllers]
 
         async def record(recorder: EventRecorder, scope: trio.CancelScope) -> None:
@@ -131,10 +133,12 @@ class ManagerRun:
 
     @contextmanager
     def _until_stopped(self, group: Group) -> Iterator[None]:
-        """Cancel the block when ``stop`` is set; at its first checkpoint if it is already set.
+        """Cancel the block when ``stop`` is set, or at its first checkpoint if ``stop`` is already set.
 
-        Of two nested blocks of a group only the inner one is cancelled, and after its end neither.  So the election,
-        which contains the controllers, is cancelled only while no controller runs.
+        If two blocks of a group are nested, only the inner block can be cancelled.  After the inner block has ended,
+        neither block can be cancelled.  So the leader election, which encloses the controllers, is cancelled only
+        while no controller
+        is running.
         """
         with trio.CancelScope() as scope:
             if self.stop.is_set():
@@ -219,7 +223,7 @@ class ManagerRun:
             self._registrations.callback(self.metrics.unregister, runnable)
 
     async def _drain(self, group: Group) -> None:
-        """Stop the controllers gracefully, or return at the deadline."""
+        """Stop the controllers of a group gracefully, or return at the deadline."""
         active = [each for each in group.controllers if each.is_active]
         unfinished = {each.name for each in active}
 
@@ -238,9 +242,10 @@ class ManagerRun:
     # --- health -------------------------------------------------------------------------------------------------------
 
     def healthz(self) -> Mapping[str, HealthCheck]:
-        """Return the checks of ``/healthz``, for a liveness probe.
+        """Return the current checks for ``/healthz``, which is for liveness probes.
 
-        A controller passes while it is active.  kube-controller-manager checks only this for most controllers.
+        The check of a controller passes while the controller is active.  For most controllers, kube-controller-manager
+        checks only this.
         """
         checks: dict[str, HealthCheck] = {"ping": ping}
         elector = self.elector
@@ -252,13 +257,13 @@ class ManagerRun:
         return checks | {name: partial(run_check, check) for name, check in self.live_checks.items()}
 
     def readyz(self) -> Mapping[str, HealthCheck]:
-        """Return the checks of ``/readyz``; a replica that waits for the lease passes them."""
+        """Return the current checks for ``/readyz``, which pass on a replica that waits for the lease."""
         checks: dict[str, HealthCheck] = {"ping": ping, "informer-sync": self._caches, "shutdown": self._shutdown}
         checks |= {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
         return checks | {name: partial(run_check, check) for name, check in self.checks.items()}
 
     def _caches(self) -> str:
-        # Objects in quarantine are also a problem, but every replica has it.
+        # Objects in quarantine are also a problem, but all replicas have the same problem.
         informers = self.factory.informers
         return "; ".join(
             f"{key}: {words}"

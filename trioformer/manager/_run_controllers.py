@@ -45,10 +45,10 @@ async def run_controllers(
     shutdown_grace: float = 30.0,
     task_status: trio.TaskStatus[str | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run named controllers until stopped.
+    """Run controllers until they are stopped or cancelled.
 
-    It starts HTTP, the factory, the event recorders, the election, and the controllers one by one, in this order, and
-    stops them in reverse order.
+    The manager starts the HTTP server, the factory, the event recorders, the leader election and the controllers, in
+    this order.  The controllers are started one after another.  Everything is stopped in reverse order.
 
     ::
 
@@ -59,57 +59,65 @@ async def run_controllers(
 
         await run_controllers(client, {"pods": start_pods}, http="127.0.0.1:8080", stop=stop)
 
-    Each controller is logged as started, skipped, disabled, or failed.
-    A controller that has not started its work, for example because its caches are not synced, does not delay the next
-    one.  An error of an initializer, a controller or one of the factory's informers ends the manager.
-    If a controller returns without being stopped, the others continue.
+    For each controller, the log says whether it was started, was skipped, is disabled, or has failed. A controller that
+    cannot start its work yet, for example because its caches have not synced, does not delay the next one.  An
+    exception of an initializer, of a controller or of an informer of the factory ends the manager. If a controller
+    returns without being stopped, the other controllers continue.
 
-    Source: controller-runtime ``pkg/manager/internal.go`` for the order; kube-controller-manager
-    (``app/controllermanager.go``) for the initializers, the list, the interval and the health checks.
+    Source: controller-runtime ``pkg/manager/internal.go`` for the order, and kube-controller-manager
+        (``app/controllermanager.go``) for everything else.
 
     Args:
-        client: The client; it must stay open until this has returned.
-        initializers: Functions that create the controllers, by controller name, in the order in which they start.
-        enabled: Which controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
-        disabled_by_default: Names of controllers that ``*`` does not enable.
-        always: Names of controllers that run on each replica, even if it does not lead, such as one that serves
-            requests from the caches.
-        start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
-            all controllers list at the same time.
-        http: The ``host:port`` for ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for all
-            interfaces, and port 0 for a free one.  :class:`HTTPOptions` adds TLS and authentication.  None for no
-            server.
-        checks: Further checks of ``/readyz`` by name, for example of a remote system.  Each is a plain function that
-            returns the reason of a failure, or an empty string; an exception is also a failure.
-        live_checks: Further checks of ``/healthz``.  The kubelet restarts the pod if one fails.
-        leader_election: Run the controllers only while this process holds the Lease.
-        warm_up: Call the initializers before the lease is acquired, so that the caches of a replica that waits are
-            filled, and its controllers start at once when it leads.  Initializers must not write then.
-        metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
-            returns; a factory or controller that is registered before stays registered.
-        factory: The shared informers, which are run here; None makes a factory.  Informers that were requested before
-            are also synced while a replica waits for the lease.
-        stop: Set it to shut down gracefully: waiting for a lease or a cache ends immediately, and controllers finish
-            the reconciles that are running.
-        shutdown_grace: Seconds after which controllers that are still running are cancelled.
-        task_status: Receives the URL of ``http``, or None, when all controllers have started their work, or with leader
-            election, when this process is a candidate; or when it is stopped before.
+        client: The client that all controllers share.  The client must stay open until this function returns.
+        initializers: A mapping of controller names to functions that create the controllers.  The controllers start in
+            the order of the mapping.
+        enabled: A list of the controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
+        disabled_by_default: The names of controllers that ``*`` does not enable.
+        always: The names of controllers that run on each replica, not only on the leader, for example because they
+            serve requests from the caches.
+        start_interval: The minimum time to wait before each controller starts, in seconds.  The actual time is random,
+            up to twice as long, so that not all controllers send list requests at the same time.
+        http: The address of the HTTP server, as ``host:port``.  The server has the paths ``/healthz``, ``/readyz``
+            and, with ``metrics``, ``/metrics``.  Use ``:port`` to listen on all interfaces, port 0 to listen on a free
+            port, and :class:`HTTPOptions` for TLS and authentication.  The default, None, starts no server.
+        checks: A mapping of names to additional checks for ``/readyz``, for example of a remote system.  A check is a
+            synchronous function that returns the reason of a failure, or an empty string.  An exception is also a
+            failure.
+        live_checks: A mapping of names to additional checks for ``/healthz``.  If ``/healthz`` is the liveness probe,
+            the kubelet restarts the container after a failure.
+        leader_election: The options of a leader election.  If this argument is given, the controllers run only while
+            this process holds the Lease.
+        warm_up: Whether to call the initializers before the lease is acquired.  The caches of a waiting replica are
+            then filled, and its controllers start immediately when it becomes the leader.  With ``warm_up``,
+            initializers must not write to the API server.
+        metrics: The metrics that measure the factory, the election and each :class:`~trioformer.controller.Controller`
+            until this function returns.  A factory or controller that was registered earlier stays registered.
+        factory: The factory of shared informers, which this function runs.  The default, None, creates a factory.
+            Informers that were requested earlier are also synced while a replica waits for the lease.
+        stop: An event that shuts the manager down gracefully when it is set.  The manager then stops waiting for the
+            lease or for caches, and controllers finish their running calls of ``reconcile``.
+        shutdown_grace: The time that controllers have for a graceful shutdown before they are cancelled, in seconds.
+        task_status: Used by ``nursery.start()``, which returns the URL of the HTTP server, or None, when all
+            controllers have started their work.  With leader election, ``nursery.start()`` returns when this process
+            has become a candidate.  ``nursery.start()`` also returns if the manager is stopped earlier.
 
     Raises:
-        ValueError: A controller name is unknown or not valid; ``http`` is not ``host:port``; a number is negative; the
-            election is not valid; ``metrics`` has another factory or election of the same name.
+        ValueError: A controller name is unknown or not valid, ``http`` is not of the form ``host:port``, a number is
+            negative, the leader election is not valid, or ``metrics`` already has a factory or an election with the
+            same name.
         ConfigError: The certificate or the key of ``http`` cannot be read or is not valid.
-        ListenError: The address cannot be listened on.
+        ListenError: The server cannot listen on the address ``http``.
         RuntimeError: The factory is already running.
-        ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
-            immediately, and have ended; of the exceptions of initializers, controllers and informers, with notes that
-            name them; of ``ValueError``, if two controllers have the same name.
+        ExceptionGroup: An initializer, a controller or an informer raised an exception.  A note names the component
+            that failed.  The
+            group contains a `LeadershipLostError` if the lease was lost, in which case all controllers were cancelled
+            immediately.  The group contains a ``ValueError`` if two controllers have the same name.
 
     Cancellation:
-        Cancels everything immediately, except the lease: it is released when the controllers have ended.
+        Everything is cancelled immediately.  The lease is released when the controllers have ended.
 
     Ownership:
-        It owns all tasks, and they have ended when it returns.
+        All tasks of the manager have ended when this function returns.
     """
     names = enabled_controllers(initializers, enabled, disabled_by_default=disabled_by_default)
     check_known(always, initializers, "always")
@@ -117,7 +125,7 @@ async def run_controllers(
     for name in (*checks, *live_checks):
         check_controller_name(name, "name of a check")
         if name in initializers:
-            raise ValueError(f"{name!r} is not a valid name of a check: a controller has it")
+            raise ValueError(f"{name!r} is not a valid name of a check: a controller has this name")
     factory = SharedInformerFactory(client) if factory is None else factory
     url: str | None = None
     has_started = False
@@ -168,7 +176,7 @@ async def run_controllers(
 
 @asynccontextmanager
 async def _open_elector(client: Client, election: LeaderElection | None) -> AsyncGenerator[LeaderElector | None, None]:
-    """Make the elector, and open a separate client if none was given."""
+    """Create the elector, and open a separate client if none was given."""
     async with AsyncExitStack() as stack:
         elector: LeaderElector | None = None
         if election is not None:

@@ -1,11 +1,11 @@
-"""Ask a function of the program which bearer tokens may read the metrics.
+"""Token checks: a function of the program decides which bearer tokens may read the metrics.
 
-The function asks a server, and anyone who reaches the port can call it with any tokens.
-So it has a deadline, few calls run at once, and results are kept for some seconds.  The port then has places left for
-the probes, and the server is not asked at each scrape.
+The function usually sends requests to a server, and any client that can reach the port can cause a call with any
+token. So each call has a deadline, the number of concurrent calls is limited, and results are kept for a few seconds.
+Thus connections remain available for probes, and a scrape does not always cause a request to the server.
 
-controller-runtime's filter keeps results longer: TokenReviews for a minute, and SubjectAccessReviews for five minutes,
-or for 30 seconds if they refuse.
+In controller-runtime, results are kept longer: for a minute after a TokenReview, for five minutes after a
+SubjectAccessReview that allows the request, and for 30 seconds after one that denies it.
 """
 
 from __future__ import annotations
@@ -24,38 +24,40 @@ from .._serving import Message
 from ._http_options import TokenCheck
 
 MAX_CHECKS: Final = 8
-"""The number of concurrent checks, a small part of the connections of the port."""
+"""The largest number of concurrent checks, which is a small part of the connections that the server accepts."""
 CHECK_PERIOD: Final = 5.0
-"""Seconds for a check, less than the 10 seconds that Prometheus waits, so that it receives the response."""
+"""The deadline of a check in seconds, which is shorter than the 10 seconds that Prometheus waits for the response."""
 KEEP_PERIOD: Final = 10.0
-"""Seconds to keep a result."""
+"""How long a result is kept, in seconds."""
 MAX_KEPT: Final = 256
-"""The number of results to keep, of each sort."""
+"""The largest number of kept results that allow access, and of kept results that deny it."""
 
 
 @final
 @attrs.define(eq=False)
 class TokenChecks:
-    """Calls the function within these limits."""
+    """A wrapper that limits the calls of the function."""
 
     _check: TokenCheck
     _running: int = attrs.field(default=0, init=False)
     _kept: dict[bool, dict[bytes, float]] = attrs.field(factory=lambda: {True: {}, False: {}}, init=False)
-    """The expiry times of results, the oldest one first.  Refusals do not displace other results."""
+    """The expiry times of kept results, beginning with the oldest one.  Results that deny access never displace
+    results that allow it."""
     _key: bytes = attrs.field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
 
     async def is_allowed(self, token: Secret[str], receive: Callable[[], Awaitable[Message]]) -> bool | None:
-        """Return whether a token may read the metrics, or None if that is not known.
+        """Return whether a token may read the metrics, or None if the result is unknown.
 
-        The result is unknown if too many checks run, or if the client has disconnected.
+        The result is unknown if too many checks are running, or if the client has disconnected.
 
         Args:
-            token: The token.
-            receive: Receives the ASGI messages of the request; its client's disconnect ends the check.
+            token: The bearer token of the request.
+            receive: The ASGI function that receives the messages of the request.  The check ends when the client
+                disconnects.
 
         Raises:
-            TooSlowError: The check took too long.
-            Exception: The exception of the check.
+            TooSlowError: The function did not return before the deadline.
+            Exception: The function raised an exception.
         """
         digest = hashlib.blake2b(token.reveal().encode(), key=self._key, digest_size=32).digest()
         for is_allowed, kept in self._kept.items():
