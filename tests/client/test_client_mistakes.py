@@ -49,7 +49,7 @@ async def test_a_path_in_the_place_of_a_configuration_says_where_it_belongs() ->
         assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; pass a file as kubeconfig="
 
 
-LABELS = "a label selector must be such as 'app=web' or {'app': 'web'}"
+LABELS = "a label selector must look like 'app=web' or {'app': 'web'}"
 SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
 
 

@@ -1,26 +1,27 @@
-"""Requests to the API server: read, write, list, watch and discover objects.
+"""Clients that read, write, list, watch and discover objects on the API server.
 
 - ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
-- ``_client_writes.py``: the methods of a client that write one object
-- ``_api_verbs.py``: the verbs of :class:`Api`; ``_api.py``: its other methods, such as ``scale`` and ``evict``
-- ``_api_requests.py``: the requests of an API
+- ``_client_writes.py``: the methods of a client that create, apply and delete one object
+- ``_api_verbs.py``: the verbs of :class:`Api`, such as ``get`` and ``list``
+- ``_api.py``: the other methods of :class:`Api`, such as ``scale`` and ``evict``
+- ``_api_requests.py``: the requests that the methods of an API send
 - ``_paths.py``: the URL paths of a resource
-- ``_subresources.py``: responses of another kind than the API
+- ``_subresources.py``: responses with objects of another kind than the API's kind
 - ``_watch.py``: :class:`WatchStream`, an open watch
-- ``_discovery.py``: looks up one kind in the resource list of its version
-- ``_discover_all.py``: reads all resources of a server
+- ``_discovery.py``: the lookup of one kind in the resource list of its version
+- ``_discover_all.py``: the discovery of all resources of a server
 - ``_api_resources.py``: :class:`ApiResources`, and the names of resources that kubectl accepts
 - ``_known_kinds.py``: the kinds that a client knows by name
-- ``bodies``: decodes responses: :class:`ObjectList`, :class:`Undecodable`
-- ``_patch.py``: the types of patch
+- ``bodies``: the decoding of responses, :class:`ObjectList` and :class:`Undecodable`
+- ``_patch.py``: the types of patches
 - ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
-- ``_internal.py``: names for other packages of trioformer
+- ``_internal.py``: names that other packages of trioformer import
 
-:mod:`trioformer.transport` retries requests where that is safe; docs/howto/connect.rst has the table.
-Callers with their own retries, such as an informer of :mod:`trioformer.cache`, send each request once.
+:mod:`trioformer.transport` retries requests if a retry is safe.  For the rules, see docs/howto/connect.rst.
+Callers that retry on their own, such as an informer of :mod:`trioformer.cache`, disable these retries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The API of one kind, and the methods that combine its verbs."""
+"""The :class:`Api` of one kind, which adds methods such as ``scale`` and ``evict`` to the verbs."""
 
 from __future__ import annotations
 
@@ -44,28 +44,30 @@ _CHANGE = "def change(obj): return obj.evolve(...)"
 
 @final
 class Api(ApiVerbs[T]):
-    """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
+    """The API of one kind, in one namespace or in all namespaces.
 
-    A request is retried where that is safe: if the server asks for it with ``Retry-After``, and if the connection fails
-    during a read or before anything was sent.  ``ClientOptions(retries=0)`` turns this off.
-    "Retries" in docs/howto/connect.rst has the table.
-    The server may have executed a request that was cancelled, or that raised
-    :class:`~trioformer.errors.ConnectionFailedError`.
+    Call :meth:`Client.api` to get an API.
 
-    Every method that sends a request raises:
+    A request is retried if the server responds with ``Retry-After``, or if the connection fails during a read or before
+    anything was sent.  To disable retries, set ``ClientOptions(retries=0)``.
+    For the rules, see "Retries" in docs/howto/connect.rst.
+    If a request is cancelled or raises :class:`~trioformer.errors.ConnectionFailedError`, the server may still have
+    executed it.
 
-    - :class:`~trioformer.errors.StatusError`: the server rejected the request; the subclass is the reason
+    Every method that sends a request can raise these exceptions:
+
+    - :class:`~trioformer.errors.StatusError`: the server rejected the request; the subclass corresponds to the reason
     - :class:`~trioformer.errors.UnexpectedResponseError`: the response cannot be from an API server
-    - :class:`~trioformer.errors.DecodeError`: the object in the response cannot be decoded, or has too many levels
+    - :class:`~trioformer.errors.DecodeError`: the object in the response cannot be decoded or is too deeply nested
     - :class:`~trioformer.errors.ConnectionFailedError`: no complete response arrived
     - :class:`~trioformer.errors.LimitExceededError`: the response exceeds a limit of the client
     - ``trio.ClosedResourceError``: the client is closed
-    - ``ValueError``: a name or namespace is missing or not valid, or differs from the object's
+    - ``ValueError``: a name or namespace is missing, is not valid, or differs from the object's own
 
     Attributes:
-        kind: The model.
-        resource: The resource of the kind.
-        namespace: The namespace; None for all namespaces.
+        kind: The class of the objects.
+        resource: The resource of the kind, with its group, version and names.
+        namespace: The namespace, or None for all namespaces.
     """
 
     __slots__ = ()
@@ -82,32 +84,38 @@ class Api(ApiVerbs[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Send the difference between two states of an object as a merge patch, and return the stored object.
+        """Send the difference between two versions of an object as a merge patch, and return the stored object.
 
-        ``await websites.update(site, site.evolve(metadata=site.metadata.evolve(labels=labels)))`` changes
-        the labels and keeps everything else, including changes by other programs since ``site`` was read.
-        Fields that ``new`` no longer has are removed.
+        For example, change only the labels, and keep all other fields, including changes that other programs made after
+        ``site`` was read::
+
+            await websites.update(site, site.evolve(metadata=site.metadata.evolve(labels=labels)))
+
+        Fields that are in ``old`` but not in ``new`` are removed.
         Lists are replaced as a whole.
 
-        If the kind has a status subresource, the status is not sent; call :meth:`update_status`.
+        If the kind has a status subresource, the status is not sent.  To change the status, call :meth:`update_status`.
 
         Args:
-            old: The object as it was read, such as from a cache.
-            new: The desired object, usually ``old.evolve(…)``.
-            optimistic_lock: Fail if the object has changed since ``old`` was read.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
+            old: The object as it was read, for example from a cache.
+            new: The desired object, usually the result of ``old.evolve(…)``.
+            optimistic_lock: Whether to raise a ConflictError if the object has changed since ``old`` was read.
+            dry_run: Whether to validate the request on the server without storing the result.
+            field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
+                ``Warn``, is used.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Returns:
-            The object as the server has stored it; ``old``, without a request, if nothing differs.
+            The stored object.  If the objects do not differ, no request is sent and ``old`` is returned.
 
         Raises:
             NotFoundError: The object does not exist.
-            ConflictError: With ``optimistic_lock``: the object has changed since ``old`` was read.
-            InvalidError: The result is not valid.
-            TypeError: The objects are of another kind than this API.
-            ValueError: They have different names; or ``old`` has no resourceVersion for the ``optimistic_lock``.
+            ConflictError: The argument ``optimistic_lock`` is true, and the object has changed since ``old`` was read.
+            InvalidError: The changed object is not valid.
+            TypeError: The objects are not objects of this API's kind.
+            ValueError: The objects have different names, or ``optimistic_lock`` is true and ``old`` has no
+                resourceVersion.
         """
         patch = merge_patch(old, new)
         if "status" in self.resource.subresources:
@@ -124,13 +132,16 @@ class Api(ApiVerbs[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Send the difference between two statuses of an object, and return the stored object.
+        """Send the difference between the statuses of two versions of an object, and return the stored object.
 
-        ``await websites.update_status(site, site.evolve(status=status))`` also removes fields that the new
-        status no longer has, such as a message.
-        Other differences between the objects are not sent.
+        For example::
 
-        The arguments, the result and the errors are the same as for :meth:`update`.
+            await websites.update_status(site, site.evolve(status=status))
+
+        Fields that are missing from the new status, such as a message, are removed.
+        Differences outside the status are not sent.
+
+        The arguments, the result and the exceptions are the same as for :meth:`update`.
         """
         found = merge_patch(old, new)
         return await self._send_changes(
@@ -182,7 +193,7 @@ class Api(ApiVerbs[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Read an object, change it, and replace it; start over after a conflict.
+        """Read an object, change it and replace it, and start over after a conflict.
 
         For example::
 
@@ -192,28 +203,33 @@ class Api(ApiVerbs[T]):
 
             await config_maps.update_with_retry("counter", add_one)
 
-        No change by another program is lost: the object is replaced only if it has not changed since it was read.
+        The object is replaced only if it has not changed since it was read, so changes by other programs are never
+        lost.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            change: Takes the object as it was read, and returns the changed one.  It is called once per try.
-                If it returns an equal object, nothing is sent.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            subresource: ``status`` replaces only the status.
-            tries: The maximum number of tries; see :func:`retry_on_conflict`.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            change: A function that takes the object as it was read, and returns the changed object.  The function is
+                called once per try.  If the function returns an equal object, no request is sent.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            subresource: The subresource to replace.  The default, None, replaces the whole object, and ``status``
+                replaces only the status.
+            tries: The maximum number of tries.  See :func:`retry_on_conflict`.
+            dry_run: Whether to validate the request on the server without storing the result.
+            field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
+                ``Warn``, is used.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Returns:
-            The object as the server has stored it.
+            The stored object.
 
         Raises:
-            ConflictError: In each try, the object changed between reading and replacing.
+            ConflictError: In each try, another program changed the object between reading and replacing.
             NotFoundError: The object does not exist.
             InvalidError: The changed object is not valid.
-            TypeError: ``change`` is async, or does not return an object of this kind.
-            ValueError: ``change`` returns an object with another name or namespace.
+            TypeError: The function ``change`` is async, or does not return an object of this kind.
+            ValueError: The function ``change`` returns an object with another name or namespace.
         """
         check_sync(change, "change", _CHANGE)
         replace = self.replace if subresource is None else self.replace_status
@@ -247,27 +263,33 @@ class Api(ApiVerbs[T]):
         field_manager: str | None = None,
         field_validation: FieldValidation | None = None,
     ) -> M:
-        """Send an object to a subresource that acts on the named object, and return the response.
+        """Send an object to a subresource of the named object, and return the object in the response.
 
-        ``await pods.create_subresource("web-0", "binding", Binding(target=…))`` binds a pod to a node.
-        :meth:`evict` and :meth:`create_token` send an Eviction and a TokenRequest.
+        For example, bind a pod to a node::
+
+            await pods.create_subresource("web-0", "binding", Binding(target=…))
+
+        To evict a pod or to create a token, call :meth:`evict` or :meth:`create_token`.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
             subresource: The name of the subresource.
-            body: The object to send; if it is unnamed, ``name`` is added.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            dry_run: Validate the request on the server without changing anything.
-            field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
-            field_validation: How the server treats unknown fields of the body; None for its default.
+            body: The object to send.  If the object has no name, ``name`` is set as its name.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            dry_run: Whether to validate the request on the server without changing anything.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
+            field_validation: How the server treats unknown and duplicate fields of the body.  If None, the server's
+                default, ``Warn``, is used.
 
         Returns:
-            The object in the response, of the same class; ``body`` if the response is a Status.
+            The object in the response, or ``body`` if the response is a Status.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
-            ConflictError: A precondition does not hold, or the pod is already bound.
-            TooManyRequestsError: A disruption budget does not allow the eviction now.
+            ConflictError: A precondition is not met, or the pod is already bound.
+            TooManyRequestsError: A disruption budget does not currently allow the eviction.
         """
         params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate(name, namespace)
@@ -284,16 +306,17 @@ class Api(ApiVerbs[T]):
         field_manager: str | None = None,
         field_validation: FieldValidation | None = None,
     ) -> M:
-        """Replace the object of a subresource, and return it as the server has stored it.
+        """Replace the object of a subresource, and return the stored object.
 
-        ``scale`` takes a Scale.  ``status``, ``resize``, ``ephemeralcontainers`` and ``approval`` take an object of the
-        kind itself; the server replaces only the part that the subresource covers.
+        The subresource ``scale`` requires a Scale.  The subresources ``status``, ``resize``, ``ephemeralcontainers``
+        and ``approval`` require an object of the API's kind, and the server replaces only the subresource's part of the
+        object.
 
         The arguments are the same as for :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
-            ConflictError: The body has a resourceVersion that differs from the stored one.
+            ConflictError: The resourceVersion of the body differs from the stored one.
             InvalidError: The body is not valid, or changes an immutable field.
         """
         params = self._requests.write_params(dry_run, field_validation, field_manager)
@@ -312,17 +335,20 @@ class Api(ApiVerbs[T]):
         field_manager: str | None = None,
         field_validation: FieldValidation | None = None,
     ) -> M:
-        """Apply the object of a subresource by server-side apply, and return it as the server has stored it.
+        """Apply the object of a subresource with server-side apply, and return the stored object.
 
-        ``apply_subresource("web", "scale", Scale(spec=ScaleSpec(replicas=3)))`` applies the replicas of a Deployment.
-        For subresources with objects of the kind itself, such as ``status``, call :meth:`apply`.
+        For example, apply the number of replicas of a Deployment::
 
-        ``force`` takes over fields that other managers own with other values.
-        The other arguments are the same as for :meth:`create_subresource`.
+            await deployments.apply_subresource("web", "scale", Scale(spec=ScaleSpec(replicas=3)))
+
+        For subresources with objects of the API's kind, such as ``status``, call :meth:`apply`.
+
+        If ``force`` is true, the manager takes over fields that other managers have set to another value.  The other
+        arguments are the same as for :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
-            ConflictError: Other managers own some of the fields, and ``force`` is false.
+            ConflictError: Other managers have set some of the fields to another value, and ``force`` is false.
             ValueError: Neither this call nor the client has a field manager.
         """
         self._requests.check_applier(field_manager)
@@ -342,20 +368,23 @@ class Api(ApiVerbs[T]):
         dry_run: bool = False,
         field_manager: str | None = None,
     ) -> Scale:
-        """Set the number of replicas of an object with a ``scale``, and return its Scale (``kubectl scale``).
+        """Set the number of replicas of an object, and return the new Scale, as ``kubectl scale`` does.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            replicas: The desired number.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            resource_version: Scale it only if it has this resourceVersion.
-            dry_run: Validate the request on the server without changing anything.
-            field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            replicas: The desired number of replicas.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            resource_version: The required resourceVersion of the object.  An object with another resourceVersion is not
+                scaled.
+            dry_run: Whether to validate the request on the server without changing anything.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Raises:
             NotFoundError: The object does not exist, or its kind cannot be scaled.
-            ConflictError: It has another ``resource_version``.
-            InvalidError: The number is negative.
+            ConflictError: The resourceVersion of the object differs from the given one.
+            InvalidError: The number of replicas is negative.
         """
         # Imported on first use: most programs do not need a Scale.
         from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
@@ -379,23 +408,25 @@ class Api(ApiVerbs[T]):
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Evict a pod as ``kubectl drain`` does: delete it if its disruption budgets allow that.
+        """Evict a pod, as ``kubectl drain`` does: delete the pod if its disruption budgets allow the deletion.
 
         Args:
-            name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
-            namespace: The namespace of the pod; None for the namespace of ``name`` or of this API.
-            grace_period_seconds: The time for a graceful stop; None for the pod's own.
-            uid: Evict it only if it has this uid.
-            resource_version: Evict it only if it has this resourceVersion.
-            dry_run: Check on the server whether the pod may be evicted, without evicting it.
+            name: The name of the pod, an :class:`ObjectRef` such as a controller's request, or the pod itself.
+            namespace: The namespace of the pod.  The default is the namespace of the :class:`ObjectRef` or pod, or
+                otherwise the namespace of this API.
+            grace_period_seconds: The grace period, in seconds.  If None, the grace period of the pod is used.
+            uid: The required uid of the pod.  A pod with another uid is not evicted.
+            resource_version: The required resourceVersion of the pod.  A pod with another resourceVersion is not
+                evicted.
+            dry_run: Whether to check on the server that the pod may be evicted, without evicting it.
 
         Raises:
             NotFoundError: The pod does not exist.
-            TooManyRequestsError: A disruption budget does not allow the eviction now; try again later.
-            ConflictError: It has another ``uid`` or ``resource_version``.
+            TooManyRequestsError: A disruption budget does not currently allow the eviction.  Try again later.
+            ConflictError: The uid or the resourceVersion of the pod differs from the given one.
         """
         from ..models.meta_v1 import DeleteOptions, Preconditions  # noqa: PLC0415  # most programs do not evict pods
-        from ..models.policy_v1 import Eviction  # noqa: PLC0415  # the same
+        from ..models.policy_v1 import Eviction  # noqa: PLC0415  # as above
 
         check_kind(self.resource, "evict")
         preconditions = Preconditions(uid=uid, resource_version=resource_version) if uid or resource_version else None
@@ -413,20 +444,24 @@ class Api(ApiVerbs[T]):
         expiration_seconds: int | None = None,
         bound_to: KubernetesObject | None = None,
     ) -> TokenRequest:
-        """Create a token of a service account (``kubectl create token``); it is ``.status.token`` of the result.
+        """Create a token for a service account, as ``kubectl create token`` does.
+
+        The token is in ``.status.token`` of the result.
 
         Args:
-            name: The name of the account; an :class:`ObjectRef`, such as a controller's request; or the account itself.
-            namespace: The namespace of the account; None for the namespace of ``name`` or of this API.
-            audiences: The audiences of the token; empty for the API server.
-            expiration_seconds: The requested lifetime, at least 600; None for an hour.  The server may choose another
-                one; see ``.status.expiration_timestamp``.
-            bound_to: A Pod, Secret or Node; the token becomes invalid when it is deleted.
+            name: The name of the account, an :class:`ObjectRef` such as a controller's request, or the account itself.
+            namespace: The namespace of the account.  The default is the namespace of the :class:`ObjectRef` or account,
+                or otherwise the namespace of this API.
+            audiences: The audiences of the token.  By default, the token is for the API server.
+            expiration_seconds: The requested lifetime, in seconds, which must be at least 600.  If None, a lifetime of
+                an hour is requested.  The server may choose another lifetime, which ends at
+                ``.status.expiration_timestamp`` of the result.
+            bound_to: A Pod, Secret or Node.  When this object is deleted, the token becomes invalid.
 
         Raises:
-            NotFoundError: The account, or the object to bind the token to, does not exist.
-            InvalidError: The lifetime is too short or too long.
-            BadRequestError: A token cannot be bound to such an object.
+            NotFoundError: The account or the object in ``bound_to`` does not exist.
+            InvalidError: The requested lifetime is too short or too long.
+            BadRequestError: A token cannot be bound to an object of this kind.
         """
         from ..models.authentication_v1 import (  # noqa: PLC0415  # most programs do not need tokens
             BoundObjectReference,
@@ -462,34 +497,38 @@ class Api(ApiVerbs[T]):
     ) -> ObjectList[PartialObjectMetadata]:
         """Delete all selected objects in this API's namespace, and return their metadata.
 
-        The server lists the objects and deletes them one by one.  Other objects may be created during that time.
-        Objects with finalizers or a grace period stay for a while.
-        If this fails, some objects may be deleted already; call it again to delete the rest.
+        The server lists the objects and deletes them one by one.  Meanwhile, other clients may create new objects.
+        Objects with finalizers or a grace period continue to exist for a while.
+        If the call raises an error, some objects may already have been deleted.  Call the method again to delete the
+        others.
 
         Args:
-            label_selector: Only objects whose labels match.
-            field_selector: Only objects whose fields match.
-            everything: Delete all objects of the namespace, or of the cluster for a cluster-scoped kind.  Without it, a
-                selector is required.
-            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
-            propagation_policy: Whether to delete the objects that they own; None for the kind's default.
-            dry_run: Validate the request on the server without deleting anything.
-            page_size: The number of objects to delete with one request; None for all.
+            label_selector: A label selector.  The default, None, selects all objects.
+            field_selector: A field selector.  The default, None, selects all objects.
+            everything: Whether to delete all objects of the namespace, or of the cluster for a cluster-scoped kind.  If
+                false, a selector is required.
+            grace_period_seconds: The grace period, in seconds.  0 deletes the objects immediately.  If None, the kind's
+                default grace period is used.
+            propagation_policy: How to delete the objects that the deleted objects own.  If None, the kind's default
+                policy is used.
+            dry_run: Whether to validate the request on the server without deleting anything.
+            page_size: The maximum number of objects to delete with one request, or None for no limit.
 
         Returns:
             The metadata of the objects before their deletion.  An object with finalizers or a grace period may still
             exist.
 
         Raises:
-            MethodNotAllowedError: The server cannot delete collections of the kind, such as namespaces.
-            ValueError: The call has neither a selector nor ``everything``, or has both; or the API is for all
+            MethodNotAllowedError: The server does not support the deletion of collections of this kind, such as
                 namespaces.
-            SelectorError: A selector does not parse.
+            ValueError: Neither a selector nor ``everything`` is given, both are given, or the API of a namespaced kind
+                has no namespace.
+            SelectorError: A selector is not valid.
         """
         labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
         if everything != (labels.is_empty and fields.is_empty):
             if everything:
-                raise ValueError("everything=True does not allow selectors; omit one of them")
+                raise ValueError("pass either everything=True or selectors, not both")
             raise ValueError("delete_collection() requires a selector; pass everything=True to delete all objects")
         if self.namespace is None and self.resource.namespaced:
             raise ValueError(
@@ -506,27 +545,30 @@ class Api(ApiVerbs[T]):
     async def wait_to_retry(self, until: float) -> None:
         """Wait until a request may be sent again after a :class:`~trioformer.errors.ConnectionFailedError`.
 
-        Wait until the given time, or until a request of this client receives a response.  Then wait for a turn: the
-        users of the client continue one after another, five a second while connections fail and 46 a second otherwise.
+        The method waits until the given time, or until a request of this client receives a response, whichever comes
+        first.  Waiting tasks then continue one after another: five per second while connections fail, and 46 per second
+        otherwise.
 
         Args:
-            until: A time of trio's clock.
+            until: The time to wait until, on trio's clock.
         """
         await self._requests.transport.health.wait_to_retry(until)
 
 
 def pods_beside(api: Api[T], namespace: str | None) -> Api[Pod]:
-    """Return the API of the pods in a namespace, with the client of another API."""
+    """Return an API for the pods of a namespace, with the same client as another API."""
     from ..models.core_v1 import Pod  # noqa: PLC0415  # most programs do not need it
 
     return Api[Pod]._create(ApiRequests.of(api._requests.transport, Pod, namespace))
 
 
 def check_api(given: object, argument: str) -> None:
-    """Check that an argument is an API; a common mistake is to pass a client or the name of a pod.
+    """Check that an argument is an API.
+
+    Common mistakes are to pass a client or the name of a pod.
 
     Raises:
-        TypeError: It is not an API.
+        TypeError: The argument is not an API.
     """
     if not isinstance(given, Api):
         raise TypeError(f"{argument} must be an Api, such as client.api(Pod, namespace=...), not {describe(given)}")
@@ -540,18 +582,26 @@ def located(
     what: str = "pods",
     resources: Collection[str] = (),
 ) -> LocatedObject:
-    """Return one object of an API, for functions that send requests about it.
+    """Return the location of an object of an API.
+
+    Args:
+        api: The API of the object.
+        caller: The name of the function in error messages.
+        name: The name of the object, a reference or the object itself.
+        namespace: The namespace of the object. If None, the namespace in ``name`` or of the API is used.
+        what: The supported resource, or a description of several resources for the error message.
+        resources: The supported resources. By default, only ``what`` is supported.
 
     Raises:
-        TypeError: The API is for another resource (see :func:`check_kind`), or ``name`` has another type.
-        ValueError: The object's namespace differs from the API's, or from the given one.
+        TypeError: The function does not support the resource of the API, or ``name`` has the wrong type.
+        ValueError: The namespace of the object differs from the namespace of the API or from ``namespace``.
     """
     check_kind(api.resource, caller, what, resources)
     return api._requests.locate(name, namespace)
 
 
 def without_retries(api: A) -> A:
-    """Return an API that sends each request once, for callers with their own retries.
+    """Return a copy of an API that does not retry requests, for callers with their own retries.
 
     After a 401, the request is still sent again with a new credential.
     """
@@ -561,20 +611,20 @@ def without_retries(api: A) -> A:
 
 
 async def obtain_credential(api: ApiVerbs[Any]) -> None:
-    """Run the credential plugin if needed, before a request with a deadline that is too short for it.
+    """Run the credential plugin if necessary, so that a later request with a short deadline does not wait for it.
 
-    Without a plugin, this does not even execute a checkpoint.
+    If the client has no plugin, the function returns without a checkpoint.
 
     Raises:
         ExecPluginError: The plugin did not return a credential.
         trio.ClosedResourceError: The client is closed.
 
     Cancellation:
-        If no other request waits for the plugin, it is killed.
+        The plugin is killed if no other request waits for it.
     """
     await api._requests.transport.obtain_credential()
 
 
 def plugin_of(api: ApiVerbs[Any]) -> str:
-    """Return the command of the credential plugin, or an empty string."""
+    """Return the command of the credential plugin, or an empty string if the client has no plugin."""
     return api._requests.transport.plugin

@@ -1,4 +1,4 @@
-"""The requests of an :class:`Api`: where objects are, what is sent, and what is made of the response."""
+"""The requests of an :class:`Api`: their paths, parameters and bodies, and the decoding of their responses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T", bound=KubernetesObject)
 @final
 @attrs.frozen
 class LocatedObject:
-    """One object on the server."""
+    """The location of one object on the server."""
 
     transport: Transport
     name: str
@@ -51,18 +51,18 @@ class LocatedObject:
     _paths: ResourcePaths
 
     def path(self, subresource: str | None = None) -> str:
-        """Return the path of the object or of a subresource."""
+        """Return the URL path of the object or of one of its subresources."""
         return self._paths.object(self.name, namespace=self.namespace, subresource=subresource or None)
 
     def operation(self, verb: str, subresource: str | None = None) -> str:
-        """Return the operation, for errors."""
+        """Return a description of the operation for error messages."""
         return self._paths.operation(verb, name=self.name, namespace=self.namespace, subresource=subresource)
 
 
 @final
 @attrs.frozen(eq=False)
 class ApiRequests(Generic[T]):
-    """The requests of one API."""
+    """The requests of one :class:`Api`."""
 
     transport: Transport
     kind: type[T]
@@ -71,7 +71,7 @@ class ApiRequests(Generic[T]):
     paths: ResourcePaths
     wire_format: WireFormat[T]
     field_manager: str | None
-    """The manager of writes that name none."""
+    """The field manager for writes that pass no other field manager."""
     retries: bool = True
 
     @classmethod
@@ -83,7 +83,7 @@ class ApiRequests(Generic[T]):
         scan: Scan = scan_whole,
         field_manager: str | None = None,
     ) -> ApiRequests[T]:
-        """Return the requests for one kind, in one namespace or in all."""
+        """Return the requests for one kind, in one namespace or in all namespaces."""
         resource = resource_of(kind)
         paths = ResourcePaths(resource, namespace)
         return cls(transport, kind, resource, namespace, paths, WireFormat(kind, scan), field_manager)
@@ -91,11 +91,12 @@ class ApiRequests(Generic[T]):
     # --- where objects are ---
 
     def locate(self, target: str | ObjectRef | T, namespace: str | None) -> LocatedObject:
-        """Locate an object, given its name, a reference, or the object itself.
+        """Locate an object by its name, by a reference, or by the object itself.
 
         Raises:
-            TypeError: It is an object of another kind, or something else.
-            ValueError: Its namespace differs from this API's, or from the given one.
+            TypeError: The target is an object of another kind, or has the wrong type.
+            ValueError: The namespace of the target differs from this API's namespace or from ``namespace``, or a
+                namespace is given for a cluster-scoped kind.
         """
         if isinstance(target, str):
             name = target
@@ -113,11 +114,12 @@ class ApiRequests(Generic[T]):
         return LocatedObject(self.transport, name, namespace, self.paths)
 
     def locate_new(self, obj: T) -> LocatedObject:
-        """Locate an object to write.
+        """Return the location of an object that is to be written.
 
         Raises:
-            TypeError: It is an object of another kind, or only metadata.
-            ValueError: Its namespace is missing or differs from this API's.
+            TypeError: The object is of another kind, or has only metadata.
+            ValueError: The object's namespace is missing, differs from this API's namespace, or is given for a
+                cluster-scoped kind.
         """
         self.check_object(obj)
         if self.wire_format.is_partial:
@@ -136,10 +138,11 @@ class ApiRequests(Generic[T]):
         return LocatedObject(self.transport, obj.name, namespace, self.paths)
 
     def check_object(self, obj: object) -> None:
-        """Check that a value is an object of the kind.
+        """Check that a value is an object of this API's kind.
 
         Raises:
-            TypeError: It is not; the message omits the content of a dict, which may be secret.
+            TypeError: The value is not an object of this kind.  The message omits the content of a dict, which may be
+                secret.
         """
         if isinstance(obj, self.kind):
             return
@@ -158,7 +161,9 @@ class ApiRequests(Generic[T]):
         *,
         force: bool = False,
     ) -> dict[str, str]:
-        """Return the query of a write; the API's field manager is the default.
+        """Return the query parameters of a write.
+
+        If ``field_manager`` is None, the API's field manager is used.
 
         Raises:
             ValueError: The field manager is not valid.
@@ -175,10 +180,10 @@ class ApiRequests(Generic[T]):
         return {name: value for name, value in params.items() if value is not None}
 
     def check_applier(self, field_manager: str | None) -> None:
-        """Check that an apply has a field manager.
+        """Check that an apply request has a field manager.
 
         Raises:
-            ValueError: Neither the call nor the client has one.
+            ValueError: Neither the call nor the client has a field manager.
         """
         if not (field_manager or self.field_manager):
             raise ValueError(
@@ -218,7 +223,7 @@ class ApiRequests(Generic[T]):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T:
-        """Send a request about an object, and return the object of this kind in the response."""
+        """Send a request for an object, and return the object in the response, which must be of this API's kind."""
         where = at.operation(verb, subresource)
         response = await self.send(method, at.path(subresource), where, content, content_type, params)
         return object_in(response, self.wire_format, method=method, where=where)
@@ -233,7 +238,7 @@ class ApiRequests(Generic[T]):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T | Scale | Unstructured:
-        """Send a request about an object, and return the object in the response, of any kind."""
+        """Send a request for an object, and return the object in the response, which may be of any kind."""
         if subresource is None or has_own_kind(subresource):
             return await self.request(method, verb, at, subresource, content, content_type, params)
         where = at.operation(verb, subresource)
@@ -248,14 +253,14 @@ class ApiRequests(Generic[T]):
         body: M,
         params: Mapping[str, str],
     ) -> M:
-        """Send the object of a subresource, and return the one in the response."""
+        """Send the object of a subresource, and return the object in the response."""
         verb = {"POST": "create", "PUT": "replace", "PATCH": "apply"}[method]
         where = at.operation(verb, subresource)
         body = with_name(body, at.name)
         if isinstance(body, KubernetesObject):
             content = encode_request(body, is_applied=method == "PATCH")
         else:
-            content = encode(body)  # it has its kind as a field
+            content = encode(body)  # the kind is a field of the body
         media_type = APPLY if method == "PATCH" else JSON
         response = await self.send(method, at.path(subresource), where, content, media_type, params, accept=JSON)
         return body_in(response, body, method=method, where=where)
@@ -263,7 +268,7 @@ class ApiRequests(Generic[T]):
     # --- requests for collections ---
 
     async def read_list(self, options: ListOptions, read: Callable[[ByteStream], Awaitable[R]]) -> R:
-        """Request one page, and read the body of a successful response."""
+        """Request one page of a list, and read the body of a successful response."""
         where = self.paths.operation("list")
 
         async def read_success(body: ByteStream) -> R:
@@ -292,7 +297,7 @@ class ApiRequests(Generic[T]):
             except ExpiredError:
                 if not options.continue_token:
                     raise
-                # Start over: deleted objects are not listed again.
+                # Start over.  Deleted objects are not listed again.
                 options = attrs.evolve(options, continue_token=None)
                 continue
             found |= {one.uid: one for one in page}
@@ -329,7 +334,7 @@ def delete_options(
     uid: str | None = None,
     resource_version: str | None = None,
 ) -> bytes | None:
-    """Return the body of a deletion; None if no option is given."""
+    """Return the body of a delete request, or None if no option is given."""
     preconditions = {"uid": uid, "resourceVersion": resource_version}
     options = {
         "gracePeriodSeconds": grace_period_seconds,
@@ -345,23 +350,23 @@ def check_field_manager(name: str) -> None:
     """Check the name of a field manager as the server does (apimachinery ``ValidateFieldManager``).
 
     Raises:
-        ValueError: It is empty, longer than 128 characters, or has characters that cannot be printed.
+        ValueError: The name is empty, is longer than 128 characters, or contains characters that are not printable.
     """
     if not (name and len(name) <= 128 and name.isprintable()):
         raise ValueError(f"a field manager must be 1 to 128 printable characters, not {quoted(name)}")
 
 
 def check_kind(found: ResourceInfo, caller: str, what: str = "pods", resources: Collection[str] = ()) -> None:
-    """Check that the resource of an API is one of some resources.
+    """Check that a function supports the resource of an API.
 
     Args:
         found: The resource of the API.
-        caller: The function that requires it, for the error.
-        what: The resource, or a description of several.
-        resources: The resources, if there are several.
+        caller: The name of the function in the error message.
+        what: The supported resource, or a description of several resources for the error message.
+        resources: The supported resources. By default, only ``what`` is supported.
 
     Raises:
-        TypeError: It is for another one.
+        TypeError: The function does not support this resource.
     """
     if str(found) not in (resources or (what,)):
         raise TypeError(f"{caller}() is for {what}, but this is the API of {found}")

@@ -1,4 +1,4 @@
-"""The resources that a server serves, and the search for one by a name that kubectl accepts."""
+"""The resources that a server serves, and the lookup of a resource by a name that kubectl accepts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from ..models._internal import builtin_resources, is_label, is_subdomain
 __all__ = ["ApiResources", "ResourceName", "find_builtin", "suggest_names"]
 
 _MAX_COMPARED: Final = 2_000
-"""The maximum number of names to compare for a suggestion; takes 20 ms at worst."""
+"""The maximum number of names to compare for a suggestion, which takes at most 20 ms."""
 
 
 @final
 @attrs.frozen
 class _Meaning:
-    """One way to read a name: ``deployments.v1.apps`` may mean the version v1, or the group ``v1.apps``."""
+    """One possible meaning of a name.
+
+    For example, ``deployments.v1.apps`` may mean the version v1 of the group ``apps``, or the group ``v1.apps``.
+    """
 
     version: str | None
     group: str | None
@@ -38,21 +41,21 @@ class _Meaning:
 @final
 @attrs.frozen
 class ResourceName:
-    """A name for a resource: ``deploy``, ``Deployment``, ``deployments.apps`` or ``deployments.v1.apps``."""
+    """A name of a resource, such as ``deploy``, ``Deployment``, ``deployments.apps`` or ``deployments.v1.apps``."""
 
     text: str
-    """The name as given."""
+    """The whole name, unchanged."""
     name: str
-    """Its first part, in lower case: a plural, a singular, a kind or a short name."""
+    """The first part of the name in lower case: a plural, a singular, a kind or a short name."""
     _meanings: tuple[_Meaning, ...]
 
     @classmethod
     def parse(cls, text: str) -> ResourceName:
-        """Parse a name.
+        """Parse the name of a resource.
 
         Raises:
-            ValueError: It is not a valid name.
-            TypeError: It is not a string.
+            ValueError: The name is not valid.
+            TypeError: The name is not a string.
         """
         if not isinstance(text, str):
             raise TypeError(f"the name of a kind must be a string, not {describe(text)}")
@@ -71,17 +74,21 @@ class ResourceName:
         return cls(text, name.lower(), tuple(meanings))
 
     def find(self, resources: Iterable[ResourceInfo]) -> ResourceInfo | None:
-        """Return the first resource that the name means, or None.
+        """Return the best match among the given resources, or None if no resource matches.
 
-        A version in the name is tried before a group that looks like a version, a whole group before the beginning of a
-        group (``leases.coordination``), a plural before a singular or kind, and these before a short name.
+        The best match is chosen with these rules:
+
+        - A version in the name is preferred to a group that looks like a version.
+        - A whole group is preferred to the beginning of a group (``leases.coordination``).
+        - A plural is preferred to a singular or a kind.
+        - A singular or a kind is preferred to a short name.
         """
         named = [info for info in resources if _rank(info, self.name) is not None]
         for meaning in self._meanings:
             for is_exact in (True, False):
                 found = [info for info in named if meaning.matches(info, is_exact=is_exact)]
                 if found:
-                    return min(found, key=lambda info: _rank(info, self.name) or 0)  # the first of the best
+                    return min(found, key=lambda info: _rank(info, self.name) or 0)  # the first of the best matches
         return None
 
     def __str__(self) -> str:
@@ -97,9 +104,9 @@ def _rank(info: ResourceInfo, name: str) -> int | None:
 
 
 def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
-    """Return up to three similar plurals for an error message, or an empty string."""
+    """Return up to three similar plural names for an error message, or an empty string if no plural is similar."""
     plurals = list(dict.fromkeys(info.plural for info in resources))[:_MAX_COMPARED]
-    import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
+    import difflib  # noqa: PLC0415  # imported only after a mistake, to keep the start of programs fast
 
     return " or ".join(difflib.get_close_matches(name, plurals, n=3, cutoff=0.75))
 
@@ -109,43 +116,49 @@ def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
 class ApiResources:
     """The resources that a server serves, as :meth:`Client.api_resources` returns them.
 
-    It iterates over :attr:`preferred`::
+    Iterating over this object yields the resources in :attr:`preferred`::
 
         for resource in await client.api_resources():
             print(resource.plural, resource.api_version, resource.kind)
 
-    The order is the same as in kubectl's RESTMapper: resources of the preferred version of each group first, and groups
-    in the server's order, the core group first.
+    The order is the same as in kubectl's RESTMapper.  The resources of each group's preferred version come first.  The
+    core group is the first group, and the other groups have the server's order.
     """
 
     resources: tuple[ResourceInfo, ...]
-    """Each resource in each version that is served."""
+    """All resources, in all versions that the server serves."""
     failures: Mapping[str, str] = EMPTY_MAP
-    """Why the resources of a ``group/version``, such as ``metrics.k8s.io/v1beta1``, may be missing or old.
+    """The failures of the discovery, as a mapping of a group and version, such as ``metrics.k8s.io/v1beta1``, to a
+    reason.
 
-    Its resources from the last successful request are kept, if the client or the server knows them.
+    The resources of such a version may be missing or out of date.  If the client or the server knows the resources from
+    the last successful request, these are kept.
     """
 
     @property
     def preferred(self) -> tuple[ResourceInfo, ...]:
-        """Each resource once, in the preferred version, or in the next one that has it."""
+        """Each resource once, in the first version that has the resource.
+
+        The first version of a group is its preferred version.
+        """
         first: dict[tuple[str, str], ResourceInfo] = {}
         for info in self.resources:
             first.setdefault((info.group, info.plural), info)
         return tuple(first.values())
 
     def find(self, name: str) -> ResourceInfo | None:
-        """Return the resource with a name that kubectl accepts, or None.
+        """Return the resource with the given name, or None if no resource has this name.
 
-        If several resources have the name, such as ``events``, return the first.
+        If several resources have the name, as for ``events``, the first one is returned.
 
         Args:
-            name: A plural, singular, kind or short name in any case, optionally with a version and a group or the
-                beginning of a group: ``deploy``, ``deployments.apps``, ``deployments.v1.apps``, ``Lease.coordination``.
+            name: A name that kubectl accepts: a plural, singular, kind or short name, in upper or lower case.  The name
+                may include a version, and a group or the beginning of a group.  Examples are ``deploy``,
+                ``deployments.apps``, ``deployments.v1.apps`` and ``Lease.coordination``.
 
         Raises:
-            ValueError: It is not a valid name.
-            TypeError: It is not a string.
+            ValueError: The name is not valid.
+            TypeError: The name is not a string.
         """
         return ResourceName.parse(name).find(self.resources)
 
@@ -161,7 +174,10 @@ class ApiResources:
 
 
 def find_builtin(name: ResourceName) -> ResourceInfo | None:
-    """Return the built-in resource with a name; as on a server, the newest stable version comes before a beta."""
+    """Return the built-in resource with the given name, or None if no built-in resource has this name.
+
+    As on a server, the newest stable version is preferred to beta versions.
+    """
     return name.find(_builtin_in_order())
 
 

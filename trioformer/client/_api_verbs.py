@@ -1,4 +1,4 @@
-"""The verbs of the Kubernetes API: the methods of an :class:`Api` that send one kind of request."""
+"""The verbs of the Kubernetes API, such as get, list and watch, as methods of :class:`Api`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
-    """The verbs of the API of one kind; the base of :class:`Api`, which describes its attributes and errors."""
+    """The base class of :class:`Api`, with a method for each verb of the Kubernetes API.
+
+    The attributes and the exceptions are described in :class:`Api`.
+    """
 
     __slots__ = ("_requests", "kind", "namespace", "resource")
 
@@ -82,9 +85,11 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         """Read one object.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            subresource: Such as ``scale``; the result has the kind that the server sends.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            subresource: The name of a subresource, such as ``scale``.  The result then has the kind of the subresource,
+                such as Scale.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
@@ -92,14 +97,16 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         return await self._requests.request_any("GET", "get", self._requests.locate(name, namespace), subresource)
 
     async def get_or_none(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> T | None:
-        """Read one object; return None if it does not exist.
+        """Read one object, or return None if the object does not exist.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
 
         Raises:
-            NotFoundError: The server does not serve this kind, or a proxy sent the 404; the object may still exist.
+            NotFoundError: The server does not serve this kind, or a proxy responded with 404.  The object may still
+                exist.
         """
         try:
             return await self.get(name, namespace=namespace)
@@ -109,14 +116,18 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             return None
 
     async def exists(self, name: str | ObjectRef | T, *, namespace: str | None = None) -> bool:
-        """Check whether an object exists; request only its metadata.
+        """Return whether an object exists.
+
+        Only the metadata of the object is requested.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
 
         Raises:
-            NotFoundError: As for :meth:`get_or_none`.
+            NotFoundError: The server does not serve this kind, or a proxy responded with 404.  The object may still
+                exist.
         """
         at = self._requests.locate(name, namespace)
         requests = ApiRequests.of(self._requests.transport, metadata_kind(self.resource), self.namespace)
@@ -133,22 +144,24 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         page_size: int | None = PAGE_SIZE,
         on_undecodable: UndecodableHandler | None = None,
     ) -> ObjectList[T]:
-        """List objects: all pages, at one resourceVersion.
+        """Return all objects that match the selectors, as one list.
 
-        If that version expires between two pages, all objects are listed again in one page without a limit, as
-        client-go's pager does.
+        The objects are requested page by page, at one resourceVersion.  If this version expires between two pages, all
+        objects are listed again in one page without a limit, as in client-go's pager.
 
         Args:
-            label_selector: Only objects whose labels match.
-            field_selector: Only objects whose fields match.
-            resource_version: None for the newest state, ``"0"`` for any, otherwise at least this one.
-            resource_version_match: ``NotOlderThan`` or ``Exact``; None lets the server choose.
-            page_size: The limit of a page, in objects; None for no limit.
-            on_undecodable: Called at the end with each object that cannot be decoded; None to raise an error for the
-                first.
+            label_selector: A label selector.  The default, None, selects all objects.
+            field_selector: A field selector.  The default, None, selects all objects.
+            resource_version: The minimum resourceVersion of the list.  ``"0"`` accepts any version.  The default, None,
+                requests the newest state.
+            resource_version_match: How the server compares ``resource_version``: ``NotOlderThan`` or ``Exact``.  If
+                None, the server chooses.
+            page_size: The maximum number of objects per page, or None for no limit.
+            on_undecodable: A function that is called with each object that cannot be decoded, after the whole list has
+                arrived.  If None, the first such object raises an error.
 
         Raises:
-            SelectorError: A selector does not parse.
+            SelectorError: A selector is not valid.
             ExpiredError: ``resource_version`` has expired.
         """
         options = ListOptions(
@@ -175,15 +188,15 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> ObjectList[T]:
         """List one page of objects.
 
-        Objects are decoded while the response arrives, so a long page does not block other tasks.
+        The objects are decoded while the response arrives, so a long page does not block other tasks.
 
         Args:
-            options: The options of the page; None for all objects.
-            on_undecodable: Called with each object that cannot be decoded; the list omits these objects.  None to raise
-                an error for the first.
+            options: The options of the page.  If None, all objects are listed.
+            on_undecodable: A function that is called with each object that cannot be decoded.  The list omits these
+                objects.  If None, the first such object raises an error.
 
         Raises:
-            SelectorError: A selector does not parse.
+            SelectorError: A selector is not valid.
             ExpiredError: The resourceVersion or the continue token has expired.
         """
         where = self._requests.paths.operation("list")
@@ -201,17 +214,17 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         return page
 
     def pages(self, options: ListOptions | None = None) -> AsyncIterator[ObjectList[T]]:
-        """List objects page by page: ``async for page in api.pages(ListOptions(limit=500)):``.
+        """Iterate over the pages of a list: ``async for page in api.pages(ListOptions(limit=500)):``.
 
-        Each page is requested when the loop reaches it, so a list of any length takes the memory of one page.
-        The loop may end early: nothing is left open.
+        Each page is requested when the loop reaches it, so only one page is in memory at a time.
+        You may leave the loop early, because no connection stays open between pages.
 
         Args:
-            options: The options of the first page; without a limit, 500 objects a page.
+            options: The options of the first page.  If None, the limit is 500 objects per page.
 
         Raises:
-            SelectorError: A selector does not parse.
-            ExpiredError: The resourceVersion of the list has expired between two pages; list again.
+            SelectorError: A selector is not valid.
+            ExpiredError: The resourceVersion of the list has expired between two pages.  List the objects again.
         """
         return Pages(self.list_page, options if options is not None else ListOptions(limit=PAGE_SIZE))
 
@@ -224,20 +237,22 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> None:
         """Check as cheaply as possible that the server has reached a resourceVersion.
 
-        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
-        nothing until it reaches it.
+        A server that was restored from a backup accepts a watch from a future version, and sends nothing until the
+        server reaches this version.
 
-        This lists at most one object, and does not decode it.
+        The request lists at most one object, which is not decoded.
 
         Args:
-            resource_version: The version, for example to resume a watch from.
-            label_selector: The selector of the watch: permissions may be limited to it.
-            field_selector: The selector of the watch, for the same reason.
+            resource_version: The resourceVersion, for example the one from which a watch will resume.
+            label_selector: The label selector of the watch.  The permissions of the user may be limited to this
+                selector.
+            field_selector: The field selector of the watch.  The permissions of the user may be limited to this
+                selector.
 
         Raises:
-            SelectorError: A selector does not parse.
-            StatusError: The request failed; ``is_too_large_resource_version`` is true if the server has not reached the
-                version.
+            SelectorError: A selector is not valid.
+            StatusError: The request failed.  If the server has not reached the version,
+                ``is_too_large_resource_version`` is true.
         """
         options = ListOptions(
             label_selector=str(LabelSelector.of(label_selector)),
@@ -265,31 +280,33 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         resumable: bool = False,
         on_undecodable: UndecodableHandler | None = None,
     ) -> AsyncGenerator[WatchStream[T], None]:
-        """Watch changes of objects.
+        """Watch objects for changes.
 
-        Yields a :class:`WatchStream`, for ``async for event in events``.
+        The block receives a :class:`WatchStream`.  Read its events with ``async for event in events:``.
 
         Args:
-            resource_version: Receive all events after this version, such as a list's; None to begin with the current
-                state.
-            label_selector: Only objects whose labels match.
-            field_selector: Only objects whose fields match.
-            timeout_seconds: The server ends the watch after this time; None lets it choose.
-            allow_bookmarks: Whether to receive bookmarks, which have a newer resourceVersion.
-            send_initial_events: Whether to begin with the current state, followed by a bookmark (KEP-3157).
-            resumable: Whether the caller watches again after a ConnectionFailedError.  If so, a silent watch raises
+            resource_version: The resourceVersion after which the events begin, such as the resourceVersion of a list.
+                If None, the watch begins with the current state.
+            label_selector: A label selector.  The default, None, selects all objects.
+            field_selector: A field selector.  The default, None, selects all objects.
+            timeout_seconds: The time after which the server ends the watch, in seconds.  If None, the server chooses.
+            allow_bookmarks: Whether the server may send bookmarks, which are events that contain only a newer
+                resourceVersion.
+            send_initial_events: Whether the watch begins with the current state, followed by a bookmark (KEP-3157).
+            resumable: Whether the caller watches again after a ConnectionFailedError.  If true, a silent watch raises
                 this error when its connection cannot be verified.
-            on_undecodable: Called in order with each frame that cannot be decoded; the watch then continues.  None to
-                raise an error for the first, after the events before it.  ERROR events always raise.
+            on_undecodable: A function that is called with each frame that cannot be decoded, in the order of the
+                stream.  The watch then continues.  If None, the first such frame raises an error, after all earlier
+                events were delivered.  An ERROR event always raises an error.
 
         Raises:
-            SelectorError: A selector does not parse.
-            ExpiredError: ``resource_version`` has expired; list again.
-            ConnectionFailedError: The connection failed; there was no response 30 s after ``timeout_seconds``; or the
-                watch was silent for 30 s, and the server did not respond to a probe within 15 s.
+            SelectorError: A selector is not valid.
+            ExpiredError: The ``resource_version`` has expired.  List the objects again.
+            ConnectionFailedError: The connection failed, or no response arrived within 30 s after ``timeout_seconds``,
+                or the watch was silent for 30 s and the server did not respond to a probe within 15 s.
 
         Ownership:
-            No task is started, so exceptions of the block are not wrapped in a group.
+            No task is started, so exceptions from the block are not wrapped in an exception group.
             The end of the block closes the connection, unless the server has ended the watch.
         """
         params = watch_params(
@@ -335,21 +352,24 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Create an object, and return it as the server has stored it.
+        """Create an object, and return the stored object.
 
-        If the server responds with a Status, as for a Binding, return ``obj``.
-        A custom kind may create an object of another kind: OpenShift's ProjectRequest creates a Project.  Then return
-        the created object for a kind from :func:`unstructured_kind`, and ``obj`` for a class.
+        If the server responds with a Status, as it does for a Binding, ``obj`` is returned.
+        A custom kind may create an object of another kind.  For example, OpenShift's ProjectRequest creates a Project.
+        For such a kind, an API with a class from :func:`unstructured_kind` returns the created object, and an API with
+        a typed class returns ``obj``.
 
         Args:
-            obj: The object; the server sets defaults for fields that were not given.
-            dry_run: Validate and default the object on the server without storing it.
-            field_validation: How the server treats unknown fields; None for its default, ``Warn``.
-            field_manager: The manager in ``managedFields``; None for the client's own, or the user agent's name.
+            obj: The object.  The server sets defaults for omitted fields.
+            dry_run: Whether to validate the object and set defaults on the server without storing the object.
+            field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
+                ``Warn``, is used.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Raises:
-            AlreadyExistsError: The name is taken.
-            InvalidError: The object is not valid; the details name the fields.
+            AlreadyExistsError: An object with this name already exists.
+            InvalidError: The object is not valid.  The details of the error name the fields.
         """
         requests = self._requests
         at = requests.locate_new(obj)
@@ -367,16 +387,18 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Replace the object of the same name, and return it as the server has stored it.
+        """Replace the object that has the same name, and return the stored object.
 
         Args:
-            obj: The object; absent fields are removed or get their defaults.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
+            obj: The new object.  Fields that the object omits are removed or set to their defaults.
+            dry_run: Whether to validate the request on the server without storing the result.
+            field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
+                ``Warn``, is used.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Raises:
-            ConflictError: The object has a resourceVersion that differs from the stored one.
+            ConflictError: The resourceVersion of ``obj`` differs from the stored one.
             NotFoundError: The object does not exist.
             InvalidError: The object is not valid.
         """
@@ -392,13 +414,15 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Replace the status of the object of the same name; the server ignores the rest of the object.
+        """Replace the status of the object that has the same name.
+
+        The server ignores all other fields of ``obj``.
 
         The arguments are the same as for :meth:`replace`.
 
         Raises:
-            ConflictError: The object has a resourceVersion that differs from the stored one.
-            NotFoundError: The object or its status subresource does not exist.
+            ConflictError: The resourceVersion of ``obj`` differs from the stored one.
+            NotFoundError: The object does not exist, or the kind has no status subresource.
         """
         params = self._requests.write_params(dry_run, field_validation, field_manager)
         at = self._requests.locate_new(obj)
@@ -482,40 +506,45 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T | Scale | Unstructured:
-        """Patch an object, and return it as the server has stored it.
+        """Patch an object, and return the stored object.
 
         - ``"merge"`` (RFC 7386): ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
-          the other; lists are replaced.
-        - ``"strategic"``: the same, but lists of named items, such as a pod's containers, are merged by name.
-          Only built-in kinds support it.
-        - ``"json"`` (RFC 6902): a sequence of operations that are applied in order, all or none;
-          ``[{"op": "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
+          the other.  Lists are replaced as a whole.
+        - ``"strategic"``: the same as ``"merge"``, but lists of named items, such as a pod's containers, are merged by
+          name.  Only built-in kinds support this type.
+        - ``"json"`` (RFC 6902): a sequence of operations that are applied in order, all or none, such as ``[{"op":
+          "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
 
-        A merge patch or strategic merge patch with ``{"metadata": {"resourceVersion": …}}`` applies only to that
-        version of the object.
+        If a merge patch or a strategic merge patch contains ``{"metadata": {"resourceVersion": …}}``, the server
+        applies the patch only to this version of the object.
 
-        A model, such as the status in ``{"status": web.status}``, cannot be merged, because it cannot mark a field as
-        removed.  Pass a mapping with None for such a field, or call :meth:`Api.update` or :meth:`Api.update_status` to
-        make a patch from two models.
+        A model cannot be merged, such as the status in ``{"status": web.status}``, because a model cannot mark a field
+        as removed.
+        Pass a mapping, with None for each field to remove.  To send the difference between two models, call
+        :meth:`Api.update` or :meth:`Api.update_status`.
         In a strategic merge patch, list items such as containers cannot be models either.
-        A model in a list of a merge patch, or as the value of a JSON patch operation, is sent as JSON.
+        A list in a merge patch may contain models, and the value of a JSON patch operation may be a model.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            patch_type: The type of the patch.
-            subresource: Such as ``status``; the result has the kind that the server sends, a Scale for ``scale``.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: As for :meth:`create`.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            patch: The changes as a mapping, or as a sequence of mappings for a JSON patch.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            patch_type: The type of the patch: ``merge``, ``strategic`` or ``json``.
+            subresource: The name of a subresource, such as ``status``.  The result is an object of the kind that the
+                server sends, such as a Scale for ``scale``.
+            dry_run: Whether to validate the request on the server without storing the result.
+            field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
+                ``Warn``, is used.
+            field_manager: The name of the field manager in ``managedFields``.  The default, None, uses the client's
+                field manager, or the beginning of the user agent if the client has no field manager.
 
         Raises:
             NotFoundError: The object does not exist.
-            ConflictError: The patch has a resourceVersion that differs from the stored one.
-            InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
+            ConflictError: The resourceVersion in the patch differs from the stored one.
+            InvalidError: The patched object is not valid, or an operation of a JSON patch cannot be applied.
             UnsupportedMediaTypeError: The kind does not support this type of patch.
-            TypeError: The patch does not match its type, or contains a model that would be merged.
+            TypeError: The patch does not match its type, or contains a model that cannot be merged.
         """
         at = self._requests.locate(name, namespace)
         content, content_type = patch_content(patch, patch_type)
@@ -537,37 +566,42 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Apply an object by server-side apply, and return it as the server has stored it.
+        """Apply an object with server-side apply, and return the stored object.
 
-        The object is created if it does not exist.
-        The manager owns the fields that it applies.  Fields that it applied before and now omits are removed, unless
-        another manager owns them too.
-        So pass every field that the manager wants to have, and no others: a new object, a mapping, or a changed result
-        of :func:`~trioformer.models.extract`.  Fields that were not given to a new object are not applied; given empty
-        lists or maps are.
+        If the object does not exist, the server creates the object.
+        The field manager owns the applied fields.  If the manager applied a field earlier and omits the field now, the
+        server removes the field, unless another manager owns the field too.
+
+        Therefore, always pass all fields that the manager wants to own, and no others.  Pass a new object, a mapping,
+        or a changed result of :func:`~trioformer.models.extract`.
+        A new object applies only the fields that were passed to its constructor, including empty lists and maps.
 
         Args:
-            obj: The fields to apply.  A mapping has the API's field names and may omit ``apiVersion`` and ``kind``.
-                With a uid or a resourceVersion, only that object or version is changed.
-            subresource: Apply only this part, such as ``status``; the object must exist.
-            force: Take over fields that other managers have set to another value.
-            dry_run: As for :meth:`create`.
-            field_validation: As for :meth:`create`.
-            field_manager: The field manager, such as the name of the controller; None for the client's own.
+            obj: The fields to apply.  A mapping uses the API's field names and may omit ``apiVersion`` and ``kind``.
+                If the fields include a uid or a resourceVersion, only an object with this uid or version is changed.
+            subresource: The subresource to apply instead of the whole object, such as ``status``.  The object must
+                exist.
+            force: Whether to take over fields that other managers have set to another value.
+            dry_run: Whether to validate the request on the server without storing the result.
+            field_validation: How the server treats unknown and duplicate fields, as for :meth:`create`.
+            field_manager: The name of the field manager, such as the name of the controller.  If None, the client's
+                field manager is used.
 
         Raises:
-            ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
-            ConflictError: The object has a resourceVersion that differs from the stored one.
-            InvalidError: The result is not valid.
-            ValueError: Neither the call nor the client has a field manager; or the object was read from a server (it
-                has ``managedFields``, or a uid and a creation time), so the manager would own all of its fields.
+            ApplyConflictError: Other managers have set some of the fields to another value.  The ``conflicts`` of the
+                error name these fields.
+            ConflictError: The resourceVersion of ``obj`` differs from the stored one.
+            InvalidError: The applied object is not valid.
+            ValueError: Neither the call nor the client has a field manager, or the object was read from a server.  An
+                object from a server has ``managedFields``, or a uid and a creation time.  Applying such an object would
+                make the manager the owner of all fields.
         """
         self._requests.check_applier(field_manager)
         if isinstance(obj, Mapping):
             obj = self._from_mapping(obj)
         at = self._requests.locate_new(obj)
         metadata = obj.metadata
-        # A cache may have dropped managedFields; only a server sets both of the others.
+        # A cache may have dropped managedFields.  Only a server sets both the uid and the creation time.
         if metadata.managed_fields or (metadata.uid and metadata.creation_timestamp is not None):
             hint = "apply a new object with the wanted fields, or the result of extract(obj, field_manager=...)"
             raise ValueError(f"{obj!r} was read from a server; applying it would take over all of its fields; {hint}")
@@ -580,7 +614,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         expected = {"apiVersion": resource.api_version, "kind": resource.kind}
         for name, value in expected.items():
             if mapping.get(name, value) != value:
-                raise TypeError(f"the {name} of the mapping must be {value}, as in this API of {self.kind.__name__}")
+                raise TypeError(f"the {name} of the mapping must be {value} for the API of {self.kind.__name__}")
         return from_dict(self.kind, {**expected, **mapping})
 
     async def delete(
@@ -597,20 +631,25 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         """Delete an object.
 
         Args:
-            name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-            namespace: The namespace of the object; None for the namespace of ``name`` or of this API.
-            grace_period_seconds: The time for a graceful stop; 0 to delete immediately, None for the kind's default.
-            propagation_policy: Whether to delete the objects that it owns; None for the kind's default.
-            uid: Delete it only if it has this uid.
-            resource_version: Delete it only if it has this resourceVersion.
-            dry_run: Check on the server whether the object would be deleted, without deleting it.
+            name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
+            namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
+                or otherwise the namespace of this API.
+            grace_period_seconds: The grace period, in seconds.  0 deletes the object immediately.  If None, the kind's
+                default grace period is used.
+            propagation_policy: How to delete the objects that this object owns.  If None, the kind's default policy is
+                used.
+            uid: The required uid of the object.  An object with another uid is not deleted.
+            resource_version: The required resourceVersion of the object.  An object with another resourceVersion is not
+                deleted.
+            dry_run: Whether to validate the request on the server without deleting the object.
 
         Returns:
-            The object, if finalizers or a grace period keep it for now; None if the server responds with a Status.
+            The object if it still exists because of finalizers or a grace period, or None if the server responds with a
+            Status.
 
         Raises:
             NotFoundError: The object does not exist.
-            ConflictError: It has another ``uid`` or ``resource_version``.
+            ConflictError: The uid or the resourceVersion of the object differs from the given one.
         """
         requests = self._requests
         at = requests.locate(name, namespace)

@@ -69,7 +69,7 @@ _NO_TRIO: Final = (
 @final
 @attrs.frozen
 class _Opened:
-    """The arguments of :func:`open_client` that a separate client shares."""
+    """The arguments of :func:`open_client` that a separate client also uses."""
 
     http_transport: httpx.AsyncBaseTransport | None
     observer: RequestObserver | None
@@ -83,26 +83,26 @@ class VersionInfo:
     """The version of an API server."""
 
     git_version: str
-    """Such as ``v1.36.3``; some distributions add a suffix."""
+    """The full version, such as ``v1.36.3``.  Some distributions add a suffix."""
     major: str
-    """Such as ``1``."""
+    """The major version, such as ``1``."""
     minor: str
-    """Such as ``36``; on some distributions ``36+``."""
+    """The minor version, such as ``36``, or ``36+`` on some distributions."""
     platform: str
-    """Such as ``linux/amd64``."""
+    """The platform of the server, such as ``linux/amd64``."""
 
 
 @final
 @attrs.define(eq=False)
 class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
-    """A client of one cluster, opened by :func:`open_client`.
+    """A client of one cluster, which :func:`open_client` opens.
 
-    Any number of tasks may use it at the same time.
+    Any number of tasks may use the client at the same time.
     """
 
     _made_by: ClassVar[str] = "write `async with open_client() as client:`"
     config: ClusterConfig
-    """The server and the credentials."""
+    """The configuration of the cluster, with the server and the credentials."""
     _transport: Transport
     _opened: _Opened
     _known: KnownKinds | None = attrs.field(default=None, init=False)
@@ -127,18 +127,22 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         """Return the API of one kind, without sending a request.
 
         Args:
-            kind: A model, such as ``Pod``, your own class with a ``__resource__``, or a class that :meth:`discover`,
-                :func:`~trioformer.models.unstructured_kind` or :func:`~trioformer.models.metadata_kind` returns.
-                Or a name as for kubectl, such as ``deploy``, ``deployments.apps`` or ``Lease.coordination``, of a kind
-                that is built in or that this client has discovered; it stands for the class that :meth:`discover`
-                returns.
-            namespace: The namespace; None for all namespaces.
-            drop_managed_fields: Remove ``metadata.managedFields``, often half of an object, from lists and watches.
+            kind: The class of the objects: a model such as ``Pod``, your own class with a ``__resource__``, or a class
+                that :meth:`discover`, :func:`~trioformer.models.unstructured_kind` or
+                :func:`~trioformer.models.metadata_kind` returns.  Instead of a class, you can pass the name of a
+                built-in kind or of a kind that this client has discovered.  All names that kubectl accepts are valid,
+                such as ``deploy``, ``deployments.apps`` or ``Lease.coordination``.  The objects then have the class
+                that :meth:`discover` returns.
+            namespace: The namespace, or None for all namespaces.
+            drop_managed_fields: Whether to remove ``metadata.managedFields``, which is often half of an object, from
+                the objects of lists and watches.
 
         Raises:
-            TypeError: ``kind`` is not a kind.
-            ValueError: The namespace is not valid, the kind is not namespaced, or the name of the kind is not valid.
-            LookupError: The client does not know the name; call :meth:`discover` to look it up on the server.
+            TypeError: The class is not the class of a Kubernetes kind.
+            ValueError: The namespace is not valid, a namespace is given for a cluster-scoped kind, or the name of the
+                kind is not valid.
+            LookupError: The client does not know a kind with this name.  To look up the kind on the server, call
+                :meth:`discover`.
         """
         if isinstance(kind, str):
             return self.api(self._kinds().find(kind), namespace, drop_managed_fields=drop_managed_fields)
@@ -164,21 +168,21 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             pods = await tenant.api(Pod, namespace="team-a").list()
 
         The user of this client must be allowed to ``impersonate`` the user and each group, UID and extra attribute.
-        If this client already impersonates a user, the new one replaces it.
+        If this client already impersonates a user, the new user replaces that user.
 
         Args:
             user: The name of the user.
-            groups: The groups of the user; if empty, the server adds the groups that it knows.
+            groups: The groups of the user.  If empty, the server adds the groups that it knows.
             uid: The UID of the user.
-            extra: Further attributes; the server makes their keys lower-case.
+            extra: Extra attributes of the user.  The server converts their keys to lower case.
 
         Raises:
-            ValueError: The user is empty, or a value cannot be sent in a header.
+            ValueError: The name of the user is empty, or a value cannot be sent in a header.
             TypeError: A string is given instead of a collection of strings.
 
         Ownership:
-            The new client shares the connections, rate limit, observer and warning handler of this client, and is
-            closed with it.
+            The new client shares the connections, the rate limit, the observer and the warning handler of this client.
+            When this client is closed, the new client is closed too.
         """
         impersonation = Impersonation(user=user, uid=uid, groups=groups, extra={} if extra is None else extra)
         transport = self._transport.impersonating(impersonation)
@@ -202,30 +206,30 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             Widget = await client.discover("example.com/v1", "Widget")  # by apiVersion and kind
             await client.discover(Website)                              # only checks that it is served
 
-        A name is searched among all resources of the server.  They are requested once, and again for each unknown name:
-        up to ten times at once, then once a second; further calls wait.
-        The class of a built-in kind is the typed one, such as ``Deployment``; other kinds get a class of
-        :class:`~trioformer.models.Unstructured` objects.
-        If several resources have the name, kubectl's order decides; see :class:`ApiResources`.
+        If a name is given, all resources of the server are searched.  The client requests the resources once, and again
+        for each unknown name.  At most ten such requests are sent at once, and then one per second.
+        For a built-in kind, the result is its typed class, such as ``Deployment``.  For another kind, the result is a
+        class of :class:`~trioformer.models.Unstructured` objects.
+        If several resources have the name, the first one in kubectl's order is used (see :class:`ApiResources`).
 
-        With an apiVersion and a kind, only that version is searched, with one request per call, and the class is always
-        ``Unstructured``.
+        If an apiVersion and a kind are given, only this version is searched, with one request per call.  The result is
+        then always a class of ``Unstructured`` objects.
 
-        Afterwards, :meth:`api` accepts the name of a discovered kind.
+        After the discovery of a kind, :meth:`api` also accepts its name.
 
         Args:
-            api_version: Such as ``apps/v1``; without ``kind``, a name such as ``deploy``, ``deployments.apps`` or
-                ``Deployment.v1.apps``, or a class.
-            kind: Such as ``Deployment``.
+            api_version: The apiVersion of the kind, such as ``apps/v1``.  If ``kind`` is omitted, this argument is a
+                class, or a name such as ``deploy``, ``deployments.apps`` or ``Deployment.v1.apps``.
+            kind: The name of the kind, such as ``Deployment``.
 
         Raises:
-            NotFoundError: The server does not serve the version or the kind; the message names similar kinds.
+            NotFoundError: The server does not serve the version or the kind.  The message suggests similar kinds.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a resource list.
-            LimitExceededError: A response is too long.
+            LimitExceededError: A response exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
-            ValueError: ``api_version`` or the name is not valid, or ``kind`` is empty.
-            TypeError: The class is not a kind.
+            ValueError: The apiVersion or the name is not valid, or ``kind`` is empty.
+            TypeError: The class is not the class of a Kubernetes kind.
         """
         kinds = self._kinds()
         if not isinstance(api_version, str):
@@ -238,22 +242,22 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         return kinds.remember(await discover_resource(self._transport, api_version, kind))
 
     async def api_resources(self) -> ApiResources:
-        """Return all resources that the server serves, as ``kubectl api-resources`` lists them.
+        """Return all resources that the server serves, as ``kubectl api-resources`` does.
 
         Each call sends two requests.  The server must be Kubernetes 1.26 or newer.
-        If a group is down, the call still succeeds, and the result's ``failures`` has the reason.
+        If an API group is unavailable, the call still succeeds, and ``failures`` of the result has the reason.
 
         Raises:
-            StatusError: The server rejected the requests.
+            StatusError: The server rejected a request.
             UnexpectedResponseError: A response is not a discovery document.
-            LimitExceededError: A response is too long.
+            LimitExceededError: A response exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
         """
         return await self._kinds().refresh()
 
     def _kinds(self) -> KnownKinds:
         if self._known is None:
-            from ._known_kinds import KnownKinds  # noqa: PLC0415  # most programs name kinds by classes
+            from ._known_kinds import KnownKinds  # noqa: PLC0415  # most programs refer to kinds by their classes
 
             self._known = KnownKinds(self._transport)
         return self._known
@@ -263,7 +267,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
 
         Raises:
             StatusError: The server rejected the request.
-            UnexpectedResponseError: The response is not a version.
+            UnexpectedResponseError: The response is not a version object.
             LimitExceededError: The response exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
         """
@@ -305,35 +309,36 @@ async def open_client(
         async with open_client() as client:
             pods = await client.api(Pod, namespace="default").list()
 
-    Connections are opened on demand and closed at the end of the block.  After that, the client raises
+    Connections are opened on demand, and closed at the end of the block.  Requests after the block raise
     ``trio.ClosedResourceError``.
 
     Args:
-        config: The cluster; None to call :func:`~trioformer.kubeconfig.load_config`, which reads a kubeconfig or the
-            pod's service account.
-        kubeconfig: The kubeconfig file; a FIFO, such as a shell's ``<(…)``, is read once, in a thread.
-        context: The context in the kubeconfig.
-        overrides: Values that replace values of the kubeconfig, as kubectl's options such as ``--server`` do.
-        http_transport: Replaces the network connections, for example with the API server of :mod:`trioformer.testing`.
-        field_manager: The manager in ``managedFields`` of the fields that this client writes, such as the name of the
-            controller: at most 128 printable characters.  A call may pass another one.  None for the beginning of the
-            ``User-Agent``; then :meth:`Api.apply` requires its own field manager.
-        rate_limiter: Decides when requests and lists are sent, such as ``TokenBucketRateLimiter(qps=5, burst=10)``;
-            several clients may share one, and watches never wait.  None (-1 in client-go) to rely on the server's
-            priority and fairness.
-        observer: Observes each request, for metrics.
-        options: Rarely changed options, such as retries and limits.
+        config: The configuration of the cluster. If None, :func:`~trioformer.kubeconfig.load_config` reads a
+            kubeconfig or the pod's service account.
+        kubeconfig: The path of the kubeconfig file.  A FIFO, such as a shell's ``<(…)``, is read once, in a thread.
+        context: The name of the context in the kubeconfig.
+        overrides: Values that override values of the kubeconfig, as kubectl's options such as ``--server`` do.
+        http_transport: A replacement for the network connections, such as the API server of :mod:`trioformer.testing`.
+        field_manager: The name of the field manager for the writes of this client, such as the name of the controller,
+            with at most 128 printable characters.  A call may pass another field manager.  If None, the server uses the
+            beginning of the ``User-Agent``, and each call of :meth:`Api.apply` must pass a field manager.
+        rate_limiter: A limiter for the rate of requests, such as ``TokenBucketRateLimiter(qps=5, burst=10)``.  Several
+            clients may share a limiter.  Watches are not limited.  With the default, None, the client does not limit
+            requests, and relies on the server's priority and fairness.  The same is true in client-go if QPS is -1.
+        observer: An object that is notified of each request, for example to collect metrics.
+        options: Options that few programs change, such as retries and limits.
 
     Raises:
-        ConfigError: There is no valid configuration; the message names the file and the key.
+        ConfigError: No valid configuration is found.  The message names the file and the key.
         RuntimeError: Trio is not running, for example because the program uses asyncio.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
+        ValueError: The argument ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or
             ``field_manager`` is not valid.
-        TypeError: ``config``, ``options``, ``http_transport``, ``rate_limiter`` or ``observer`` is not one.
+        TypeError: The argument ``config``, ``options``, ``http_transport``, ``rate_limiter`` or ``observer`` has the
+            wrong type, or a method of ``observer`` is async.
 
     Ownership:
-        No task is started, so exceptions of the block are not wrapped in a group.
-        ``http_transport`` belongs to the caller and is not closed.
+        No task is started, so exceptions from the block are not wrapped in an exception group.
+        The ``http_transport`` belongs to the caller, and is not closed at the end of the block.
     """
     if not trio.lowlevel.in_trio_run():
         raise RuntimeError(_NO_TRIO)
@@ -342,7 +347,7 @@ async def open_client(
         try:
             config = load()
         except ConfigError as exc:
-            # A program in a pod does not read a kubeconfig, and does not import the modules for it.
+            # A program in a pod does not read a kubeconfig, and does not import the modules that read it.
             from ..kubeconfig._internal import StreamError  # noqa: PLC0415
 
             if not isinstance(exc, StreamError):
@@ -381,20 +386,21 @@ async def open_client(
 
 
 def default_field_manager(client: Client) -> str | None:
-    """Return the manager of the fields that the client writes; None if it was opened without one."""
+    """Return the name of a client's field manager, or None if the client was opened without a field manager."""
     return client._opened.field_manager
 
 
 @asynccontextmanager
 async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
-    """Open a client of the same cluster with requests that do not wait behind the other client's.
+    """Open another client of the same cluster, whose requests do not wait for requests of the first client.
 
-    It has its own connections and no rate limit, but the same observer, limits, retries and warning handler.
-    The credentials come from the same source: a plugin that asks the user for a password asks once.
+    The new client has its own connections and no rate limit, but uses the same observer, limits, retries and warning
+    handler.
+    Both clients share their credentials, so a plugin that asks the user for a password asks only once.
 
     Args:
-        client: The other client; it may be closed before this one.
-        purpose: Appended to the ``User-Agent``, to distinguish the two clients in the server's audit log.
+        client: The first client, which may be closed before the new client.
+        purpose: A suffix for the ``User-Agent``, which distinguishes the two clients in the server's audit log.
     """
     given = client._opened.options
     agent = default_user_agent() if given.user_agent is None else given.user_agent

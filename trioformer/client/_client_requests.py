@@ -1,4 +1,4 @@
-"""The methods of a :class:`Client` for requests to any path, and for the health of the server."""
+"""The methods of :class:`Client` that send requests to any path or check the health of the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClientRequests:
-    """The methods for requests to any path; a base of :class:`Client`."""
+    """A base class of :class:`Client`, with the methods for requests to any path."""
 
     __slots__ = ()
 
@@ -38,23 +38,24 @@ class ClientRequests:
 
             usage = (await client.request("GET", "/apis/metrics.k8s.io/v1beta1/nodes")).json()
 
-        Credentials, retries and the rate limit are the same as for other requests.
+        The credentials, the retries and the rate limit are the same as for other requests.
 
         Args:
-            method: Such as ``GET``.
-            path: The path, quoted, with its leading slash: ``/version``.
-            params: The query.
-            body: The body: bytes, text, or an object to send as JSON.
-            content_type: The media type of the body; None for JSON.
-            accept: The accepted media types of the response; None for any, preferably JSON.
+            method: The HTTP method, such as ``GET``.
+            path: The percent-encoded path with its leading slash, such as ``/version``.
+            params: The query parameters.
+            body: The body of the request: bytes, text, or an object to send as JSON.
+            content_type: The media type of the body.  If None, the body is sent as JSON.
+            accept: The accepted media types of the response.  If None, any type is accepted, preferably JSON.
 
         Raises:
-            StatusError: The server rejected the request; the subclass is the reason.
+            StatusError: The server rejected the request.  The subclass corresponds to the reason.
             UnexpectedResponseError: The response is a redirect.
-            LimitExceededError: The response is longer than ``Limits.object_bytes``; call :meth:`stream` instead.
+            LimitExceededError: The response is longer than ``Limits.object_bytes``.  For such responses, call
+                :meth:`stream`.
             ConnectionFailedError: No complete response arrived.
             ValueError: The method or the path is not valid.
-            TypeError: The body has another type.
+            TypeError: The body has the wrong type.
         """
         from . import _raw  # noqa: PLC0415  # most programs never send such a request
 
@@ -74,28 +75,28 @@ class ClientRequests:
         accept: str | None = None,
         endless: bool = False,
     ) -> AsyncGenerator[RawStream, None]:
-        """Send a request to any path of the server, and receive the body of the response while it arrives.
+        """Send a request to any path of the server, and open the body of the response as a stream.
 
-        For example, the log of a pod::
+        For example, print the log of a pod::
 
             path, params = "/api/v1/namespaces/default/pods/web-0/log", {"follow": True}
             async with client.stream("GET", path, params=params, endless=True) as log:
                 async for line in log.lines():
                     print(line)
 
-        If ``endless``, the body may be silent for any time, as during a watch.  The other arguments are the same
-        as for :meth:`request`.
+        If ``endless`` is true, the server may send nothing for any length of time, as in a watch.  The other arguments
+        are the same as for :meth:`request`.
 
         Raises:
-            StatusError: The server rejected the request; the subclass is the reason.
+            StatusError: The server rejected the request.  The subclass corresponds to the reason.
             UnexpectedResponseError: The response is a redirect.
-            ConnectionFailedError: No response arrived, or the body ended early.
+            ConnectionFailedError: No response arrived, or the connection failed before the end of the body.
             ValueError: The method or the path is not valid.
-            TypeError: The body has another type.
+            TypeError: The body has the wrong type.
 
         Ownership:
-            No task is started, so exceptions of the block are not wrapped in a group.
-            The end of the block closes the connection, unless the body has ended.
+            No task is started, so exceptions from the block are not wrapped in an exception group.
+            If the body was not read to its end, the end of the block closes the connection.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
 
@@ -112,46 +113,53 @@ class ClientRequests:
             yield received
 
     def http(self) -> httpx.AsyncClient:
-        """Return an httpx client for this cluster, for requests without a typed call and for libraries that need one.
+        """Return an httpx client for this cluster.
+
+        Use the httpx client for requests that have no method here, and for libraries that require an httpx client.
 
         For example, get the metrics of a service through the API server::
 
             async with client.http() as http:
                 response = await http.get("/api/v1/namespaces/default/services/web:8080/proxy/metrics")
 
-        Its requests use the connections, the credentials, the proxy, the retries and the rate limit of this client.
+        Requests of the httpx client use the connections, the credentials, the proxy, the retries and the rate limit of
+        this client.
         Paths are relative to the server's URL.  An ``Authorization`` header of a request replaces the credentials.
         The httpx client ignores cookies and environment variables.
-        Redirects are not followed; ``follow_redirects=True`` follows redirects to the same server.
+        By default, redirects are not followed.  If ``follow_redirects=True`` is passed, redirects to the same server
+        are followed.
 
-        Only the ``read`` timeout of a request is used: seconds without a byte of the response, 90 by default; None for
-        streams that may be silent.
+        Only the ``read`` timeout of a request is used, which is the maximum time without a byte of the response.  The
+        default is 90 seconds.  For streams that may be silent for longer, pass None.
 
         Raises:
-            httpx.UnsupportedProtocol: A request is for another server, possibly after a redirect; it is not sent.
-            httpx.TransportError: A complete response did not arrive, or a plugin did not return a credential.
+            httpx.UnsupportedProtocol: A request or a redirect is for another server.  The request is not sent.
+            httpx.TransportError: No complete response arrived, or a plugin did not return a credential.
 
         Ownership:
-            The connections belong to this client.  Closing the httpx client does not close them; closing this client
-            does.  Close each response, as always with httpx: leave ``async with http.stream(...)``.
+            The connections belong to this client.  They stay open when the httpx client is closed, and are closed with
+            this client.  As usual with httpx, close each response, for example with an ``async with http.stream(...)``
+            block.
         """
         return open_http_client(self._transport)
 
     async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:
-        """Request a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or a check: ``readyz/etcd``.
+        """Check the health of the server.
 
-        If the server is not healthy, no error is raised: ``is_ok`` is false, and ``failed`` names the failed checks.
+        If the server is not healthy, no error is raised.  Instead, ``is_ok`` of the result is false, and ``failed``
+        names the failed checks.
 
         Args:
-            endpoint: The endpoint.
-            exclude: Checks to skip, such as ``etcd``.
+            endpoint: The health endpoint: ``readyz``, ``livez``, ``healthz``, or a single check such as
+                ``readyz/etcd``.
+            exclude: The checks to skip, such as ``etcd``.
 
         Raises:
             NotFoundError: The check does not exist.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not from a health endpoint.
             ConnectionFailedError: No complete response arrived.
-            ValueError: It is not a health endpoint.
+            ValueError: The endpoint is not a health endpoint.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
 

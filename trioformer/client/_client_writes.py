@@ -1,4 +1,4 @@
-"""The methods of a :class:`Client` that write an object by its class and metadata: create, apply and delete."""
+"""The methods of :class:`Client` that create, apply and delete an object."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class ClientWrites:
-    """The methods that write one object; the base of :class:`Client`.
+    """A base class of :class:`Client`, with the methods that write one object.
 
-    Each calls the method of the same name of ``client.api(type(obj))``; see there for arguments, results and errors.
-    Other writes are methods of :class:`Api` only.
+    Each method calls the method of :class:`Api` with the same name, which describes the arguments, the results and the
+    exceptions.
+    For other writes, call the methods of :class:`Api`.
     An object of a namespaced kind must have a namespace.
     """
 
@@ -41,7 +42,7 @@ class ClientWrites:
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Create an object; see :meth:`Api.create`."""
+        """Create an object, as :meth:`Api.create` does."""
         api = self._api_of(_checked(obj))
         return await api.create(obj, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
 
@@ -78,9 +79,9 @@ class ClientWrites:
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> KubernetesObject:
-        """Apply an object by server-side apply; see :meth:`Api.apply`.
+        """Apply an object with server-side apply, as :meth:`Api.apply` does.
 
-        A mapping may be of a custom kind; the kind is looked up on the server once.
+        If a mapping has a custom kind, the kind is looked up on the server once.
         """
         made = await self._from_mapping(obj) if isinstance(obj, Mapping) else _checked(obj)
         return await self._api_of(made).apply(
@@ -115,7 +116,11 @@ class ClientWrites:
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> T | None:
-        """Delete an object by its name, even if it was recreated under that name; see :meth:`Api.delete`."""
+        """Delete an object by its name, as :meth:`Api.delete` does.
+
+        If the object was recreated with the same name, the new object is deleted, unless ``uid`` or
+        ``resource_version`` is given.
+        """
         return await self._api_of(_checked(obj)).delete(
             obj,
             grace_period_seconds=grace_period_seconds,

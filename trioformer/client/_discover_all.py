@@ -1,10 +1,11 @@
-"""Discovery of all resources of a server.
+"""Discovery of all resources that a server serves.
 
-kube-apiserver 1.26 and newer responds to ``/api`` and ``/apis`` with all groups, versions and resources
-(``APIGroupDiscoveryList``; version ``v2beta1`` until 1.29, then ``v2``), also for aggregated servers.
+kube-apiserver 1.26 and newer responds to requests for ``/api`` and ``/apis`` with all groups, versions and resources,
+including the resources of aggregated servers. Each response is an ``APIGroupDiscoveryList``, in version ``v2beta1``
+until Kubernetes 1.29, and in version ``v2`` since Kubernetes 1.30.
 
-The server of a group, such as ``metrics.k8s.io``, may be down.
-kube-apiserver then marks the version as stale; all other groups are still found.
+The server of an aggregated group, such as ``metrics.k8s.io``, may be down. kube-apiserver then marks the versions of
+the group as stale. All other groups are still found.
 
 Source: client-go ``discovery/discovery_client.go`` and ``aggregated_discovery.go``.
 """
@@ -45,9 +46,9 @@ _ACCEPT: Final = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
 _MAX_RESOURCES: Final = 50_000
-"""The maximum number of resources in all versions; a cluster with 1,000 custom kinds has a few thousand."""
+"""The maximum number of resources in all API versions. A cluster with 1,000 custom kinds has a few thousand."""
 _MAX_ENTRY: Final = 64 * 1024
-"""The maximum size of one resource, in bytes; most have a few hundred."""
+"""The maximum size in bytes of one resource's entry. Most entries are a few hundred bytes long."""
 _STALE: Final = "the server of the group does not respond"
 
 _list_of: Final = level_decoder(("kind", "items"))
@@ -58,14 +59,14 @@ _version_of: Final = level_decoder(("version", "resources", "freshness"))
 @final
 @attrs.define(eq=False)
 class _Version:
-    """One version of a group."""
+    """One version of an API group."""
 
     group: str
     version: str
     is_preferred: bool
     resources: list[ResourceInfo] = attrs.field(factory=list)
     failure: str = ""
-    """Why its resources may be missing or old."""
+    """The reason why resources of this version may be missing or outdated, or an empty string."""
 
     @property
     def name(self) -> str:
@@ -76,8 +77,9 @@ async def discover_all(transport: Transport, known: ApiResources | None = None) 
     """Find all resources of a server with two requests.
 
     Args:
-        transport: Sends the requests.
-        known: The resources that were found before; they are kept for each version that fails now.
+        transport: The transport that sends the requests.
+        known: The resources that were found before. These resources are kept for each version that cannot be discovered
+            now.
 
     Raises:
         StatusError: The server rejected the requests.
@@ -124,7 +126,10 @@ async def _versions_at(transport: Transport, path: str) -> list[_Version]:
 
 
 async def _versions_in(items: Raw) -> list[_Version] | None:
-    """Decode the resources one by one, with checkpoints; None if there are too many."""
+    """Return the versions in a list of API groups, or None if the versions have too many resources.
+
+    The resources are decoded one by one, with checkpoints.
+    """
     versions: list[_Version] = []
     slices = Slices()
     count = 0
@@ -158,7 +163,7 @@ def _resource(version: _Version, entry: Mapping[str, object]) -> Iterator[Resour
     listed = entry.get("subresources")
     below = cast("list[object]", listed) if isinstance(listed, list) else []
     subresources = [text_in(cast("dict[str, object]", one), "subresource") for one in below if isinstance(one, dict)]
-    # The names in the resource list of one version.
+    # resource_info() expects the member names of a resource list.
     members = {**entry, "namespaced": entry.get("scope") == "Namespaced", "singularName": entry.get("singularResource")}
     yield resource_info(version.group, version.version, plural, kind, members, subresources)
 

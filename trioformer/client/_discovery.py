@@ -1,7 +1,7 @@
-"""Discovery of one kind: its resource, in the resource list of its version.
+"""Discovery of a single kind: find its resource in the resource list of its API version.
 
-Names in a resource list become parts of URL paths, so entries with invalid names are ignored, as if the server did not
-serve them; client-go refuses to make a request with them.
+The names in a resource list become segments of URL paths, so an entry with an invalid name is never used. client-go
+likewise refuses to send a request with an invalid name.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from ..transport._internal import Response, Transport
 from .bodies._responses import check, raise_failure, unexpected_response
 
 _MAX_RESOURCES: Final = 10_000
-"""The maximum number of resources of one API version, including subresources; the core group has a hundred."""
+"""The maximum number of resources in one API version, including subresources. The core group has about a hundred."""
 _MAX_ENTRY: Final = 64 * 1024
-"""The maximum size of one resource, in bytes; most have a few hundred."""
+"""The maximum size in bytes of an entry in a resource list. Most entries are a few hundred bytes long."""
 _MAX_SHOWN: Final = 12
 _MAX_COMPARED: Final = 200
-"""The maximum number of kinds to compare for a suggestion; an API group has fewer than a hundred."""
+"""The maximum number of kinds that are compared for a suggestion. An API group has fewer than a hundred kinds."""
 
 _resources_of: Final = level_decoder(("resources",))
 
 
 async def discover_resource(transport: Transport, api_version: str, kind: str) -> ResourceInfo:
-    """Find a kind in the resource list of its group and version, with one request.
+    """Find the resource of a kind with one request to the resource list of its API version.
 
     Raises:
-        NotFoundError: The server does not serve the version or the kind; the message names similar kinds.
+        NotFoundError: The server does not serve the API version or the kind. The message suggests similar kinds.
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is not a resource list, or its name for the kind is not valid.
+        UnexpectedResponseError: The response is not a resource list, or the name of the kind's resource is not valid.
         LimitExceededError: The response is too long.
         ConnectionFailedError: No complete response arrived.
         ValueError: ``api_version`` is not valid, or ``kind`` is empty.
@@ -77,7 +77,10 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
 def resource_info(
     group: str, version: str, plural: str, kind: str, entry: Mapping[str, object], subresources: Iterable[str]
 ) -> ResourceInfo:
-    """Make a resource from its entry in a resource list; ignore other names in it that are not valid."""
+    """Return the resource that an entry of a resource list describes.
+
+    Invalid names in the entry are ignored.
+    """
     return ResourceInfo(
         group=group,
         version=version,
@@ -93,7 +96,7 @@ def resource_info(
 
 
 def subresources_in(entries: Iterable[Mapping[str, object]]) -> Mapping[str, list[str]]:
-    """Return the names of the subresources in a resource list, keyed by the plural of the resource."""
+    """Return the names of the subresources in a resource list, keyed by the plural name of their resource."""
     found: dict[str, list[str]] = {}
     for entry in entries:
         plural, _, subresource = text_in(entry, "name").partition("/")
@@ -106,7 +109,7 @@ async def resource_entries(response: Response, where: str) -> list[Mapping[str, 
     """Return the entries of a resource list.
 
     Raises:
-        UnexpectedResponseError: It is not a resource list, or one with too many entries.
+        UnexpectedResponseError: The response is not a resource list, or has too many entries.
     """
     entries = await _entries(response.body)
     if entries is None:
@@ -117,7 +120,10 @@ async def resource_entries(response: Response, where: str) -> list[Mapping[str, 
 
 
 async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
-    """Decode the needed fields of the resources one by one, with checkpoints; return None if it is not such a list."""
+    """Return the entries of a resource list, or None if the body is not a resource list.
+
+    The entries are decoded one by one, with checkpoints.
+    """
     entries: list[Mapping[str, object]] = []
     slices = Slices()
     try:
@@ -138,22 +144,22 @@ async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
 
 
 def text_in(entry: Mapping[str, object], key: str) -> str:
-    """Return a text of an entry, or an empty string."""
+    """Return the value of a key in an entry if it is a string, or otherwise an empty string."""
     value = entry.get(key)
     return value if isinstance(value, str) else ""
 
 
 def labels_in(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return the DNS labels in a list of an entry."""
+    """Return the DNS labels in the list that an entry contains under a key."""
     value = entry.get(key)
     texts = cast("list[object]", value) if isinstance(value, list) else []
     return tuple(one for one in texts if isinstance(one, str) and is_label(one))
 
 
 def _suggestion(kind: str, kinds: list[str]) -> str:
-    """Name the kinds with similar names, or else the first dozen of all."""
+    """Return a suggestion for an error message: kinds with similar names, or else the first dozen kinds."""
     spelled = {name.lower(): name for name in kinds[:_MAX_COMPARED]}
-    import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
+    import difflib  # noqa: PLC0415  # imported only after a mistake, because the import would slow down each start
 
     similar = [spelled[name] for name in difflib.get_close_matches(kind.lower(), spelled, n=3)]
     if similar:

@@ -1,4 +1,4 @@
-"""The kinds that a client knows by name: built-in kinds, and kinds discovered on its server."""
+"""The kinds that a client can find by name: built-in kinds, and kinds that were discovered on its server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["KnownKinds"]
 
 REFRESH_BURST: Final = 10
 REFRESH_RATE: Final = 1.0
-"""Refreshes for unknown names: ``REFRESH_BURST`` at once, then ``REFRESH_RATE`` a second; others wait."""
+"""The limit for refreshes that unknown names cause: ``REFRESH_BURST`` at once, and then ``REFRESH_RATE`` per second."""
 
 
 @final
@@ -27,31 +27,32 @@ REFRESH_RATE: Final = 1.0
 class KnownKinds:
     """The resources that one client has discovered.
 
-    The server's resources are requested when a name is first looked up, and again for each unknown name: its
-    CustomResourceDefinition may have been created just now.  A known name sends no request.
+    The first call of :meth:`look_up` requests the resources of the server. A call with an unknown name requests the
+    resources again, because a CustomResourceDefinition for that name may have just been created. A call with a known
+    name sends no request.
     """
 
     _transport: Transport
     _served: ApiResources | None = attrs.field(default=None, init=False)
     _single: dict[tuple[str, str], ResourceInfo] = attrs.field(factory=dict, init=False)
-    """Kinds that were discovered one by one, keyed by apiVersion and kind."""
+    """The kinds that were discovered one at a time, keyed by apiVersion and kind."""
     _lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _bucket: TokenBucket = attrs.field(factory=lambda: TokenBucket(REFRESH_RATE, REFRESH_BURST), init=False)
     _begun: int = attrs.field(default=0, init=False)
     """The number of refreshes that have begun."""
     _completed: int = attrs.field(default=0, init=False)
-    """The number of the last successful refresh."""
+    """The sequence number of the last successful refresh, or 0 if no refresh has succeeded."""
 
     def find(self, text: str) -> type[KubernetesObject]:
-        """Return the class of a known kind, without sending a request.
+        """Return the class of a known kind without sending a request.
 
-        Resources of the server come first, then built-in kinds, then kinds that were discovered one by one.  So
-        discovering a single kind never changes the meaning of a built-in kind's name.
+        Resources of the server take precedence over built-in kinds. Built-in kinds take precedence over kinds that were
+        discovered one at a time, so discovering a single kind never changes the meaning of a built-in kind's name.
 
         Raises:
             LookupError: No kind with this name is known.
-            ValueError: It is not a valid name.
-            TypeError: It is not a string.
+            ValueError: The name is not valid.
+            TypeError: The name is not a string.
         """
         name = ResourceName.parse(text)
         served = () if self._served is None else self._served.resources
@@ -70,9 +71,9 @@ class KnownKinds:
 
         Raises:
             NotFoundError: The server does not serve a kind with this name.
-            TrioformerError: As :func:`discover_all` raises.
-            ValueError: It is not a valid name.
-            TypeError: It is not a string.
+            TrioformerError: The resources could not be discovered; see :func:`discover_all`.
+            ValueError: The name is not valid.
+            TypeError: The name is not a string.
         """
         name = ResourceName.parse(text)
         if self._served is not None and (info := name.find(self._served.resources)) is not None:
@@ -89,9 +90,9 @@ class KnownKinds:
         """Check that the server serves the resource of a class.
 
         Raises:
-            NotFoundError: The server does not serve it.
-            TrioformerError: As :func:`discover_all` raises.
-            TypeError: The class is not a kind.
+            NotFoundError: The server does not serve the resource.
+            TrioformerError: The resources could not be discovered; see :func:`discover_all`.
+            TypeError: The class is not a Kubernetes kind.
         """
         wanted = resource_of(kind)
         if self._served is not None and _serves(self._served, wanted):
@@ -104,16 +105,18 @@ class KnownKinds:
             raise _not_found(message, " or ".join(sorted(others)), served, f"discover {wanted.kind}")
 
     async def refresh(self, *, is_bounded: bool = False) -> ApiResources:
-        """Request the resources of the server; one refresh serves all callers that asked before it began.
+        """Request the resources of the server, and return all known resources.
+
+        Concurrent callers share requests: one refresh serves all callers that asked before the refresh began.
 
         Args:
-            is_bounded: Whether to wait first after many recent refreshes.
+            is_bounded: Whether the call waits before its requests if there were many recent refreshes.
 
         Raises:
-            TrioformerError: As :func:`discover_all` raises; known resources stay known.
+            TrioformerError: The resources could not be discovered; see :func:`discover_all`. Known resources are kept.
 
         Cancellation:
-            Known resources stay known.
+            Known resources are kept.
         """
         wanted = self._begun + 1
         async with self._lock:
@@ -127,13 +130,13 @@ class KnownKinds:
             return self._served
 
     def remember(self, info: ResourceInfo) -> type[Unstructured]:
-        """Remember a kind that was discovered by its apiVersion and name, and return its class."""
+        """Remember a kind that was discovered by its apiVersion and kind name, and return its class."""
         self._single[info.api_version, info.kind] = info
         return unstructured_kind(info)
 
 
 def class_of(info: ResourceInfo) -> type[KubernetesObject]:
-    """Return the class of a built-in kind; for another kind, an unstructured class."""
+    """Return the class of a built-in kind, or an unstructured class for any other kind."""
     try:
         kind = builtin_kind(info.api_version, info.kind)
     except LookupError:

@@ -1,4 +1,4 @@
-"""A reference to an object, which can be passed instead of a name."""
+"""References to objects, which many methods accept instead of names."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class ObjectRef:
-    """The namespace and name of an object; the API or lister that receives it knows the kind.
+    """The namespace and name of an object. The API or lister that receives the reference knows the kind.
 
-    ``str(ref)`` is the object's key, ``namespace/name`` or ``name``.
+    ``str(ref)`` is the object's key: ``namespace/name``, or ``name`` if the object has no namespace.
 
     Source: client-go ``tools/cache``, ``ObjectName``.
     """
 
     namespace: str | None
-    """The object's namespace; None for a cluster-scoped kind."""
+    """The object's namespace, or None for an object of a cluster-scoped kind."""
     name: str
     """The object's name."""
 
     def __attrs_post_init__(self) -> None:
-        # Kubernetes also writes an empty namespace for none.
-        # Not a converter: for pyright the attribute would be a descriptor.
+        # In Kubernetes, an empty namespace also means that there is no namespace.
+        # This is not a converter, because pyright would then treat the attribute as a descriptor.
         if self.namespace == "":
             object.__setattr__(self, "namespace", None)
 
@@ -41,13 +41,13 @@ class ObjectRef:
 
     @classmethod
     def parse(cls, key: str) -> Self:
-        """Return the reference for a key, for example one from a lister.
+        """Return the reference for a key, such as a key that a lister has returned.
 
         Args:
-            key: ``namespace/name`` or ``name``.
+            key: The key of the object: ``namespace/name`` or ``name``.
 
         Raises:
-            ValueError: The key has another form.
+            ValueError: The key has neither of these forms.
         """
         namespace, slash, name = key.rpartition("/")
         if not name or "/" in namespace or (slash and not namespace):
@@ -62,10 +62,10 @@ class ObjectRef:
 
 
 def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "API") -> ObjectRef:
-    """Return the reference for a value that was passed instead of a name.
+    """Return the reference to the object that a caller passed instead of a name.
 
     Raises:
-        TypeError: It is neither a reference nor an object of the kind.
+        TypeError: The value is neither an ``ObjectRef`` nor an object of the wanted kind.
     """
     if isinstance(target, ObjectRef):
         return target

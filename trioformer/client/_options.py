@@ -10,44 +10,59 @@ import attrs
 from ..models import FieldSelector, LabelSelector
 
 LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
-"""A label selector: a parsed one, text such as ``app=web,tier in (back,front)``, or labels that must be equal."""
+"""A label selector.
+
+It is a parsed selector, a string such as ``app=web,tier in (back,front)``, or a mapping of labels to required values.
+"""
 
 FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
-"""A field selector: a parsed one, text such as ``spec.nodeName=worker-1``, or fields that must be equal."""
+"""A field selector.
+
+It is a parsed selector, a string such as ``spec.nodeName=worker-1``, or a mapping of fields to required values.
+"""
 
 PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
-"""When to delete the objects that a deleted object owns: never, after it, or before it."""
+"""How the server treats the objects that a deleted object owns.
+
+``Orphan`` keeps the owned objects. ``Background`` deletes them after their owner, and ``Foreground`` before it.
+"""
 
 FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
-"""How the server treats unknown and duplicate fields of a write: ignore them, send a warning, or reject the write."""
+"""How the server treats unknown and duplicate fields in a write request.
+
+``Ignore`` ignores such fields, ``Warn`` returns a warning for them, and ``Strict`` rejects the request.
+"""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ListOptions:
-    """The options of one page of a list (``meta/v1 ListOptions``)."""
+    """The options for one page of a list (``meta/v1 ListOptions``)."""
 
     label_selector: str | None = None
-    """Only objects whose labels match, such as ``app=web``."""
+    """The label selector, such as ``app=web``. The default, None, selects all objects."""
     field_selector: str | None = None
-    """Only objects whose fields match, such as ``spec.nodeName=worker-1``."""
+    """The field selector, such as ``spec.nodeName=worker-1``. The default, None, selects all objects."""
     resource_version: str | None = None
-    """None for the newest state, ``"0"`` for any; otherwise see ``resource_version_match``."""
+    """The resourceVersion of the list. None requests the newest state, and ``"0"`` requests any state.
+
+    Any other value is interpreted according to ``resource_version_match``.
+    """
     resource_version_match: str | None = None
-    """``NotOlderThan`` or ``Exact``; None lets the server choose."""
+    """``NotOlderThan`` or ``Exact``. If None, the server decides how to interpret ``resource_version``."""
     limit: int | None = None
-    """The maximum number of objects; None for all."""
+    """The maximum number of objects. If None, the number is not limited."""
     continue_token: str | None = None
-    """The token from the previous page."""
+    """The continue token of the previous page. The first page has no token."""
     timeout_seconds: int | None = None
-    """The time that the server may take; None lets it choose."""
+    """The maximum time in seconds that the server may take. If None, the server chooses a timeout."""
 
 
 def list_params(options: ListOptions) -> dict[str, str]:
-    """Return the query parameters of a list, omitting None and empty values.
+    """Return the query parameters of a list request, without options that are None or empty.
 
     Raises:
-        SelectorError: A selector does not parse.
+        SelectorError: A selector is not valid.
     """
     return params_of(
         labelSelector=str(LabelSelector.of(options.label_selector)),
@@ -69,10 +84,10 @@ def watch_params(
     allow_bookmarks: bool,
     send_initial_events: bool | None,
 ) -> dict[str, str]:
-    """Return the query parameters of a watch, omitting None and empty values.
+    """Return the query parameters of a watch request, without options that are None or empty.
 
     Raises:
-        SelectorError: A selector does not parse.
+        SelectorError: A selector is not valid.
     """
     return params_of(
         watch="true",
@@ -88,5 +103,5 @@ def watch_params(
 
 
 def params_of(**params: str | int | None) -> dict[str, str]:
-    """Return query parameters, omitting None and empty values."""
+    """Return query parameters as strings, without parameters that are None or empty."""
     return {name: str(value) for name, value in params.items() if value not in (None, "")}

@@ -1,4 +1,4 @@
-"""The patch types: their media types, and the error if a kind does not support one."""
+"""Patch types and their media types, and the error for a kind that does not support a patch type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PatchType: TypeAlias = Literal["merge", "strategic", "json"]
 
 MERGE: Final = "application/merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
-"""The media type of server-side apply; JSON is YAML."""
+"""The media type of server-side apply. The client sends JSON, which is also valid YAML."""
 
 # client-go, apimachinery pkg/types/patch.go.
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
@@ -27,8 +27,8 @@ def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
     """Return the body and the media type of a patch.
 
     Raises:
-        ValueError: The type is unknown.
-        TypeError: The patch does not match this type.
+        ValueError: The patch type is unknown.
+        TypeError: The patch does not have the form that its patch type requires.
     """
     media_type = _MEDIA_TYPES.get(patch_type)
     if media_type is None:
@@ -68,7 +68,10 @@ def _check_operations(patch: object) -> None:
 
 
 def unsupported_strategic_patch(error: UnsupportedMediaTypeError, where: str) -> UnsupportedMediaTypeError:
-    """Make the error for a kind that does not support strategic merge patches; it names the other types."""
+    """Return the error for a kind that does not support strategic merge patches.
+
+    The message recommends the other patch types.
+    """
     text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
     return UnsupportedMediaTypeError(
         f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details, where=where

@@ -1,4 +1,4 @@
-"""The URL paths of one resource, checked and quoted, and the names of operations for errors."""
+"""The URL paths of a resource, with checked and quoted names, and descriptions of operations for error messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..models._internal import is_path_segment
 @final
 @attrs.frozen
 class ResourcePaths:
-    """The paths of one resource, in one namespace or in all namespaces."""
+    """The URL paths of one resource, in one namespace or in all namespaces."""
 
     resource: ResourceInfo
     namespace: str | None
-    """The namespace; None for all namespaces."""
+    """The namespace, or None for all namespaces."""
     _name: str = attrs.field(init=False)
     _cluster: str = attrs.field(init=False)
     """The path of the collection in all namespaces."""
@@ -47,11 +47,17 @@ class ResourcePaths:
         return self.resource.path(namespace=_quoted("namespace", namespace))
 
     def collection(self, *, namespace: str | None = None) -> str:
-        """Return the URL path of the collection, in the given namespace or the default one."""
+        """Return the URL path of the collection in a namespace.
+
+        If ``namespace`` is None, the namespace of these paths is used.
+        """
         return self._collection if namespace in (None, self.namespace) else self._in(namespace)
 
     def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of one object; never the collection's path: a DELETE of it would delete all objects."""
+        """Return the URL path of one object.
+
+        The result is never the path of a collection, because a DELETE request to that path would delete all objects.
+        """
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
             hint = "pass namespace=, or one to Client.api()"
@@ -64,7 +70,7 @@ class ResourcePaths:
     def operation(
         self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None
     ) -> str:
-        """Describe an operation for errors, such as "list pods in namespace default"."""
+        """Return a description of an operation for error messages, such as "list pods in namespace default"."""
         what = "/".join(f"{part}" for part in (self._name, name, subresource) if part)
         return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
 
@@ -74,7 +80,7 @@ def _in_namespace(what: str, namespace: str | None) -> str:
 
 
 def _quoted(what: str, segment: object) -> str:
-    """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
+    """Check one segment of a URL path as apimachinery's ``IsValidPathSegmentName`` does, and quote the segment."""
     if not isinstance(segment, str):
         hint = f"; pass its {what}, as in obj.{what}" if isinstance(segment, KubernetesObject) else ""
         raise TypeError(f"a {what} must be a string, not {describe(segment)}{hint}")

@@ -1,4 +1,4 @@
-"""Requests to any path of the server, and its health: the code behind :meth:`Client.request` and related methods."""
+"""Requests to any path and to health endpoints: the implementation of :meth:`Client.request` and related methods."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from .bodies._responses import check, raise_failure, status_error, streamed_stat
 from .bodies._wire_format import JSON, complete_lines
 
 RequestBody: TypeAlias = bytes | str | Model | Mapping[str, object] | Sequence[object]
-"""The body of a request: bytes and text are sent unchanged; models, mappings and sequences as JSON."""
+"""The body of a request. Bytes and strings are sent unchanged. Models, mappings and sequences are sent as JSON."""
 
 QueryParams: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
-"""The query of a request: a sequence repeats its parameter, and None omits it; booleans are ``true`` and ``false``."""
+"""The query parameters of a request.
+
+A parameter with a sequence is sent once for each item, and a parameter with None is omitted. Booleans are sent as
+``true`` and ``false``.
+"""
 
 _ANY: Final = f"{JSON}, */*"
 _METHOD: Final = re.compile(r"[A-Z]+")
@@ -35,27 +39,27 @@ _ENDPOINTS: Final = ("healthz", "livez", "readyz")
 @final
 @attrs.frozen
 class RawResponse(metaclass=NoPublicConstructor):
-    """The response to a request of :meth:`Client.request`; always a success."""
+    """A successful response to a request of :meth:`Client.request`."""
 
     code: int
-    """The HTTP status code, 200 to 206."""
+    """The HTTP status code, from 200 to 206."""
     headers: Mapping[str, str]
-    """The headers, with names in lower case."""
+    """The headers of the response, with names in lower case."""
     body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>")
-    """The body as sent; :func:`~trioformer.models.from_json` decodes it to an object."""
+    """The body as the server sent it. To decode it to an object, call :func:`~trioformer.models.from_json`."""
     _response: Response = attrs.field(repr=False, eq=False)
     _where: str = attrs.field(repr=False, eq=False)
 
     @property
     def text(self) -> str:
-        """The body as text; bytes that are not UTF-8 become U+FFFD."""
+        """The body as text. Bytes that are not valid UTF-8 are replaced by U+FFFD."""
         return self.body.decode(errors="replace")
 
     def json(self) -> object:
-        """Decode the body: to dictionaries, lists, strings, numbers, booleans and None.
+        """Decode the body to dictionaries, lists, strings, numbers, booleans and None.
 
         Raises:
-            UnexpectedResponseError: The body is not JSON, or has too many levels.
+            UnexpectedResponseError: The body is not JSON, or is nested too deeply.
         """
         try:
             return decode(self.body)
@@ -66,15 +70,16 @@ class RawResponse(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawStream(metaclass=NoPublicConstructor):
-    """The body of a response while it arrives, for one task at a time; opened by :meth:`Client.stream`.
+    """The body of a response, which one task reads while it arrives; opened by :meth:`Client.stream`.
 
-    ``async for chunk in stream`` iterates over chunks of any size, ``async for line in stream.lines()`` over lines.
+    ``async for chunk in stream`` iterates over chunks of any size. ``async for line in stream.lines()`` iterates over
+    lines.
     """
 
     code: int
-    """The HTTP status code, 200 to 206."""
+    """The HTTP status code, from 200 to 206."""
     headers: Mapping[str, str]
-    """The headers, with names in lower case."""
+    """The headers of the response, with names in lower case."""
     _body: ByteStream
     _limits: Limits
     _where: str
@@ -83,14 +88,15 @@ class RawStream(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} of {self._where}: HTTP {self.code}>"
 
     async def receive_some(self) -> bytes:
-        """Receive the next bytes of the body; ``b""`` at its end.
+        """Return the next bytes of the body, or ``b""`` at the end of the body.
 
         Raises:
             ConnectionFailedError: The body ended early, possibly because the client's certificates have changed.
-            trio.ClosedResourceError: The block of the stream has ended, or an earlier call was cancelled.
+            trio.ClosedResourceError: The ``async with`` block of the stream has ended, or an earlier call was
+                cancelled.
 
         Cancellation:
-            Closes the connection; nothing more can be received.
+            Closes the connection, so nothing more can be received.
         """
         data = await self._body.receive_some()
         if not data and self._body.is_cut_off:
@@ -107,9 +113,10 @@ class RawStream(metaclass=NoPublicConstructor):
         raise StopAsyncIteration
 
     def lines(self) -> RawLines:
-        """Iterate over the lines of the body as text, without line ends; the last line may lack one.
+        """Return an iterator over the lines of the body as strings without line endings.
 
-        A line longer than ``Limits.object_bytes`` raises :class:`~trioformer.errors.LimitExceededError`.
+        The last line may lack a line ending. If a line is longer than ``Limits.object_bytes``, the iterator raises
+        :class:`~trioformer.errors.LimitExceededError`.
         """
         return RawLines._create(self, self._limits, self._where)
 
@@ -117,7 +124,7 @@ class RawStream(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawLines(metaclass=NoPublicConstructor):
-    """The lines of a body, for ``async for``; returned by :meth:`RawStream.lines`."""
+    """An asynchronous iterator over the lines of a response body; returned by :meth:`RawStream.lines`."""
 
     _stream: RawStream
     _limits: Limits
@@ -142,29 +149,29 @@ class RawLines(metaclass=NoPublicConstructor):
 @final
 @attrs.frozen(kw_only=True)
 class HealthCheck:
-    """One check of a health endpoint."""
+    """The result of one check of a health endpoint."""
 
     name: str
-    """Such as ``etcd`` or ``poststarthook/rbac/bootstrap-roles``."""
+    """The name of the check, such as ``etcd`` or ``poststarthook/rbac/bootstrap-roles``."""
     is_ok: bool
-    """Whether it succeeded; true if it was excluded."""
+    """Whether the check succeeded. An excluded check counts as a success."""
     is_excluded: bool
-    """Whether the request excluded it."""
+    """Whether the request excluded the check."""
     text: str
-    """The server's text, such as ``ok`` or ``failed: reason withheld``."""
+    """The server's text about the check, such as ``ok`` or ``failed: reason withheld``."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Health:
-    """The report of a health endpoint of the server."""
+    """The health that an endpoint of the server reports."""
 
     endpoint: str
-    """Such as ``readyz``."""
+    """The name of the endpoint, such as ``readyz``."""
     is_ok: bool
-    """Whether all checks succeeded, except excluded ones."""
+    """Whether all checks succeeded. Excluded checks are ignored."""
     checks: tuple[HealthCheck, ...] = ()
-    """The checks, in the order of the server; empty if it does not list them."""
+    """The checks, in the server's order. The tuple is empty if the server does not list its checks."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -182,7 +189,7 @@ async def request(
     content_type: str | None,
     accept: str | None,
 ) -> RawResponse:
-    """Send a request to any path; :meth:`Client.request` describes it."""
+    """Send a request to any path, as :meth:`Client.request` describes."""
     where = _where(method, path)
     content, content_type = _content(body, content_type)
     path, accept = path + _query(params), accept or _ANY
@@ -206,7 +213,7 @@ async def stream(
     accept: str | None,
     endless: bool,
 ) -> AsyncGenerator[RawStream, None]:
-    """Send a request to any path, and stream the response; :meth:`Client.stream` describes it."""
+    """Send a request to any path and stream the response, as :meth:`Client.stream` describes."""
     where = _where(method, path)
     content, content_type = _content(body, content_type)
     async with transport.stream(
@@ -224,7 +231,7 @@ async def stream(
 
 
 async def health(transport: Transport, endpoint: str, exclude: Collection[str]) -> Health:
-    """Request a health endpoint; :meth:`Client.health` describes it."""
+    """Request a health endpoint, as :meth:`Client.health` describes."""
     if isinstance(exclude, str):
         raise TypeError(f"exclude must be a collection of names, not a string; write exclude=[{exclude!r}]")
     kind, _, name = endpoint.partition("/")
@@ -252,7 +259,10 @@ def _checks_in(text: str) -> list[HealthCheck]:
 
 
 def _where(method: str, path: str) -> str:
-    """Check method and path, and describe the request for errors, without the query, which may be secret."""
+    """Check the method and the path, and return a description of the request for error messages.
+
+    The description does not contain the query, which may be secret.
+    """
     if not _METHOD.fullmatch(method):
         raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
     if not path.startswith("/"):

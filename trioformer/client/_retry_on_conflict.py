@@ -13,34 +13,40 @@ from ..errors import AlreadyExistsError, ApplyConflictError, ConflictError
 T = TypeVar("T")
 
 CONFLICT_BACKOFF: Final = BackoffPolicy(initial=0.01, factor=1.0, maximum=0.01, jitter=0.1)
-"""Ten milliseconds each time: another client has just written, and is unlikely to write again immediately."""
+"""A delay of ten milliseconds.
+
+After a conflict, another client has just written the object, and is unlikely to write it again immediately.
+"""
 
 
 async def retry_on_conflict(
     change: Callable[[], Awaitable[T]], *, tries: int = 5, backoff: BackoffPolicy = CONFLICT_BACKOFF
 ) -> T:
-    """Call ``change`` again until it does not raise a :class:`~trioformer.errors.ConflictError`.
+    """Call a function, and retry the call if it raises a :class:`~trioformer.errors.ConflictError`.
 
-    Each call must read the object from the server (a cache may still have the old one), change it, and write it.
-    An :class:`~trioformer.errors.AlreadyExistsError` is not retried, because the name stays taken (apimachinery's
-    ``IsConflict`` is false for it).
-    An :class:`~trioformer.errors.ApplyConflictError` is not retried, because the other manager still owns the field.
+    Each call must read the object from the server, change it, and write it. A cache is not suitable for the read,
+    because it may still contain the old object.
+
+    An :class:`~trioformer.errors.AlreadyExistsError` is not retried, because the name remains in use. apimachinery's
+    ``IsConflict`` is false for this error as well. An :class:`~trioformer.errors.ApplyConflictError` is not retried,
+    because the other manager still owns the field.
 
     Args:
-        change: Reads, changes and writes the object.
+        change: The function that reads, changes and writes the object.
         tries: The maximum number of calls.
-        backoff: The delays between calls.
+        backoff: The delays between calls. The default is ten milliseconds each.
 
     Returns:
         The result of ``change``.
 
     Raises:
-        ConflictError: The last call raised it.
-        AlreadyExistsError: A call raised it.
-        ApplyConflictError: A call raised it.
-        Exception: Any other exception of ``change``; it is not retried.
+        ConflictError: The last call raised this error.
+        AlreadyExistsError: A call raised this error.
+        ApplyConflictError: A call raised this error.
+        Exception: A call raised any other exception, which is not retried.
 
-    Cancellation: between two calls, no request is in flight.
+    Cancellation:
+        Between two calls, no request is in flight.
     """
     if tries < 1:
         raise ValueError(f"tries must be at least 1, not {tries}")

@@ -1,8 +1,8 @@
-"""Responses of another kind than the API: subresources, and a Status if nothing is stored.
+"""Responses with objects of another kind than the API's kind: subresources, and Status responses to some writes.
 
-A subresource such as ``status`` has objects of the API's own kind.
-Others have their own kind of object: ``scale`` a Scale, ``token`` a TokenRequest.
-``binding`` and ``eviction`` act and store nothing; the server responds with a Status, as for a Binding.
+The objects of a subresource such as ``status`` are of the API's own kind. Other subresources have their own kinds:
+``scale`` has Scale, and ``token`` has TokenRequest. ``binding`` and ``eviction`` perform an action and store nothing,
+so the server responds with a Status, as it does when a Binding is created.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 OwnSubresource: TypeAlias = Literal["approval", "ephemeralcontainers", "finalize", "resize", "status"]
-"""A subresource with objects of the kind itself."""
+"""A subresource whose objects are of the same kind as its resource."""
 
 _OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
 
 
 def has_own_kind(subresource: str) -> bool:
-    """Return whether the objects of a subresource are of the kind itself."""
+    """Return whether the objects of a subresource are of the same kind as its resource."""
     return subresource in _OWN
 
 
@@ -59,18 +59,18 @@ def subresource_in(
     method: str,
     where: str,
 ) -> T | Scale | Unstructured:
-    """Make the object in a response of a subresource, whatever its kind.
+    """Return the object in the response of a subresource, whatever its kind is.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is not an object, or not a Scale for ``scale``.
-        DecodeError: It is an object that cannot be decoded.
+        UnexpectedResponseError: The response is not an object, or the response of ``scale`` is not a Scale.
+        DecodeError: The response is an object that cannot be decoded.
     """
     found = _kind_of(response)
     if found in ("", *wire_format.names):
         return object_in(response, wire_format, method=method, where=where)
     check(response, method=method, where=where)
-    # Imported when a Scale arrives: most programs never receive one.
+    # Import this late, because most programs never receive a Scale.
     from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
 
     raise_failure(response, response.body, where=where)
@@ -88,12 +88,12 @@ def subresource_in(
 
 
 def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
-    """Make the object in the response to a subresource's request; if the server sends a Status, return the sent one.
+    """Return the object in the response of a subresource, or the sent object if the response is a Status.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither an object of the sent one's class nor a Status.
-        DecodeError: It is an object of this class that cannot be decoded.
+        UnexpectedResponseError: The response is neither a Status nor an object of the same class as the sent object.
+        DecodeError: The response is an object of this class that cannot be decoded.
     """
     check(response, method=method, where=where)
     if is_success(response, where):
@@ -113,7 +113,10 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
 
 
 def with_name(body: M, name: str) -> M:
-    """Add the name of the object to the body; the server compares it with the name in the URL."""
+    """Return a body with the object's name in its metadata, unless it already has a name or has no metadata.
+
+    The server compares this name with the name in the URL.
+    """
     metadata = getattr(body, "metadata", None)
     if not isinstance(metadata, ObjectMeta) or metadata.name:
         return body
@@ -128,10 +131,10 @@ def _kind_of(response: Response) -> str:
 
 
 def is_success(response: Response, where: str) -> bool:
-    """Return whether the response is a Status of a success (client-go ``Result.Into``).
+    """Return whether the response is a Status that reports success (client-go ``Result.Into``).
 
     Raises:
-        StatusError: It is a Status of a failure.
+        StatusError: The response is a Status that reports a failure.
     """
     if _kind_of(response) != "Status":
         return False

@@ -1,4 +1,4 @@
-"""An open watch."""
+"""The stream of events of an open watch."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from .bodies._wire_format import EventType, FrameSplitter, WireFormat, decode_wa
 T = TypeVar("T", bound=KubernetesObject)
 
 RESPONSE_GRACE: Final = 30.0
-"""The response must begin within this many seconds after the ``timeoutSeconds`` of a watch."""
+"""The response to a watch request must begin within ``timeoutSeconds`` plus this number of seconds."""
 
 
 @final
 class WatchEvent(NamedTuple, Generic[T]):
-    """One event of a watch: a tuple of its type and its object."""
+    """One event of a watch, as a tuple of its type and its object."""
 
     type: EventType
-    """``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``."""
+    """The type of the event: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``."""
     object: T
-    """The object after the event, or before its deletion; a bookmark's object has only a resourceVersion."""
+    """The object after the change, or before its deletion. The object of a bookmark has only a resourceVersion."""
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
-    """The events of one watch, for one task at a time; opened by :meth:`Api.watch`.
+    """The events of one watch, which one task at a time may read; opened by :meth:`Api.watch`.
 
-    ``async for event in events`` ends when the server ends the watch, usually after some minutes.
-    It executes a checkpoint when it waits, and about once a millisecond while events are ready.
+    ``async for event in events`` ends when the server ends the watch, usually after some minutes. The loop executes a
+    checkpoint when it waits for an event, and about once per millisecond while events are ready.
     """
 
     _wire_format: WireFormat[T]
@@ -56,7 +56,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     _undecoded: tuple[bytes, DecodeError] | None = attrs.field(default=None, init=False)
     """An undecodable frame that has not been reported yet."""
     _lines: Iterator[bytes] = attrs.field(factory=lambda: iter(()), init=False)
-    """The frames after it."""
+    """The frames after the undecodable frame."""
     _failure: Exception | None = attrs.field(default=None, init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
 
@@ -83,23 +83,23 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for at least one event, and return all that have arrived up to the next undecodable one.
+        """Wait for events, and return all that have arrived before the next undecodable event.
 
-        The next call reports the undecodable event to ``on_undecodable``, so the order is kept.  The list is empty if
-        nothing else has arrived.
+        The next call reports the undecodable event to ``on_undecodable``, so the order of events is kept. That call
+        returns an empty list if no other event has arrived.
 
         Raises:
-            trio.EndOfChannel: The server has ended the watch; it can be resumed from the last resourceVersion.
+            trio.EndOfChannel: The server has ended the watch. A new watch can resume from the last resourceVersion.
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
-            ConnectionFailedError: The connection was lost, possibly inside an event.
-            DecodeError: The server sent something that is not an event.
-            LimitExceededError: An event is too large; a list returns its object regardless of its size.
+            ConnectionFailedError: The connection was lost, possibly in the middle of an event.
+            DecodeError: The server sent data that is not a valid event.
+            LimitExceededError: An event is too large. To get its object, list the objects. Lists have no size limit.
             trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
-            trio.BusyResourceError: Another task is receiving.
+            trio.BusyResourceError: Another task is receiving from the watch.
 
         Cancellation:
-            Closes the connection; no more events can be received.
-            To avoid losing events, watch again from the resourceVersion of the last received one.
+            Closes the connection, so no more events can be received. To avoid losing events, start a new watch from the
+            resourceVersion of the last received event.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -124,7 +124,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 self._undecoded = None
                 try:
                     self._skip(found, line, error)
-                except Exception as exc:  # noqa: BLE001  # a callback's too; each further call raises it again
+                except Exception as exc:  # noqa: BLE001  # from the callback too; each further call raises it again
                     self._failure = exc
                     continue
                 return self._decode(self._lines)
@@ -146,7 +146,10 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 return events
 
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
-        """Decode events up to the next undecodable one; the events before an error are returned first."""
+        """Decode events until the next undecodable one.
+
+        If the server sent an ERROR event, the events before it are returned first.
+        """
         kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
         try:
@@ -172,7 +175,10 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return add_origin(error, self._body)
 
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
-        """Report a frame that cannot be decoded."""
+        """Report an undecodable frame to ``on_undecodable``.
+
+        An error is raised if there is no such function, or if the frame is an ERROR event.
+        """
         if (status := failure_in(frame)) is not None:
             raise self._error_of(status) from error
         if self._on_undecodable is None or found.event_type == "ERROR":

@@ -3,29 +3,29 @@
 ::
 
     TrioformerError
-    ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
+    ├── ConfigError                     a kubeconfig or in-cluster file is not valid: ``problems`` name files and keys
     ├── ManifestError                   manifests are not valid: ``problems`` name file and line (also a ValueError)
-    ├── ManifestsFailedError            some were not applied or deleted, or not ready: ``failures`` name them
-    ├── RolloutFailedError              an object cannot become ready any more, such as a failed Job
+    ├── ManifestsFailedError            manifests were not applied, not deleted or not ready: ``failures`` name them
+    ├── RolloutFailedError              an object, such as a failed Job, can no longer become ready
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── SchemaError                     a class is not a valid CustomResourceDefinition: names class, field, file, line
     ├── CRDInstallError                 a definition would drop a stored version, or its names are taken
     ├── DecodeError                     bytes are not JSON, or do not match the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
-    │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
+    │   ├── ExecPluginError             a credential plugin failed or is not allowed: the request was not sent
     │   └── ProxyError                  the proxy did not connect: the server has not received the request
     ├── CommandFailedError              a command in a container exited with a code other than 0
     ├── CopyFailedError                 files were not copied to or from a container: tar failed, or its archive is bad
     ├── PortForwardError                no pod runs, there is no such port, or nothing in the pod listens on it
     ├── ListenError                     a port cannot be listened on (also an OSError)
-    ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
+    ├── LimitExceededError              a response or an output exceeded a limit, which ``limit`` names
     ├── UnexpectedResponseError         a success or redirect that is not from an API server: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
     │   ├── ForbiddenError              403
     │   ├── NotFoundError               404
-    │   │   └── NotInCacheError         raised by ``lister[key]``; no server was asked
+    │   │   └── NotInCacheError         raised by ``lister[key]`` without a request to the server
     │   ├── MethodNotAllowedError       405
     │   ├── ConflictError               409: the object has changed since it was read
     │   │   ├── AlreadyExistsError      409 on create
@@ -46,12 +46,12 @@
     ├── TransformError                  an informer's transform failed, or changed the identity of an object
     └── HandlerOverflowError            a handler with overflow="block" fell behind
 
-Using an object after it is closed, or in two tasks at a time, raises trio's own errors
-(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError``.
+If an object is used after it was closed, or by two tasks at the same time, trio's own errors
+(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError`` are raised.
 The text of an error is one line that names the object and, if possible, the fix.
-It never contains a secret.
+The text never contains a secret.
 
-- ``_base.py``: :class:`TrioformerError`, and the errors before a server rejects a request
+- ``_base.py``: :class:`TrioformerError`, and the errors of configurations, connections and limits
 - ``_status.py``: :class:`StatusError`, a class for each reason, and the details of a Status
 - ``_manifests.py``: the errors of manifests
 - ``_cache.py``: the errors of caches and leader election

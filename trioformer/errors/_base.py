@@ -1,4 +1,4 @@
-"""The base of all errors, and the errors before a server rejects a request: configuration, connection, limits."""
+"""The base class of all errors, and the errors of configurations, connections and limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class TrioformerError(Exception):
-    """The base of trioformer's exceptions.
+    """The base class of trioformer's exceptions.
 
     The text is always a single line of at most 4,000 printable characters.  Control characters, terminal escapes, line
     ends and bidirectional controls from a server or a tenant are escaped or replaced.
@@ -51,7 +51,7 @@ class TrioformerError(Exception):
 
 
 def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object]) -> TrioformerError:
-    """Copy or unpickle an error without the arguments of its constructor."""
+    """Copy or unpickle an error without calling its constructor."""
     error = cls.__new__(cls)
     error.args = (message,)
     for name, value in state.items():
@@ -60,14 +60,14 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
 
 
 def add_request_id(error: TrioformerError, request_id: str) -> None:
-    """Add a note with the server's request ID, if any, to an error."""
+    """Add a note with the server's request ID to an error, if the ID is known."""
     if request_id:
         error.add_note(f"request ID (in the server's audit log): {request_id}")
 
 
 @attrs.frozen
 class ConfigProblem:
-    """One problem of a configuration; ``str()`` is a line with file, key and message."""
+    """One problem in a configuration. ``str()`` returns a line with the file, the key and the message."""
 
     message: str
     """The problem, without secrets."""
@@ -84,9 +84,9 @@ class ConfigError(TrioformerError):
     """The configuration is missing, invalid or not supported.
 
     Attributes:
-        file: The file with the problem; None if it is not in a single file.
-        key: The key in the file, such as ``users[dev].user.token``; None if there are several problems.
-        problems: All problems, each a :class:`ConfigProblem`; the text may be cut.
+        file: The file with the problem, or None if the problem is not in a single file.
+        key: The key in the file, such as ``users[dev].user.token``, or None if there are several problems.
+        problems: All problems, each a :class:`ConfigProblem`. The text of the error may show only some of them.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
@@ -105,9 +105,9 @@ class SchemaError(TrioformerError, TypeError):
 
     Attributes:
         cls: The name of the class.
-        field: The name of its field; None if the class itself is wrong.
-        file: The file that defines the class; None if unknown.
-        line: The line of the field or the class, counted from 1, or None.
+        field: The name of the field, or None if the class itself is wrong.
+        file: The file that defines the class, or None if unknown.
+        line: The line of the field or the class, counted from 1, or None if unknown.
     """
 
     def __init__(
@@ -136,18 +136,18 @@ class CRDInstallError(TrioformerError):
 
 
 class DecodeError(TrioformerError, ValueError):
-    """Bytes are not the JSON that a type requires.
+    """JSON data does not match the required type, or is not valid JSON.
 
-    Objects are decoded when an attribute is first read, so reading an attribute may raise this.
-    It is not an ``AttributeError``, which ``hasattr`` would hide.
+    Objects are decoded when an attribute is first read, so reading an attribute may raise this error.
+    This is not an ``AttributeError``, because ``hasattr`` would hide it.
     """
 
 
 class ConnectionFailedError(TrioformerError):
-    """No complete response arrived: connection refused or reset, timeout, TLS failure, or a stream that ended early.
+    """No complete response was received, for example because of a reset connection, a timeout, or a TLS failure.
 
     Attributes:
-        refused: Whether nothing listens at the address; if so, the server has not received the request.
+        refused: Whether the connection was refused. If so, the server has not received the request.
         permanent: Whether a retry cannot succeed, for example because a certificate does not verify.
         partial: Whether a part of the response has arrived.
     """
@@ -162,20 +162,20 @@ class ConnectionFailedError(TrioformerError):
 class ExecPluginError(ConnectionFailedError):
     """A credential plugin did not return a credential, so the request was not sent.
 
-    It is retried like every other connection failure: the user may log in meanwhile.
-    It is ``permanent`` if the plugin is not installed, is not allowed, has another version, or needs a terminal.
+    The request is retried as after any other connection failure, because the user may log in later.
+    The error is ``permanent`` if the plugin is not installed, is not allowed, has another version, or needs a terminal.
     """
 
 
 class ProxyError(ConnectionFailedError):
-    """The proxy did not connect to the server; the server has not received the request.
+    """The proxy did not connect to the server, so the server has not received the request.
 
-    The text names the proxy, without its credentials, and its setting.
+    The text names the proxy, without its credentials, and the setting that selects it.
 
     Attributes:
-        refused: Whether nothing listens at the address of the proxy.
-        permanent: Whether a retry cannot succeed: the proxy rejects the credentials in its URL or connections to this
-            server, its certificate does not verify, or it is not a proxy of this type.
+        refused: Whether the proxy refused the connection.
+        permanent: Whether a retry cannot succeed, because the proxy rejects the credentials or the server, its
+            certificate does not verify, or it is not a proxy of this type.
     """
 
 
@@ -184,8 +184,8 @@ class CommandFailedError(TrioformerError):
 
     Attributes:
         exit_code: The exit code.
-        stdout: The bytes of its standard output.
-        stderr: The bytes of its standard error; the text contains the end of them.
+        stdout: The standard output of the command, as bytes.
+        stderr: The standard error of the command, as bytes. The text of the exception contains its end.
     """
 
     def __init__(self, message: str, *, exit_code: int, stdout: bytes = b"", stderr: bytes = b"") -> None:
@@ -198,12 +198,15 @@ class CommandFailedError(TrioformerError):
 class CopyFailedError(TrioformerError):
     """Files were not copied to or from a container.
 
-    tar failed or is missing, its archive is not acceptable, or a local file cannot be read or written.
+    For example, tar failed or is missing, its archive is not accepted, or a local file cannot be read or written.
     """
 
 
 class ListenError(TrioformerError, OSError):
-    """Listening on a port failed; see ``errno``.  It may be in use, or the program may lack the permission."""
+    """Listening on a local port failed.
+
+    The attribute ``errno`` contains the reason: the port may be in use, or the program may not have the permission.
+    """
 
     def __init__(self, message: str, *, errno: int | None = None) -> None:
         super().__init__(message)
@@ -215,11 +218,14 @@ class ListenError(TrioformerError, OSError):
 
 
 class PortForwardError(TrioformerError):
-    """A port cannot be forwarded: no pod runs, there is no such port, or nothing in the pod listens on it."""
+    """A port cannot be forwarded, because no pod is running, or nothing in the pod listens on the port."""
 
 
 class LimitExceededError(TrioformerError):
-    """The server exceeded a limit of :class:`~trioformer.transport.Limits`; ``limit`` is the name of the field."""
+    """A response or the output of a command exceeded a limit.
+
+    ``limit`` is the name of the limit: a field of :class:`~trioformer.transport.Limits`, or ``max_output_bytes``.
+    """
 
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)
@@ -227,13 +233,13 @@ class LimitExceededError(TrioformerError):
 
 
 class UnexpectedResponseError(TrioformerError):
-    """The response is a success or a redirect, but cannot be from a Kubernetes API server; for example a login page.
+    """A successful response or a redirect, such as a login page, cannot be from a Kubernetes API server.
 
     Every response with code 400 or above is a :class:`StatusError`.
 
     Attributes:
         code: The HTTP status code of the response.
-        request_id: The server's ID of the request, as for :class:`StatusError`.
+        request_id: The server's ID of the request, as in :class:`StatusError`.
     """
 
     def __init__(self, message: str, *, code: int, request_id: str = "") -> None:

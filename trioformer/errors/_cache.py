@@ -21,13 +21,13 @@ __all__ = [
 class CacheNotSyncedError(TrioformerError):
     """A lister was used before its cache had synced.
 
-    With an empty result instead, a controller would treat all objects as deleted.
+    An empty result would make a controller treat all objects as deleted.
     """
 
 
 @attrs.frozen
 class NotSynced:
-    """An informer or a handler that has not synced."""
+    """An informer or a handler that has not synced yet."""
 
     name: str
     """The informer or handler, such as ``Pod in namespace default``."""
@@ -40,7 +40,7 @@ class NotSynced:
 
 
 class CacheSyncError(TrioformerError):
-    """Caches have not synced in time, or can no longer sync.
+    """Caches did not sync in time, or can no longer sync.
 
     Attributes:
         not_synced: The informers and handlers that have not synced.
@@ -52,7 +52,7 @@ class CacheSyncError(TrioformerError):
 
 
 class QuarantinedError(TrioformerError):
-    """An object exists, but the cache cannot store its newest state; raised when its key is read from a lister.
+    """An object exists, but the cache cannot store its newest state. Reading its key from a lister raises this error.
 
     Attributes:
         key: The object's key.
@@ -68,10 +68,10 @@ class QuarantinedError(TrioformerError):
 
 
 class IndexerError(TrioformerError):
-    """An index is unknown or already exists, or its function failed; the store is unchanged.
+    """An index is unknown or already exists, or its function failed. The store is unchanged.
 
     Attributes:
-        index: The name of the index with the failed function; otherwise empty.
+        index: The name of the index if its function failed, or else an empty string.
     """
 
     def __init__(self, message: str, index: str = "") -> None:
@@ -80,7 +80,7 @@ class IndexerError(TrioformerError):
 
 
 class LeadershipLostError(TrioformerError):
-    """The lease was not renewed in time, or another candidate holds it, and the leader code was cancelled."""
+    """The lease was not renewed in time, or another candidate holds it. The leader's code was cancelled."""
 
 
 class TransformError(TrioformerError):
@@ -96,4 +96,4 @@ class TransformError(TrioformerError):
 
 
 class HandlerOverflowError(TrioformerError):
-    """A handler with ``overflow="block"`` did not take a notification within its patience."""
+    """A handler with ``overflow="block"`` did not receive a notification within its ``patience``."""

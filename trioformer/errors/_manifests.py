@@ -1,4 +1,4 @@
-"""The errors of manifests: in the files, and on the server."""
+"""Errors in manifest files, and errors of a server that applies manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN: Final = 20
 
 @attrs.frozen
 class ManifestProblem:
-    """One problem of a manifest; ``str()`` is a line with file, line, column and message."""
+    """One problem in a manifest. ``str()`` returns the file, the line, the column and the message, in one line."""
 
     message: str
     """The problem; it does not quote values, which may be secrets."""
@@ -29,7 +29,10 @@ class ManifestProblem:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as in compiler messages; ``line 3, column 5`` for a text; empty if unknown."""
+        """The position as ``file:line:column``, or as ``line 3, column 5`` for a text without a file.
+
+        It is empty if unknown.
+        """
         if self.file is None:
             return "" if self.line is None else f"line {self.line}, column {self.column}"
         return ":".join(f"{part}" for part in (self.file, self.line, self.column) if part is not None)
@@ -39,10 +42,10 @@ class ManifestProblem:
 
 
 class ManifestError(TrioformerError, ValueError):
-    """Manifests are not valid: not YAML, without a kind or name, or with the same object twice.
+    """Manifests are not valid, for example because they are not YAML, lack a kind, or contain an object twice.
 
     Attributes:
-        problems: All problems, each a :class:`ManifestProblem`; the text contains the first twenty.
+        problems: All problems, each a :class:`ManifestProblem`. The text of the error contains the first twenty.
     """
 
     def __init__(self, problems: Sequence[ManifestProblem]) -> None:
@@ -79,10 +82,11 @@ class ManifestFailure:
 
 
 class ManifestsFailedError(TrioformerError):
-    """Some manifests were not applied, were not deleted or did not become ready; nothing is rolled back.
+    """Some manifests were not applied, were not deleted or did not become ready. Other changes are not rolled back.
 
     Attributes:
-        failures: The manifests and their errors, each a :class:`ManifestFailure`; the text contains the first twenty.
+        failures: The failed manifests and their errors, each a :class:`ManifestFailure`. The text of the error
+            contains the first twenty.
     """
 
     def __init__(self, summary: str, failures: Sequence[ManifestFailure]) -> None:
@@ -91,7 +95,7 @@ class ManifestsFailedError(TrioformerError):
 
 
 class RolloutFailedError(TrioformerError):
-    """An object, such as a failed Job, cannot become ready any more; the text contains the reason."""
+    """An object, such as a failed Job, can no longer become ready. The text contains the reason."""
 
 
 def _joined(entries: Sequence[object]) -> str:

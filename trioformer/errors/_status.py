@@ -1,4 +1,4 @@
-"""The errors that a server reports with a Status: a class for each reason, and the details.
+"""The errors that a server reports with a ``Status``, with a class for each reason.
 
 The details are read from unchecked JSON.
 """
@@ -58,7 +58,7 @@ MAX_RETRY_AFTER: Final = 999_999_999
 
 @attrs.frozen
 class StatusCause:
-    """One cause in a Status: usually one invalid field."""
+    """One cause in a ``Status``, which is usually one invalid field."""
 
     reason: str = ""
     """A machine-readable reason, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
@@ -70,7 +70,7 @@ class StatusCause:
 
 @attrs.frozen
 class StatusDetails:
-    """The details of a Status (API conventions, "Response Status Kind"); each text is one printable line."""
+    """The details of a ``Status`` (API conventions, "Response Status Kind"). Each text is one printable line."""
 
     name: str = ""
     """The object's name."""
@@ -87,18 +87,18 @@ class StatusDetails:
 
 
 def text_in(members: Mapping[str, object], name: str) -> str:
-    """Return the text of a member as the server sent it, or an empty string."""
+    """Return the unchanged text of a field, or an empty string."""
     value = members.get(name)
     return value if isinstance(value, str) else ""
 
 
 def name_in(members: Mapping[str, object], name: str) -> str:
-    """Return a name in a member as one short line."""
+    """Return the name in a field as one short line."""
     return one_line(text_in(members, name), longest=MAX_NAME)
 
 
 def details_in(status: Mapping[str, object]) -> StatusDetails:
-    """Read the details of a Status; values that are missing or have a wrong type become empty."""
+    """Read the details of a ``Status``. Values that are missing or have a wrong type become empty."""
     raw = status.get("details")
     if not isinstance(raw, Mapping):
         return StatusDetails()
@@ -129,7 +129,7 @@ def _cause(cause: Mapping[str, object]) -> StatusCause:
 
 
 def _without_patch(message: str) -> str:
-    """Return the message of a Status without a quoted patch, which may be of a Secret."""
+    """Return the message of a ``Status`` without a quoted patch, which may contain a Secret."""
     text, quotes, rest = message.partition('patch: Invalid value: "')
     if not quotes:
         return message
@@ -138,7 +138,7 @@ def _without_patch(message: str) -> str:
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
-    """Return the code of an error: the Status's, or else the response's; 0 if neither is an error code.
+    """Return the error code of the ``Status``, or else the code of the response, or 0 if neither is an error code.
 
     A successful response may contain the Status of a failure, with any code.
     """
@@ -149,22 +149,25 @@ def error_code_in(status: Mapping[str, object], *, code: int) -> int:
 
 
 class StatusError(TrioformerError):
-    """The API server rejected the request: a ``Status`` with its code, reason, message and details.
+    """The API server rejected the request with a ``Status``, which has a code, a reason, a message and details.
 
-    The reason determines the class; if it is unknown, the code does (apimachinery ``pkg/api/errors``).
-    A response with code 400 or above but without a ``Status`` gets the reason of its code: a proxy's 503 is a
-    :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
+    The reason determines the class of the error, or the code if the reason is unknown (apimachinery
+    ``pkg/api/errors``).
+    A response with code 400 or above but without a ``Status`` gets the reason that belongs to its code. For example, a
+    proxy's 503 is a :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
 
     Attributes:
         code: The HTTP code, such as 404.
-        reason: The machine-readable reason, such as ``NotFound``; may be empty.
+        reason: The machine-readable reason, such as ``NotFound``. It may be empty.
         status_message: The server's message, as one printable line of at most 4,000 characters.  A quoted patch, which
-            may be of a Secret, is replaced by ``…``.
-        details: The details; all empty if the server sent none.
-        request_id: The request's ID in the server's audit log (``Audit-Id``); empty if the server sent none.
-            It is a note of the exception, so tracebacks show it.  It is not part of the text, which must stay the same
-            when an error repeats: programs write it into the status of objects, and compare it.  Another note names the
-            server and its configuration; after a 401 or 403 also the kind of credential, without secrets.
+            may contain a Secret, is replaced by ``…``.
+        details: The details of the ``Status``. All fields are empty if the server sent no details.
+        request_id: The ID of the request in the server's audit log (``Audit-Id``). It is empty if the server did not
+            send an ID.
+            The ID is a note of the exception, so tracebacks show it.  The text does not contain the ID, because
+            programs store the text in the status of objects, and it must not change when an error repeats.  Another
+            note names the server and its configuration. After a 401 or 403, it also names the kind of credential,
+            without secrets.
     """
 
     hint: str = ""
@@ -201,10 +204,10 @@ class StatusError(TrioformerError):
         """Make an error of the matching subclass from a decoded ``Status`` object.
 
         Args:
-            status: The object; fields that are missing or have a wrong type count as empty.
-            code: The code to use if the object does not contain an error code; without either, the reason determines
-                it.
-            where: The operation, such as ``list pods``; the text begins with it.
+            status: The decoded ``Status``. Fields that are missing or have a wrong type count as empty.
+            code: The code to use if the object does not contain an error code. If there is neither, the reason
+                determines the code.
+            where: The operation, such as ``list pods``, with which the text begins.
             request_id: The server's ID of the request.
         """
         code = error_code_in(status, code=code)
@@ -229,7 +232,7 @@ class StatusError(TrioformerError):
 
     @property
     def is_unexpected_server_error(self) -> bool:
-        """Whether the response was not a ``Status`` but plain text, HTML or nothing (``IsUnexpectedServerError``).
+        """Whether the response was plain text, HTML or empty instead of a ``Status`` (``IsUnexpectedServerError``).
 
         A proxy or load balancer may have sent it.
         Check this before you treat an object as gone because of a :class:`NotFoundError`.
@@ -238,7 +241,7 @@ class StatusError(TrioformerError):
 
     @property
     def is_too_large_resource_version(self) -> bool:
-        """Whether the server's watch cache has not reached the requested resourceVersion yet.
+        """Whether the server's watch cache has not yet reached the requested resourceVersion.
 
         Servers report this in one of three ways: with the reason of a cause (since 1.19), the message of a cause (1.17
         and 1.18), or the message of the Status (before).
@@ -252,7 +255,7 @@ class StatusError(TrioformerError):
 
 
 class BadRequestError(StatusError):
-    """400: the request itself is wrong."""
+    """400: the request is not valid."""
 
 
 class UnauthorizedError(StatusError):
@@ -273,13 +276,13 @@ class ForbiddenError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """404: no such object, or no such resource on this server."""
+    """404: the object does not exist, or the server does not have this resource."""
 
 
 class NotInCacheError(NotFoundError):
-    """An informer's cache does not contain an object with this key; no request was sent.
+    """An informer's cache does not contain an object with this key. No request was sent.
 
-    It is a :class:`NotFoundError`, so the same code can read from a cache or a server.
+    This is a subclass of :class:`NotFoundError`, so the same code can read from a cache or a server.
     """
 
     def __init__(self, message: str) -> None:
@@ -292,16 +295,16 @@ class MethodNotAllowedError(StatusError):
 
 
 class ConflictError(StatusError):
-    """409: the object has changed since it was read; read it again and repeat the change."""
+    """409: the object has changed since it was read. Read it again, and repeat the change."""
 
 
 class AlreadyExistsError(ConflictError):
-    """409 on create: the name is taken."""
+    """409: the object to create already exists."""
 
 
 @attrs.frozen
 class FieldConflict:
-    """A field that another manager has set to another value than the applied one."""
+    """A field that another manager owns, with a value that differs from the applied value."""
 
     manager: str
     """The other manager."""
@@ -314,7 +317,7 @@ class FieldConflict:
 
 
 class ApplyConflictError(ConflictError):
-    """409 of server-side apply: other managers own some of the fields, with other values.
+    """409: other managers own some of the applied fields, with different values.
 
     Applying the same fields again would fail again, so :func:`~trioformer.client.retry_on_conflict` does not retry it.
     """
@@ -323,7 +326,7 @@ class ApplyConflictError(ConflictError):
 
     @property
     def conflicts(self) -> tuple[FieldConflict, ...]:
-        """The fields and their managers; at most 500."""
+        """The conflicting fields and their managers, at most 500."""
         return tuple(_field_conflict(cause) for cause in self.details.causes if cause.reason == FIELD_MANAGER_CONFLICT)
 
 
@@ -340,7 +343,7 @@ def _field_conflict(cause: StatusCause) -> FieldConflict:
 
 
 class ExpiredError(StatusError):
-    """410: the resourceVersion or continue token is no longer served; list again."""
+    """410: the resourceVersion or continue token is too old. List again."""
 
 
 class UnsupportedMediaTypeError(StatusError):
@@ -348,11 +351,11 @@ class UnsupportedMediaTypeError(StatusError):
 
 
 class InvalidError(StatusError):
-    """422: the object is not valid; ``details.causes`` name the fields."""
+    """422: the object is not valid. The causes in ``details.causes`` name the fields."""
 
 
 class TooManyRequestsError(StatusError):
-    """429: the server limits requests; wait for ``details.retry_after_seconds``."""
+    """429: the server limits requests. Wait for ``details.retry_after_seconds``."""
 
 
 class ServerError(StatusError):
@@ -360,15 +363,15 @@ class ServerError(StatusError):
 
 
 class InternalServerError(ServerError):
-    """500: an internal error of the server."""
+    """500: the server had an internal error."""
 
 
 class ServiceUnavailableError(ServerError):
-    """503: the server, or an aggregated one behind it, is not ready."""
+    """503: the server, or an aggregated server behind it, is not ready."""
 
 
 class ServerTimeoutError(ServerError):
-    """504 or reason Timeout: the server did not finish in time."""
+    """504, or the reason ``Timeout``: the server did not finish in time."""
 
 
 _BY_REASON: dict[str, type[StatusError]] = {

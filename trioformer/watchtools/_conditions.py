@@ -1,4 +1,4 @@
-"""Conditions for ``wait_for`` (``kubectl wait --for``)."""
+"""Conditions for ``wait_for``, which correspond to ``kubectl wait --for``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _JSONObject: TypeAlias = Mapping[str, object]
 class Condition:
     """A predicate for existing objects of any kind; made by functions such as :func:`has_condition`.
 
-    Call conditions to combine them::
+    To combine conditions, call them in another predicate::
 
         ready = has_condition("Ready")
         await wait_for(pods, "web-0", lambda pod: ready(pod) and pod.spec.node_name == "node-1")
     """
 
     description: str
-    """A description for messages."""
+    """The description of the condition in messages."""
     is_met_by: Callable[[KubernetesObject], bool] = attrs.field(repr=False)
-    """The predicate."""
+    """The function that returns whether an object meets the condition."""
     missing_ok: bool = False
-    """Whether ``wait_for`` waits for a missing object even without ``missing_ok=True``."""
+    """Whether ``wait_for`` also waits for an object that does not exist, even without ``missing_ok=True``."""
 
     def __call__(self, obj: KubernetesObject) -> bool:
         """Return whether the object meets the condition."""
@@ -41,10 +41,10 @@ class Condition:
 @final
 @attrs.frozen
 class Deletion:
-    """The condition that an object is deleted; made by :func:`deleted`."""
+    """The condition that an object has been deleted; made by :func:`deleted`."""
 
     uid: str | None = None
-    """The object's uid; None for the object that exists when the wait begins."""
+    """The uid of the object. If None, the condition applies to the object that exists when the wait begins."""
 
     def __str__(self) -> str:
         return "deletion" if self.uid is None else f"deletion of uid {self.uid}"
@@ -56,14 +56,14 @@ def created() -> Condition:
 
 
 def deleted(*, uid: str | None = None) -> Deletion:
-    """Return the condition that the object is deleted (``kubectl wait --for=delete``).
+    """Return the condition that the object has been deleted (``kubectl wait --for=delete``).
 
-    It is met when no object of that name exists, or when the object has another uid: the old object was deleted then,
-    even if no watch has seen the deletion.
+    The condition is met when no object with the name exists, or when the object with the name has another uid. Another
+    uid shows that the old object was deleted, even if no watch has reported the deletion.
 
     Args:
-        uid: The uid of the object, for example the uid that a deletion returned.  None for the object that exists when
-            the wait begins; it may already be a new object of the same name.
+        uid: The uid of the object, such as the uid that a delete request returned. If None, the condition applies to
+            the object that exists when the wait begins, which may already be a new object with the same name.
     """
     return Deletion(uid)
 
@@ -71,13 +71,12 @@ def deleted(*, uid: str | None = None) -> Deletion:
 def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  # what the API calls it
     """Return the condition that an entry of ``status.conditions`` has a status (``kubectl wait --for=condition=…``).
 
-    An entry for an older generation of the object does not count.  The entry's ``observedGeneration`` takes precedence
-    over the status's.
-    A missing entry never meets the condition.
+    The condition is not met if the entry is missing, or if the entry is for an older generation of the object. If the
+    entry has no ``observedGeneration``, the ``observedGeneration`` of the status is used.
 
     Args:
-        type: Such as ``Ready`` or ``Available``; not case-sensitive, as in kubectl.
-        status: ``True``, ``False`` or ``Unknown``; not case-sensitive.
+        type: The type of the entry, such as ``Ready`` or ``Available``. Case is ignored, as in kubectl.
+        status: The required status: ``True``, ``False`` or ``Unknown``. Case is ignored.
     """
 
     def is_met_by(obj: KubernetesObject) -> bool:
@@ -95,13 +94,13 @@ def has_field(path: str, value: str | float) -> Condition:
     """Return the condition that a field has a value (``kubectl wait --for=jsonpath=…``).
 
     Args:
-        path: Attribute names and keys of maps joined by dots, such as ``status.phase``, ``spec.node_name`` or
-            ``metadata.labels.app``.  For an :class:`~trioformer.models.Unstructured`, the names in its JSON.  To check
-            an item of a list, or a name that contains a dot, write a predicate.
-        value: The value to compare with.  An absent field does not equal any value, and true does not equal 1.
+        path: The path of the field: attribute names and map keys joined by dots, such as ``status.phase``,
+            ``spec.node_name`` or ``metadata.labels.app``. For an :class:`~trioformer.models.Unstructured`, use the
+            names in its JSON. To check an item of a list, or a name that contains a dot, write a predicate instead.
+        value: The required value. A missing field does not equal any value, and ``True`` does not equal 1.
 
     Raises:
-        AttributeError: The kind does not have the field; ``wait_for`` raises it.
+        AttributeError: The kind does not have the field. ``wait_for`` raises this error when it checks the condition.
     """
     names = path.split(".")
 
@@ -125,7 +124,7 @@ def _is_same(found: object, wanted: str) -> bool:
 
 
 def _is_current(entry: _JSONObject, whole: _JSONObject) -> bool:
-    """Return whether an entry is for the current generation of the object (kubectl ``pkg/cmd/wait``)."""
+    """Return whether an entry is about the current generation of the object (kubectl ``pkg/cmd/wait``)."""
     generation = _mapping(whole.get("metadata")).get("generation")
     observed = entry.get("observedGeneration")
     if not isinstance(observed, int):

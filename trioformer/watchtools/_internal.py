@@ -1,4 +1,4 @@
-"""Names for other packages of trioformer, not for users."""
+"""Names that other packages of trioformer import; not part of the public API."""
 
 from __future__ import annotations
 

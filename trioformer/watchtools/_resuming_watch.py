@@ -1,18 +1,19 @@
 """A watch that resumes after it ends or fails, without a cache (client-go ``tools/watch/retrywatcher.go``).
 
-A single watch is one HTTP response.  It breaks, or the server ends it after some minutes.
-After the outcomes in :data:`RETRIES`, the watch is retried after a delay.  Every other failure is raised:
+A single watch is one HTTP response. The server ends it after some minutes, or the connection breaks earlier. After an
+outcome in :data:`RETRIES`, the next watch starts after a delay. Every other failure raises an error:
 
-- 410 or a version that is too large, as a response or as an event: ExpiredError, because the caller must list again
-- 400, 401, 403, 404, 405, 422, or an invalid certificate: waiting does not help
-- an event that is too large: LimitExceededError, because the caller must list again to get its object
-- three watches in a row that end at an undecodable frame: DecodeError, because the server keeps sending it
+- ExpiredError after a 410 response or event, or for a resourceVersion that is too large: the caller must list again
+- StatusError after 400, 401, 403, 404, 405 or 422, and ConnectionFailedError for an invalid certificate: waiting does
+  not help
+- LimitExceededError for an event that is too large: the caller must list the objects to get the object of the event
+- DecodeError after three watches in a row that end at an undecodable frame: the server keeps sending the frame
 
-The reflector follows the same rules with one exception: when the version may have expired, the reflector lists again,
-and this watch resumes from the version and lets the server reject it.
-After a lost connection, the watch first checks that the server has reached the version.
+The reflector follows the same rules with one exception: it lists again if the resourceVersion may have expired. This
+watch instead resumes from the resourceVersion and lets the server reject it. After a lost connection, this watch first
+checks that the server has reached the resourceVersion.
 
-All of this happens in the reader's task, during a read.
+The task that reads from the watch does all of this during a read.
 """
 
 from __future__ import annotations
@@ -60,12 +61,15 @@ from ..models import FieldSelector, KubernetesObject, LabelSelector
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_UNDECODABLE: Final = 3
-"""Consecutive watches that end at an undecodable frame.  A proxy sends its error page less often."""
+"""The watch fails when this many watches in a row end at an undecodable frame.
+
+The error page of a proxy rarely arrives this often in a row.
+"""
 
 WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
 ]
-"""The state of a resuming watch; ``disconnected`` lasts from a cancelled read until the next read."""
+"""The state of a resuming watch. A watch is ``disconnected`` from a cancelled read until the next read."""
 
 RETRIES: Final[Mapping[Outcome, Wait]] = {
     Outcome.ENDED: Wait.PAUSE,
@@ -74,7 +78,7 @@ RETRIES: Final[Mapping[Outcome, Wait]] = {
     Outcome.OVERLOADED: Wait.BACK_OFF,
     Outcome.FAILED: Wait.BACK_OFF,
 }
-"""The delay before the next watch.  All outcomes except the first two are reported."""
+"""The wait before the next watch for each outcome that is retried. All outcomes except the first two are reported."""
 
 logger = logging.getLogger("trioformer.watchtools")
 
@@ -82,17 +86,16 @@ logger = logging.getLogger("trioformer.watchtools")
 @final
 @attrs.define(eq=False, repr=False)
 class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
-    """Events of a watch that resumes automatically, for one task at a time; made by :func:`resuming_watch`.
+    """The events of a watch that resumes automatically, for one task at a time; made by :func:`resuming_watch`.
 
-    ``async for event in events`` ends only with an error.
-    Each event is returned once, in the server's order.  Bookmarks are not returned.
-    Two changes of one object are two events.
-    If the server no longer has the next event, reading raises :class:`~trioformer.errors.ExpiredError`.
+    ``async for event in events`` ends only with an error. Each event is returned once, in the server's order. Two
+    changes of one object are returned as two events. Bookmarks are not returned. If the server no longer has the next
+    event, reading raises :class:`~trioformer.errors.ExpiredError`.
     """
 
     _watch: Callable[..., AbstractAsyncContextManager[WatchStream[T]]]
     _name: str
-    """The kind and namespace, for messages."""
+    """The resource and the namespace, for messages."""
     _version: str
     """The resourceVersion of the last event that was received."""
     _backoff: BackoffPolicy | None
@@ -105,16 +108,16 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     _source: WatchStream[T] | None = attrs.field(default=None, init=False)
     _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
     _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
-    """Events that were received and not yet returned to the reader."""
+    """The events that have been received but not yet returned to the reader."""
     _returned_version: str = attrs.field(init=False)
     """The resourceVersion of the last event that was returned to the reader."""
     _resumed_version: str = attrs.field(init=False)
-    """The version that the current watch resumed from; empty after its first event of another version."""
+    """The resourceVersion that the current watch resumed from; empty after the first event with another version."""
     _phase: WatchPhase = attrs.field(default="not started", init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
     _max_silence: float = attrs.field(default=math.inf, init=False)
-    """Longest time without data from the server, seconds."""
+    """The maximum time in seconds without data from the server."""
     _final_error: Exception | None = attrs.field(default=None, init=False)
     """The error that ended the watch; each read raises it again."""
     _undecodable_in_a_row: int = attrs.field(default=0, init=False)
@@ -129,7 +132,10 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
 
     @property
     def resource_version(self) -> str:
-        """The version to resume from: another watch from it returns every event that this one has not returned."""
+        """The resourceVersion to resume from.
+
+        Another watch from this version returns every event that this watch has not returned.
+        """
         return self._returned_version if self._events else self._version
 
     # --- reading ---
@@ -149,20 +155,20 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return event
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all received events: at least one.
+        """Wait until at least one event has been received, and return all received events.
 
         Raises:
-            ExpiredError: The server no longer has the events after the last one; list again.
-                A note and :attr:`resource_version` have the last event's resourceVersion.
-            StatusError: A response for which waiting does not help: 400, 401, 403, 404, 405 or 422.
-            ConnectionFailedError: The server's certificate does not verify.
+            ExpiredError: The server no longer has the events after the last received event. List the objects again. A
+                note on the error and :attr:`resource_version` contain the resourceVersion of the last event.
+            StatusError: The server responded with a permanent error: 400, 401, 403, 404, 405 or 422.
+            ConnectionFailedError: The server's certificate is not valid.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
-            LimitExceededError: An event is too large; list the objects.
+            LimitExceededError: An event is too large. To get its object, list the objects. Lists have no size limit.
             trio.ClosedResourceError: The watch is closed.
-            trio.BusyResourceError: Another task is receiving.
+            trio.BusyResourceError: Another task is receiving from the watch.
 
         Cancellation:
-            Closes the connection.  No event is lost: the next read resumes after the last received event, at least one
+            Closes the connection. No event is lost: the next read resumes after the last received event, at least one
             second after the last request.
         """
         if self._events:
@@ -191,7 +197,10 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._is_reading = False
 
     async def _try_to_receive(self) -> list[WatchEvent[T]]:
-        """Connect if necessary, and wait for one batch; every failure closes the connection."""
+        """Connect if necessary, and wait for one batch of events.
+
+        Every failure closes the connection.
+        """
         try:
             source = self._source if self._source is not None else await self._connect()
             return await self._read(source)
@@ -211,7 +220,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return []
 
     async def _read(self, source: WatchStream[T]) -> list[WatchEvent[T]]:
-        # The time starts here, because nothing is received between reads.
+        # The time limit starts here, because nothing is received between reads.
         with trio.CancelScope(deadline=trio.current_time() + self._max_silence):
             batch = await source.receive_batch()
             # no checkpoint between receiving the events and recording their version
@@ -243,7 +252,11 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return self._source
 
     async def _check_version(self) -> None:
-        """Check that the server has reached the version: a server restored from a backup would send nothing."""
+        """Check that the server has reached the resourceVersion.
+
+        A server that was restored from a backup may not have reached the resourceVersion. A watch would then receive no
+        events.
+        """
         try:
             await self._check(self._version)
         except REQUEST_ERRORS as error:
@@ -256,7 +269,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             await connection.aclose()
 
     def _accept(self, batch: list[WatchEvent[T]]) -> list[WatchEvent[T]]:
-        """Record a batch, and return the events for the reader."""
+        """Record the versions in a batch, and return the events for the reader."""
         events: list[WatchEvent[T]] = []
         for event in batch:
             version = event.object.resource_version
@@ -288,7 +301,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._report(ConnectionFailedError(f"watch {self._name}: the server ended it immediately without an event"))
 
     def _handle_failure(self, error: TrioformerError) -> None:
-        """Schedule the next request, or raise a permanent error."""
+        """Schedule the next request after a temporary failure, or raise the error if it is permanent."""
         outcome = outcome_of(error)
         is_too_large = isinstance(error, LimitExceededError) and error.limit == "object_bytes"
         if isinstance(error, DecodeError):
@@ -347,33 +360,35 @@ async def resuming_watch(
 ) -> AsyncGenerator[ResumingWatch[T], None]:
     """Watch objects, and resume the watch when it ends or fails.
 
-    The context manager yields the events for ``async for event in events``.
-    The first read sends the first request.
+    The context manager yields the events for ``async for event in events``. The first read sends the first request.
 
-    Use it in programs that need every event but no cache.
-    A :class:`~trioformer.cache.SharedInformer` has a cache, and lists again when the server no longer has the next
-    event.
+    Use this function in programs that need every event but no cache. A :class:`~trioformer.cache.SharedInformer` has a
+    cache, and lists the objects again when the server no longer has the next event.
 
     Args:
-        api: Kind and namespace.
-        resource_version: Return the events after this version, for example a list's ``resource_version``.
-        label_selector: Watch only objects whose labels match.
-        field_selector: Watch only objects whose fields match.
-        backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried.  None logs each cause immediately, and then once a minute.
-        on_undecodable: Called with each undecodable event; the watch continues.  None makes it a failure.
+        api: The API for the kind and namespace of the objects.
+        resource_version: The resourceVersion after which events are returned, such as the ``resource_version`` of a
+            list.
+        label_selector: The labels that objects must have. The default, None, selects all objects.
+        field_selector: The fields that objects must have. The default, None, selects all objects.
+        backoff: The delays between requests after failures. The default, None, uses the defaults of
+            :class:`BackoffPolicy`.
+        on_retry: A function that is called with every failure that is retried. The default, None, logs each cause
+            immediately, and then once a minute.
+        on_undecodable: A function that is called with each undecodable event, after which the watch continues. If None,
+            an undecodable event is a failure.
 
     Raises:
         ValueError: ``resource_version`` is empty or ``"0"``.
-        SelectorError: A selector is invalid.
+        SelectorError: A selector is not valid.
 
     Ownership:
-        Starts no task: the reader's task does all work.  Exceptions in the block are not wrapped.
+        Starts no task. The task that reads the events does all the work. Exceptions in the block are not wrapped.
         Leaving the block closes the connection.
 
     Source:
-        client-go ``tools/watch/retrywatcher.go``.  It retries a 410 response forever.  Here, 410 as a response and as
-        an event both raise :class:`~trioformer.errors.ExpiredError`.
+        client-go ``tools/watch/retrywatcher.go``, which retries a 410 response forever. This function raises
+        :class:`~trioformer.errors.ExpiredError` for 410, both as a response and as an event.
     """
     name = str(api.resource) if api.namespace is None else f"{api.resource} in namespace {api.namespace}"
     if resource_version in ("", "0"):

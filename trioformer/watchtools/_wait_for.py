@@ -1,4 +1,4 @@
-"""Wait for one object (``kubectl wait``)."""
+"""Waiting until one object meets a condition (``kubectl wait``)."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ async def wait_for(
 ) -> T | None:
     """Wait until an object meets a condition, as ``kubectl wait`` does.
 
-    List the object, then watch it.  A watch that ends or fails is resumed; when the server no longer has the next
+    The object is listed and then watched. A watch that ends or fails is resumed. When the server no longer has the next
     event, the object is listed again.
-    The condition is checked on each state that the server sends, in order.
-    States between a watch and a new list are missed.
-    A state that is undecodable or too large is reported to ``on_retry``, and the object is listed again.
+
+    The condition is checked for each state that the server sends, in order. Changes between a watch and a new list may
+    be missed. If a state is undecodable or too large, it is reported to ``on_retry``, and the object is listed again.
 
     Set a deadline, because a condition may never be met::
 
@@ -79,29 +79,31 @@ async def wait_for(
             pod = await wait_for(pods, "web-0", has_condition("Ready"))
 
     Args:
-        api: Kind and namespace.
-        name: The object's name.
+        api: The API for the kind and namespace of the object.
+        name: The name of the object.
         condition: :func:`has_condition`, :func:`has_field`, :func:`created`, :func:`deleted`, or a function that takes
-            an object and returns a bool.  Its exceptions propagate unchanged.
-        missing_ok: Continue to wait while the object does not exist, or after it was deleted, until there is an object
-            of this name.  Otherwise a missing object is an error.
-        backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried, and with the error of an undecodable state.  None logs each
-            cause immediately, and then once a minute.
+            an object and returns a bool. Exceptions that the function raises propagate unchanged.
+        missing_ok: Whether to keep waiting while no object with this name exists, even after a deletion. By default, a
+            missing object is an error.
+        backoff: The delays between requests after failures. The default, None, uses the defaults of
+            :class:`BackoffPolicy`.
+        on_retry: A function that is called with every failure that is retried, and with the error of an undecodable
+            state. The default, None, logs each cause immediately, and then once a minute.
 
     Returns:
-        The object in the state that met the condition; None for a deletion.
+        The object in the state that met the condition, or None for a deletion.
 
     Raises:
-        NotFoundError: The object does not exist, or was deleted or replaced during the wait; or the server does not
-            know the kind.
-        StatusError: Another permanent error: 400, 401, 403, 405 or 422.  A note names the object and the condition.
-        ConnectionFailedError: The server's certificate does not verify.
+        NotFoundError: The object does not exist, or was deleted or replaced during the wait. This error is also raised
+            if the server does not serve the kind.
+        StatusError: The server responded with another permanent error: 400, 401, 403, 405 or 422. A note on the error
+            names the object and the condition.
+        ConnectionFailedError: The server's certificate is not valid.
         DecodeError: The server sent an object without a resourceVersion, or keeps sending an undecodable ERROR event.
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
 
     Cancellation:
-        Possible at any time; closes the connection.
+        Possible at any time. The connection is closed.
 
     Ownership:
         Starts no task.
@@ -121,7 +123,7 @@ async def wait_for(
 
 
 class _UndecodableError(Exception):
-    """Ends a watch at an undecodable event; the object is then listed again."""
+    """Raised at an undecodable event to end the watch, after which the object is listed again."""
 
     def __init__(self, found: Undecodable) -> None:
         super().__init__(found.error)
@@ -131,7 +133,7 @@ class _UndecodableError(Exception):
 @final
 @attrs.define(eq=False, str=False)
 class _Wait(Generic[T]):
-    """One call of :func:`wait_for`."""
+    """The state of one call of :func:`wait_for`."""
 
     _api: Api[T]
     _name: str
@@ -142,10 +144,10 @@ class _Wait(Generic[T]):
     _pacing: Pacing
     _was_seen: bool = False
     _uid: str = ""
-    """The object's uid; empty until a state was decoded."""
+    """The object's uid; empty until a state of the object has been decoded."""
 
     async def run(self) -> T | None:
-        """List and watch until the condition is met."""
+        """List and watch the object until the condition is met."""
         selector = FieldSelector.of({"metadata.name": self._name})
         while True:
             listing, undecodable = await self._list(selector)
@@ -188,7 +190,7 @@ class _Wait(Generic[T]):
             await self._pacing.sleep(self._api.wait_to_retry)
 
     async def _list(self, selector: FieldSelector) -> tuple[ObjectList[T], list[Undecodable]]:
-        """List the object; also return undecodable items that may be the object."""
+        """List the object, and return the list and the undecodable items that may be the object."""
         pacing = self._pacing
         while True:
             pacing.record_request()
@@ -213,7 +215,10 @@ class _Wait(Generic[T]):
             raise _UndecodableError(found)
 
     def _is_met_by(self, obj: T | None) -> bool:
-        """Return whether a state meets the condition; ``obj`` is None if the object does not exist."""
+        """Return whether a state of the object meets the condition.
+
+        ``obj`` is None if the object does not exist.
+        """
         if isinstance(self._condition, Deletion):
             return self._is_deletion(self._condition, obj)
         if not self._missing_ok:

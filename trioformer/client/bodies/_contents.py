@@ -1,6 +1,6 @@
-"""Describe the body of an unexpected response, and find the Status of a failure in it.
+"""Descriptions of unexpected response bodies, and the search for the Status of a failure in a body.
 
-The body of a successful response may be an object, so errors and log lines never quote it.
+The body of a successful response may contain an object with secrets, so errors and log lines never quote it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder
 
 _SEARCHED: Final = 4096
-"""The number of bytes to search for the text of an error."""
+"""The number of bytes at the beginning of a body that are searched for the text of an error."""
 _TITLE: Final = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 _LONGEST: Final = 100
-"""The maximum number of characters of a text or a title to show."""
+"""The maximum number of characters of a text or a title that are shown."""
 
 _decoders: Final = {name: level_decoder((name,)) for name in ("kind", "apiVersion")}
 
 
 def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
-    """Return a member of a JSON object as text, or an empty string.
+    """Return a member of a JSON object if it is a string, or otherwise an empty string.
 
     Raises:
         ValueError: The body is not a JSON object.
@@ -34,12 +34,15 @@ def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
 
 
 def shown_kind(kind: str) -> str:
-    """Return the kind of an object with its article, for an error; invalid names of kinds are not shown."""
+    """Return the kind of an object with an article for an error message, such as "a Pod".
+
+    The name of a kind is not shown if it is not valid.
+    """
     return "an object without a valid kind" if kind_problem(kind) else f"a {kind}"
 
 
 def describe(body: bytes) -> str:
-    """Describe a body by its size and its kind of JSON, without quoting it."""
+    """Describe a body by its size and its format, without quoting its content."""
     if not body:
         return "an empty body"
     try:
@@ -52,9 +55,10 @@ def describe(body: bytes) -> str:
 
 
 def failure_in(body: bytes) -> Mapping[str, object] | None:
-    """Return the Status of a failure in a body; None for anything else, including a Status of success.
+    """Return the Status of a failure in a body, or None if the body contains anything else.
 
-    As in client-go (``rest.Result``), every Status except "Success" is a failure, regardless of the HTTP code.
+    As in client-go (``rest.Result``), a Status is a failure unless its ``status`` is "Success". The HTTP code is
+    ignored.
     """
     try:
         if text_in(body) != "Status":
@@ -69,7 +73,7 @@ def read_status(data: bytes) -> Mapping[str, object]:
     """Decode a Status.
 
     Raises:
-        DecodeError: The data is not a JSON object, or has too many levels.
+        DecodeError: The data is not a JSON object, or is nested too deeply.
     """
     try:
         status: object = decode(data)
@@ -81,7 +85,10 @@ def read_status(data: bytes) -> Mapping[str, object]:
 
 
 def error_text(body: bytes) -> str:
-    """Return the message of an error with a body that is not JSON: a line of its text, or the title of an HTML page."""
+    """Return an error message from a body that is not JSON.
+
+    The message is the text of the body as one line, or the title of an HTML page.
+    """
     if not body:
         return "the server gave no reason"
     begin, text = _first_of(body), body[:_SEARCHED].decode("utf-8", "replace")

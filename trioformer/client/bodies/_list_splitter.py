@@ -1,15 +1,16 @@
-"""Split the body of a list in JSON into the bytes of each item while it arrives; return the list's metadata at the end.
+"""Splitting of a JSON list into the bytes of its items while the list arrives.
 
-Decoding 100 MB of 10,000 pods in one step would keep them in memory twice and stop all other tasks for a tenth of a
-second.  Splitting them item by item in Python would cost more than everything else together.
-So the body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
+Decoding a list of 10,000 pods (100 MB) in one step would keep the pods in memory twice, and would block all other tasks
+for a tenth of a second. Splitting the list item by item in Python would take longer than all other steps together. So
+the body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
 
-The position of a cut is a guess: the last occurrence of the text at the beginning of the first item
-(``},{"metadata":{``), then the occurrences before it.  The decoder verifies the guess: if ``[`` block ``]`` is valid
-JSON, the block is a sequence of complete items.
-If a few guesses fail, brackets are counted, which is slow but always right.  This happens if an item is larger than a
-block, has too many levels or is not JSON (only that item is undecodable, not the list), and if a server writes white
-space.
+The splitter guesses the position of a cut. It searches the buffer backwards for the text at the beginning of the first
+item (``},{"metadata":{``), and tries each occurrence that it finds. The decoder verifies each guess: if ``[`` block
+``]`` is valid JSON, the block is a sequence of complete items.
+
+After several wrong guesses, the splitter counts brackets, which is slow but always correct. This happens if the server
+writes white space, or if an item is larger than a block, is nested too deeply or is not JSON. In the last two cases,
+only the item is undecodable, not the list.
 
 =========  ========================  ================================================================================
 state      buffer                    next state
@@ -22,7 +23,8 @@ IN_STRING  ``[``, items; a position  COUNTING after the string
 ENDING     end of the list           none; also for a body that is not a list
 =========  ========================  ================================================================================
 
-The comma at a cut becomes the ``[`` of the next block.  So the text before the items and the rest always form a list.
+The comma at a cut becomes the ``[`` of the next block. So the text before the items and the remaining text always form
+a list.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder, list_items
 
 BLOCK: Final = 128 * 1024
-"""The number of bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
+"""The number of bytes that are buffered before a cut: about a dozen pods, or about 0.3 ms of work."""
 SLICE: Final = 32 * 1024
-"""The number of bytes to count brackets in at a time: some 10 ms of work if all of them are brackets."""
+"""The number of bytes in which brackets are counted at a time: at most about 10 ms of work."""
 _MAX_GUESSES: Final = 8
 _MAX_OTHERS: Final = 4 * 1024 * 1024
-"""The maximum size of everything except the items, in bytes."""
+"""The maximum size in bytes of a list without its items."""
 _EXPECTED: Final = "expected a list, but the server sent"
 
 # The quote before the name must not be escaped: {"say \"items":[…]} has a member with another name.
@@ -63,7 +65,7 @@ _members_of: Final = level_decoder(("items", "metadata", "kind", "apiVersion"))
 @final
 @attrs.frozen(kw_only=True)
 class ListHead:
-    """The members of a list except its items; `ObjectList` describes them."""
+    """The members of a list except its items. ``ObjectList`` describes these members."""
 
     kind: str = ""
     api_version: str = ""
@@ -74,7 +76,7 @@ class ListHead:
 
 @final
 class State(enum.Enum):
-    """The state of a splitter; the module's docstring has the table."""
+    """The state of a splitter. The table at the beginning of this module explains the states."""
 
     SEARCHING = "search the items"
     CUTTING = "cut off a block of items by a guess"
@@ -89,9 +91,9 @@ _COUNTING: Final = (State.COUNTING, State.IN_STRING)
 @final
 @attrs.define(eq=False)
 class ListSplitter:
-    """Splits the body of a list into its items while it arrives.
+    """A splitter that divides the body of a list into items while the body arrives.
 
-    The list's members may be in any order.  Any white space is accepted.
+    The members of the list may be in any order, and any white space is accepted.
     """
 
     _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
@@ -106,17 +108,17 @@ class ListSplitter:
 
     @property
     def is_behind(self) -> bool:
-        """Whether ``feed(b"")`` has more work to do."""
+        """Whether a call of ``feed(b"")`` has more data to process."""
         # The last byte waits for the next one: it may be a backslash.
         return self._state in _COUNTING and self._position < len(self._buffer) - 1
 
     @property
     def begin(self) -> bytes:
-        """The complete body, unless items were cut off."""
+        """The text before the items and the buffered rest; the complete body if no items were cut off."""
         return self._head + bytes(self._buffer)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
-        """Add the next bytes of the body, and return copies of the complete items that could be cut off."""
+        """Add the next bytes of the body, and return copies of the complete items that can be cut off."""
         if self._state is State.COUNTING and chunk and not self.is_behind and len(self._buffer) < self._block:
             self._state = State.CUTTING
         buffer = self._buffer
@@ -137,7 +139,8 @@ class ListSplitter:
     def finish(self) -> tuple[list[bytes], ListHead] | None:
         """End the body, and return the last items and the other members of the list.
 
-        Return None if brackets must be counted first: call ``feed(b"")`` while :attr:`is_behind`, then call this again.
+        The result is None if brackets must be counted first. In this case, call ``feed(b"")`` while :attr:`is_behind`
+        is true, and then call this method again.
         """
         if self.is_behind:
             return None
@@ -160,7 +163,7 @@ class ListSplitter:
         return items, head
 
     def _search(self) -> None:
-        """Find the array ``items``, and remove everything before its bracket from the buffer."""
+        """Find the ``items`` array, and remove everything before its opening bracket from the buffer."""
         if found := _ITEMS.search(self._buffer):
             head, self._state = bytes(self._buffer[: found.end() - 1]), State.ENDING
             with suppress(ValueError, RecursionError):
@@ -169,7 +172,7 @@ class ListSplitter:
                     del self._buffer[: len(head)]
 
     def _cut(self) -> list[bytes]:
-        """Cut off all complete items in the buffer; guess where the last one ends."""
+        """Guess where the last complete item in the buffer ends, and cut off all items up to this position."""
         buffer = self._buffer
         if found := _BEGINNING.match(buffer):
             separator, position = b"}," + found[1], len(buffer)
@@ -190,7 +193,7 @@ class ListSplitter:
         return self._count()
 
     def _count(self) -> list[bytes]:
-        """Count the brackets of a slice, and cut off the items that end in it."""
+        """Count the brackets in the next slice of the buffer, and cut off the items that end in the slice."""
         buffer, begin, depth = self._buffer, self._position, self._depth
         data = bytes(buffer[begin : begin + self._slice])
         items: list[bytes] = []
@@ -231,7 +234,7 @@ class ListSplitter:
 def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
     members = cast("dict[str, object]", metadata) if isinstance(metadata, dict) else {}
     version, token, remaining = map(members.get, ("resourceVersion", "continue", "remainingItemCount"))
-    # Otherwise a list would seem to be complete, or to lack a version.
+    # Without this check, the list would seem to be complete, or to have no version.
     if not isinstance(version, str | None) or not isinstance(token, str | None):
         raise DecodeError(f"{_EXPECTED} one whose metadata.resourceVersion or metadata.continue is not a string")
     return ListHead(

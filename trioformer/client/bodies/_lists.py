@@ -1,4 +1,4 @@
-"""Lists: the content of a page, and its decoding while it arrives."""
+"""Lists: the objects of a page, and the decoding of a page while it arrives."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ from ._wire_format import WireFormat
 T = TypeVar("T", bound=KubernetesObject)
 
 _LARGE: Final = 1024 * 1024
-"""Items larger than this, in bytes, are scanned in their own slice."""
+"""The size in bytes above which an item is scanned in a separate slice."""
 
 PAGE_SIZE: Final = 500
-"""The default limit of a page, in objects (client-go ``tools/pager``)."""
+"""The default maximum number of objects on a page (client-go ``tools/pager``)."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ObjectList(Sequence[T], Generic[T]):
-    """A sequence of the objects of a list, at one resourceVersion; slices are tuples."""
+    """A sequence of the objects of a list, all at the same resourceVersion.
+
+    Slices of the sequence are tuples.
+    """
 
     items: tuple[T, ...] = attrs.field(repr=lambda items: f"<{len(items)} objects>")
     """The objects, in the server's order."""
     resource_version: str
-    """The version of the collection; a watch from this version receives all later events."""
+    """The resourceVersion of the list. A watch from this version receives all later events."""
     continue_token: str = ""
-    """The token for the next page; empty on the last page."""
+    """The continue token for the next page; empty on the last page."""
     remaining_item_count: int | None = None
-    """The number of objects on further pages, if the server reports it."""
+    """The number of objects on further pages, or None if the server does not report it."""
     pages: int = 1
-    """The number of requested pages; more than one shows that the server respects limits."""
+    """The number of requested pages. If it is more than one, the server respects limits."""
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> T: ...
@@ -64,12 +67,12 @@ async def read_list(
     where: str,
     on_undecodable: UndecodableHandler | None = None,
 ) -> ObjectList[T]:
-    """Decode one page while it arrives, with a checkpoint about every millisecond.
+    """Decode one page of a list while it arrives, with a checkpoint about once per millisecond.
 
     Raises:
         StatusError: The body is the Status of a failure.
-        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and no handler was
-            given.
+        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and
+            ``on_undecodable`` is None.
         ConnectionFailedError: The body ended early.
     """
     splitter = ListSplitter()
@@ -141,7 +144,10 @@ async def all_pages(
     where: str,
     undecodable: deque[Undecodable] | None,
 ) -> ObjectList[T]:
-    """List all pages at one resourceVersion; if it expires between two pages, list again without pages."""
+    """List all pages at one resourceVersion.
+
+    If the resourceVersion expires between two pages, the objects are listed again in a single page.
+    """
     on_undecodable = None if undecodable is None else undecodable.append
     page = first = await list_page(options, on_undecodable=on_undecodable)
     items = list(first.items)
@@ -153,7 +159,7 @@ async def all_pages(
             page = await list_page(_following(options, token), on_undecodable=on_undecodable)
         except ExpiredError:
             if undecodable is not None:
-                undecodable.clear()  # the pages so far are dropped
+                undecodable.clear()  # the pages received so far are dropped
             whole = await list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
             return attrs.evolve(whole, pages=pages)
         if page.continue_token == token:
@@ -165,9 +171,9 @@ async def all_pages(
 @final
 @attrs.define(eq=False)
 class Pages(Generic[T]):
-    """The pages of a list, each requested when the loop reaches it.
+    """The pages of a list. Each page is requested when the loop reaches it.
 
-    Not an async generator: trio warns if a loop leaves one early.
+    This class is not an async generator, because trio warns if a loop leaves an async generator early.
     """
 
     _list_page: _ListPage[T]

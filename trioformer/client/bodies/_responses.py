@@ -1,6 +1,7 @@
-"""Make an object or an error from a response.
+"""Conversion of responses to objects and errors.
 
-A rejection raises a StatusError; a response that cannot be from an API server raises an UnexpectedResponseError.
+A response that rejects the request raises a StatusError. A response that cannot come from an API server raises an
+UnexpectedResponseError.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_STATUS: Final = 64 * 1024
-"""The maximum number of bytes to read from a streamed error response; a Status is much shorter."""
+"""The maximum number of bytes that are read from a streamed error response. A Status is much shorter."""
 
 _WRITTEN: Final = "the server reports success, so read the object before you try again"
-"""The additional advice after a write."""
+"""The advice that is added to an error after a write."""
 
 _metadata_of: Final = level_decoder(("metadata",))
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
@@ -57,21 +58,23 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 def check(response: Response, *, method: str, where: str) -> None:
-    """Raise the error of a response that is not a success."""
+    """Raise an error if the HTTP code of a response is not a success."""
     if not 200 <= response.code <= 206:
         raise status_error(response, method=method, where=where)
 
 
 def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
-    """Raise an error if the body is the Status of a failure, despite the HTTP code of a success."""
+    """Raise an error if the body is the Status of a failure, even if the HTTP code is a success."""
     if (status := failure_in(body)) is not None:
         raise _error_of(status, response, where=where)
 
 
 def add_origin(error: StatusError, response: Response | ByteStream) -> StatusError:
-    """Add a note to an error: the server, where it is configured, and after a 401 or 403 the kind of credential.
+    """Add a note about the origin of the response to an error, and return the error.
 
-    It is not part of the text, which must stay short: programs write it into the status of objects.
+    The note names the server and the place where the server is configured. After a 401 or 403, it also names the kind
+    of credential. The note is not part of the error's message. The message must stay short, because programs write it
+    into the status of objects.
     """
     note = f"server: {response.server}"
     if error.code in (401, 403):
@@ -81,12 +84,12 @@ def add_origin(error: StatusError, response: Response | ByteStream) -> StatusErr
 
 
 def object_in(response: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
-    """Make the object in a response.
+    """Return the object in a response.
 
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not an object of this kind.
-        DecodeError: It is an object of this kind that cannot be decoded or has too many levels.
+        DecodeError: The response is an object of this kind, but cannot be decoded or is nested too deeply.
     """
     check(response, method=method, where=where)
     found = None
@@ -105,7 +108,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
 
 
 def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
-    """Make an object of the received kind."""
+    """Return an object of the kind that was received."""
     # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
     plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
     kind = unstructured_kind(text_in(body, "apiVersion"), found, plural=plural, namespaced=resource.namespaced)
@@ -113,10 +116,10 @@ def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head
 
 
 def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
-    """Make the object in the response to its creation; if the server responds with a Status, return the sent one.
+    """Return the object in the response to a create request, or the sent object if the response is a Status.
 
-    A custom kind may create an object of another kind in its API group.  Return that object if the sent one is
-    Unstructured, and otherwise the sent one.
+    A create request for a custom kind may create an object of another kind in the same API group. That object is
+    returned if the sent object is Unstructured. Otherwise, the sent object is returned.
     """
     check(response, method="POST", where=where)
     try:
@@ -134,9 +137,10 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
 
 
 def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
-    """Return the object of another kind that a request created, such as the Project of a ProjectRequest.
+    """Return the object of another kind that a request created, such as the Project for a ProjectRequest.
 
-    The class of a typed kind cannot represent it, so return the sent object, as for a Status.
+    A typed class cannot represent an object of another kind. So if the sent object is typed, the sent object is
+    returned, as after a Status response.
     """
     problem = f"{shown_kind(found)}, not a {resource.kind}"
     try:
@@ -153,7 +157,7 @@ def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, whe
 
 
 def _with_metadata(response: Response) -> Response:
-    """Add metadata to a JSON object that has members but lacks metadata."""
+    """Add empty metadata to the JSON object in a response if the object has no metadata."""
     try:
         (metadata,) = _metadata_of(response.body)
     except (ValueError, RecursionError):
@@ -167,9 +171,10 @@ def _with_metadata(response: Response) -> Response:
 def undecodable(
     error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool, method: str
 ) -> DecodeError | UnexpectedResponseError:
-    """Make the error for an object that cannot be decoded.  After a write, it says that the request was executed.
+    """Return the error for an object that cannot be decoded.
 
-    The error questions the server's address only if the object does not have this kind (``is_ours``).
+    After a write, the error also says that the server reports success. If the object is not of the requested kind
+    (``is_ours`` is false), the error suggests checking the server's address.
     """
     hint = "" if method == "GET" else f"; {_WRITTEN}"
     if isinstance(error, RecursionError) and response.body.lstrip().startswith(b"{"):
@@ -181,16 +186,16 @@ def undecodable(
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
-    """Read the body of a streamed response that is not a success, and make its error."""
+    """Read the body of a streamed response that is not a success, and return its error."""
     body = await stream.read_short(MAX_STATUS)
     response = Response(stream.code, stream.headers, body, stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)
 
 
 async def drain(stream: ByteStream) -> bytes:
-    """Read and return an unimportant body if it is short, so that its connection can be reused.
+    """Read and return a short body, so that its connection can be reused.
 
-    An early end of the body is ignored.
+    If the body ends early, an empty body is returned.
     """
     with suppress(ConnectionFailedError):
         return await stream.read_short(MAX_STATUS)
@@ -198,12 +203,12 @@ async def drain(stream: ByteStream) -> bytes:
 
 
 def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
-    """Make the error of a response that is not a success.
+    """Return the error for a response that is not a success.
 
-    A Status has code, reason and message.
-    With any other body, the HTTP code of a client or server error determines its class, as in client-go:
-    authenticating proxies and the outer layers of the API server respond in plain text, load balancers with HTML.
-    ``StatusError.is_unexpected_server_error`` is true for such an error.
+    If the body is a Status, the error has the code, reason and message of the Status. With any other body, the HTTP
+    code of a client or server error determines the error class, as in client-go. Such bodies come from authenticating
+    proxies and the outer layers of the API server, which respond in plain text, and from load balancers, which respond
+    in HTML. ``StatusError.is_unexpected_server_error`` is true for these errors.
     """
     try:
         status: object = decode(response.body)
@@ -234,13 +239,16 @@ def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, 
         where=where,
         request_id=request_id_in(response.headers),
     )
-    if response.history:  # not in the text, which must stay the same when the error repeats
+    if response.history:  # not part of the message, which must stay the same when the error repeats
         error.add_note(response.history)
     return add_origin(error, response)
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:
-    """Copy a ``Retry-After`` header into the details, unless they have one; ignore a date or a huge number."""
+    """Return the Status with the seconds of a ``Retry-After`` header in its details.
+
+    The Status is returned unchanged if its details already have a value, or if the header is a date or a huge number.
+    """
     after = response.headers.get("retry-after", "")
     details = status.get("details")
     known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
@@ -252,9 +260,10 @@ def _with_retry_after(status: Mapping[str, object], response: Response | ByteStr
 def unexpected_response(
     response: Response, where: str, problem: str, *, method: str = "GET"
 ) -> UnexpectedResponseError:
-    """Make the error of a response that cannot be from an API server; a ``problem`` is for example "not a Status".
+    """Return the error for a response that cannot come from an API server.
 
-    Pass ``method`` if the HTTP code is a success: after a write, the error then warns against sending it again.
+    ``problem`` says what is wrong with the response, for example "not a Status". Pass ``method`` if the HTTP code is a
+    success. After a write, the error then advises reading the object before trying again.
     """
     hint = f"check that {response.server} is an API server"
     if method != "GET":

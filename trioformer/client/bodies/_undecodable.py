@@ -1,9 +1,11 @@
-"""Objects and events that cannot be decoded, for callers that handle the others.
+"""Objects and events that cannot be decoded, for callers that continue with the other objects.
 
-A cache needs their keys: it marks the object by its key, and handles all other objects.
-So the bytes are scanned once more, without recursion and only for brackets and strings.  This finds the key in objects
-of any depth, and with members of wrong types.
-Finding metadata behind a million brackets takes half a second, so the scan is done in slices.
+A cache marks an undecodable object by its key. To find the key, the bytes of the object are scanned a second time. This
+scan is not recursive and looks only for brackets and strings. So it also finds the key in an object that is nested
+too deeply or has members of wrong types.
+
+If the metadata follows a million brackets, the scan takes half a second. So the scan is done in slices, with
+checkpoints between them.
 """
 
 from __future__ import annotations
@@ -25,46 +27,56 @@ from ...models._internal import decode
 class Undecodable:
     """An object in a list, or a frame of a watch, that cannot be decoded.
 
-    It is not JSON, its metadata is missing or has a wrong type, it lacks a name, the type of the event is unknown, or
-    the object is not of the requested kind.
+    There are several possible reasons:
+
+    - the data is not JSON
+    - the metadata is missing, has a wrong type, or does not contain a name
+    - the type of the event is unknown
+    - the object is not of the requested kind
     """
 
     kind: str
-    """The requested kind, such as ``Pod``."""
+    """The name of the requested kind, such as ``Pod``."""
     key: str = attrs.field(repr=quoted)
-    """``namespace/name`` if it can be found, otherwise empty."""
+    """The object's key, ``namespace/name`` or ``name``; empty if the key cannot be found."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
-    """The bytes of the object; the whole frame if no object can be found in it."""
+    """The bytes of the object, or the whole frame if no object can be found in it."""
     event_type: str = attrs.field(repr=quoted)
-    """The server's event type, such as ``MODIFIED``; empty for an item of a list, or if it cannot be found."""
+    """The event type that the server sent, such as ``MODIFIED``; empty for a list's item, or if it cannot be found."""
     error: DecodeError
-    """The reason; without tracebacks, which would keep the whole list in memory."""
+    """The reason why the object cannot be decoded.
+
+    The error has no traceback, because a traceback would keep the whole list in memory.
+    """
     resource_version: str = attrs.field(default="", repr=quoted)
-    """The object's version if it can be found, otherwise empty."""
+    """The object's resourceVersion; empty if it cannot be found."""
 
     def __attrs_post_init__(self) -> None:
         remove_frames(self.error)
 
 
 UndecodableHandler: TypeAlias = Callable[[Undecodable], None]
-"""Called with each object that cannot be decoded; an exception that it raises ends the list or the watch."""
+"""A function that is called with each undecodable object. An exception in the function ends the list or the watch."""
 
 _FRAME: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([^"\\]*)"(?:\s*,\s*"object"\s*:\s*(\{.*\})\s*\}\s*\Z)?', re.DOTALL)
 _NAME: Final = re.compile(rb'\s*[{,]\s*("(?:[^"\\]++|\\.)*+")\s*:\s*', re.DOTALL)
 _SCALAR: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s{}\[\],:"]++', re.DOTALL)
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 _TOKENS: Final = 256
-"""The number of brackets between checks of the slice's time."""
+"""The number of brackets after which the scan checks whether its slice is over."""
 
 
 async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: Slices) -> Undecodable:
-    """Describe an item of a list; execute a checkpoint when a slice is over."""
+    """Describe an undecodable item of a list, and execute a checkpoint whenever a slice is over."""
     key, version = await _identity(item, slices)
     return Undecodable(kind, key, item, "", error, version)
 
 
 async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
-    """Describe a frame of a watch, with the bytes of its object if it has one; execute a checkpoint."""
+    """Describe an undecodable frame of a watch, and execute at least one checkpoint.
+
+    If the frame contains an object, the description contains only the bytes of the object.
+    """
     slices = Slices()
     await slices.checkpoint()
     match = _FRAME.match(frame)
@@ -74,7 +86,7 @@ async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Unde
 
 
 async def _identity(data: bytes, slices: Slices) -> tuple[str, str]:
-    """Return the key and the version of an object, each empty if it cannot be found."""
+    """Return the key and the resourceVersion of an object; each is empty if it cannot be found."""
     found = await _members(data, ("metadata",), slices)
     metadata = await _members(found.get("metadata", b""), ("name", "namespace", "resourceVersion"), slices)
     name, namespace = _text(metadata.get("name", b"")), metadata.get("namespace", b"null")
@@ -85,7 +97,10 @@ async def _identity(data: bytes, slices: Slices) -> tuple[str, str]:
 
 
 async def _members(data: bytes, wanted: Collection[str], slices: Slices) -> Mapping[str, bytes]:
-    """Return the wanted members of a JSON object; none if it is cut off before the last of them."""
+    """Return the wanted members of a JSON object.
+
+    The result is empty if the data ends before all wanted members are found.
+    """
     found: dict[str, bytes] = {}
     end = 0
     while len(found) < len(wanted) and (match := _NAME.match(data, end)):
@@ -102,9 +117,9 @@ async def _members(data: bytes, wanted: Collection[str], slices: Slices) -> Mapp
 
 
 async def _end_of_brackets(data: bytes, end: int, slices: Slices) -> int:
-    """Return the end of the object or array that begins here; 0 if it is not found."""
+    """Return the end position of the object or array that begins at ``end``, or 0 if the data is incomplete."""
     depth = number = 0
-    # Not finditer(): without a match, it would try each later position, each time up to the end.
+    # finditer() is not used: without a match, it would search from each later position to the end.
     while match := _BRACKET.match(data, end):
         number += 1
         if number % _TOKENS == 0 and slices.is_over():

@@ -1,10 +1,11 @@
-"""The wire format of a kind, and the frames of its watches: bytes to lines, lines to events.
+"""The wire format of a kind, and the decoding of the frames of its watches.
 
-A wire format determines the media type to request, the objects to accept, and the bytes of them to keep.
-The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind would double it.
-But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
-differently is scanned for its kind.
-Data that is not an object of the kind, or not an event, raises a DecodeError.
+A wire format determines the media type to request, the objects to accept, and the bytes of each object to keep.
+A DecodeError is raised for an object of another kind, and for data that is not an object or not an event.
+
+Checking the kind of an object must be cheap. The scan of an object takes 9 µs, and a scan for its kind would double
+this time. But a server begins all objects of a kind with the same bytes, so these bytes are compared first. Only an
+object that begins with other bytes is scanned for its kind.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ._list_splitter import ListHead
 T = TypeVar("T", bound=KubernetesObject)
 
 Scan: TypeAlias = Callable[[bytes], tuple[bytes, Head]]
-"""Scans an object's bytes, and returns the bytes to keep and their head."""
+"""A function that scans the bytes of an object, and returns the bytes to keep and the object's head."""
 
 JSON: Final = "application/json"
 """The media type of objects, lists and Status responses."""
@@ -52,13 +53,13 @@ class WireFormat(Generic[T]):
     """The wire format of one kind.
 
     Attributes:
-        kind: The model.
-        name: The kind's name, such as ``Pod``.
-        names: The kinds that its objects may have on the wire.
-        is_partial: Whether only the metadata is requested.
-        accept: The ``Accept`` header for an object or a watch.
-        accept_list: The ``Accept`` header for a list.
-        scan_single: Scans the only object of a response, without a check of its kind.
+        kind: The model class of the kind.
+        name: The name of the kind, such as ``Pod``.
+        names: The values that the ``kind`` field of these objects may have in a response.
+        is_partial: Whether only the metadata of objects is requested.
+        accept: The ``Accept`` header of a request for an object or a watch.
+        accept_list: The ``Accept`` header of a request for a list.
+        scan_single: The function that scans the only object of a response, without checking the kind of the object.
     """
 
     def __init__(self, kind: type[T], scan: Scan) -> None:
@@ -78,7 +79,8 @@ class WireFormat(Generic[T]):
             # Drop managedFields in a single object too: it cannot be written, so nothing is lost.
             single, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
             self.scan_single, self._scan = _metadata_scan(single), _metadata_scan(scan)
-        # Built-in kinds begin like Go's structs, custom kinds like sorted maps; items of typed lists omit both members.
+        # Built-in kinds begin like Go's structs, and custom kinds like sorted maps.
+        # Items of typed lists omit both members.
         members = [{"kind": name, "apiVersion": version} for name, version in types.items()]
         self._prefixes = tuple(
             dumps(ordered)[:-1] + b"," for both in members for ordered in (both, dict(reversed(both.items())))
@@ -93,21 +95,23 @@ class WireFormat(Generic[T]):
         return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
 
     def kind_of(self, body: bytes) -> str:
-        """Return the kind of a JSON object, one of :attr:`names` if it is of this kind; empty if it has none.
+        """Return the name of a JSON object's kind, or an empty string if the object has no kind.
+
+        If the object is of this kind, the result is one of :attr:`names`.
 
         Raises:
-            ValueError: The body is not a JSON object; only detected if it does not begin like objects of this kind.
+            ValueError: The body is not a JSON object. A body that begins like an object of this kind is not checked.
         """
         return self.name if body.startswith(self._prefixes) else text_in(body)
 
     def scan(self, data: bytes) -> tuple[bytes, Head]:
-        """Scan an object of a watch, and return the bytes to keep and their head."""
+        """Check the kind of an object in a watch, and return the bytes to keep and the object's head."""
         if not data.startswith(self._prefixes):
             self._check_kind(data)
         return self._scan(data)
 
     def make_item(self, data: bytes) -> T:
-        """Make an object from an item of a list."""
+        """Return the object in an item of a list."""
         if not data.startswith(self._item_prefixes):
             self._check_kind(data)
         data, head = self._scan(data)
@@ -116,14 +120,14 @@ class WireFormat(Generic[T]):
         return make_object(self.kind, data, head)
 
     def unnamed(self) -> DecodeError:
-        """Make the error of an object without a name: it would have no key."""
+        """Return the error for an object without a name. Such an object would have no key."""
         return DecodeError(f"the server sent a {self.name} without a name")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
-        """Check that a list and its first object, if any, are of this kind.
+        """Check that a list and its first object, if there is one, are of this kind.
 
-        A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
-        It may also be a ``v1`` List, which kubectl creates.
+        A list of custom objects may have any kind. The items of such a list contain their own kind, which has already
+        been checked. The list may also be a ``v1`` List, which kubectl creates.
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
@@ -150,11 +154,17 @@ EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 """The type of a watch event."""
 
 WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], bytes, None]
-"""An event's type, the bytes of its object, and their head; the object of an ``ERROR`` is a Status, which has none."""
+"""The type of an event, the bytes of its object, and the object's head.
+
+The object of an ``ERROR`` event is a Status, which has no head.
+"""
 
 
 def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
-    """Return the lines that a chunk completes, without line ends; ``begin`` then holds the start of the next line."""
+    """Return the lines that a chunk completes, without line endings.
+
+    After the call, ``begin`` contains the beginning of the next line.
+    """
     *lines, rest = chunk.split(b"\n")
     if lines and begin:
         begin += lines[0]
@@ -167,25 +177,32 @@ def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
 @final
 @attrs.define(eq=False)
 class FrameSplitter:
-    """Splits the body of a watch into newline-terminated frames.
+    """A splitter that divides the body of a watch into frames.
 
-    Frames do not keep their chunk alive, and each byte is searched only once.
+    Each line of the body is one frame. Frames do not keep the received chunks in memory, and each byte is searched only
+    once.
     """
 
     _max_frame: int = attrs.field(default=DEFAULT_LIMITS.object_bytes, kw_only=True, alias="max_frame")  # in bytes
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
     is_too_large: bool = attrs.field(default=False, init=False)
-    """Whether a frame is larger than the limit; earlier frames were returned, and the rest is not read."""
+    """Whether a frame is larger than the limit.
+
+    Earlier frames have been returned, and the rest of the body is not read.
+    """
 
     @property
     def pending(self) -> int:
-        """The number of bytes of an incomplete frame; not 0 if the body ended early."""
+        """The number of buffered bytes of an incomplete frame.
+
+        If it is not 0 at the end of the body, the body ended early.
+        """
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Add the next bytes of the body, and return the frames that they complete, without line ends and blank lines.
+        """Add the next bytes of the body, and return the complete frames without line endings and blank lines.
 
-        A frame larger than the limit and all later ones are omitted.
+        If a frame is larger than the limit, this frame and all later ones are omitted.
         """
         buffer = self._buffer
         frames = complete_lines(buffer, chunk)
@@ -201,17 +218,18 @@ _PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
     (f'{{"type":"{type_}","object":'.encode(), type_) for type_ in _TYPES
 )
 _LARGE: Final = 1024 * 1024
-"""Frames larger than this, in bytes, are not scanned twice."""
+"""The size in bytes above which a frame is not scanned a second time."""
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
 def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     """Decode one frame of a watch.
 
-    The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without a scan of the
-    frame.  The scan of the object, which is needed anyway, proves that the cut is right: it accepts only one complete
-    JSON object.
-    Aggregated servers may send frames in another form, which cost a second scan.
+    The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without scanning the
+    frame. The object must be scanned in any case. This scan accepts only one complete JSON object, so it also proves
+    that the cut is right.
+
+    Aggregated servers may send frames in another form, which require a second scan.
     """
     for prefix, type_ in _PREFIXES:
         if frame.startswith(prefix) and frame.endswith(b"}"):
