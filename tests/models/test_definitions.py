@@ -81,16 +81,13 @@ def test_a_class_with_its_own_init_is_refused_when_it_is_defined() -> None:
             def __init__(self, *, host: str = "") -> None:
                 self.__attrs_init__(hosts=(host,))  # type: ignore[attr-defined]  # made by attrs
 
-    assert str(caught.value) == (
-        "Hosts has its own __init__, so the fields that a program gives are not known;"
-        " write a class method that makes the object"
-    )
+    assert str(caught.value) == ("Hosts must not define its own __init__; write a class method that creates an object")
 
     class Short(Pod):
         def __init__(self, name: str) -> None:
             super().__init__(api_version=name)
 
-    with pytest.raises(TypeError, match=r"^Short has its own __init__"):
+    with pytest.raises(TypeError, match=r"^Short must not define its own __init__"):
         Short("a")
 
 

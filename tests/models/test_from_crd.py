@@ -386,7 +386,7 @@ OLD = json.dumps({**definition({}), "apiVersion": "apiextensions.k8s.io/v1beta1"
     [
         (None, "{file}: No such file or directory"),
         ("a: [", "{file}: line 1, column 5: not YAML: expected the node content, but found '<stream end>'"),
-        ("", "{file}: no CustomResourceDefinition in it"),
+        ("", "{file}: no CustomResourceDefinition found"),
         ("[" * 3_000, "{file}: "),
         (
             OLD,

@@ -1,17 +1,18 @@
-"""CustomResourceDefinitions from classes: schemas with defaults, bounds and rules, versions, and their installation.
+"""Generate CustomResourceDefinitions from Python classes, and install them in a cluster.
 
-The class of a custom resource contains everything in its definition::
+The class of a custom resource describes everything in its definition, including defaults, bounds, rules and versions::
 
     from trioformer.crds import Schema, crd_of, custom_resource, install_crds, resource_part
 
-- ``_decorators.py``: :func:`custom_resource` and :func:`resource_part`, which make the classes
-- ``_facts.py``: :class:`Schema`, :class:`Rule`, :class:`PrinterColumn` and other additions to the fields
-- ``_schemas.py``: the structural schema of a class and of each type of field
+- ``_decorators.py``: the decorators :func:`custom_resource` and :func:`resource_part`
+- ``_facts.py``: the classes :class:`Schema`, :class:`Rule`, :class:`PrinterColumn` and others for arguments of the
+  decorators
+- ``_schemas.py``: makes the structural schema of a class
 - ``_constraints.py``: adds bounds and rules to a schema, and checks defaults against them
-- ``_sources.py``: the lines and descriptions of fields, from the source of their class
-- ``_definition.py``: :func:`crd_of`, the versions of a kind, its columns and subresources
-- ``_install.py``: :func:`install_crds`, which waits until the server serves the kinds
-- ``__main__.py``: ``python -m trioformer.crds module:Class``, which prints manifests
+- ``_sources.py``: finds the lines and descriptions of fields in the source of their class
+- ``_definition.py``: the function :func:`crd_of`, which makes the definition of a kind
+- ``_install.py``: the function :func:`install_crds`, which waits until the server serves the kinds
+- ``__main__.py``: the command ``python -m trioformer.crds module:Class``, which prints manifests
 """
 
 from __future__ import annotations

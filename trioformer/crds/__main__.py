@@ -1,6 +1,6 @@
-"""``python -m trioformer.crds module:Class …``: prints the CustomResourceDefinitions of classes as YAML.
+"""The command ``python -m trioformer.crds module:Class …``, which prints CustomResourceDefinitions as YAML.
 
-``module`` alone stands for all custom resources that the module defines.
+An argument without a class, such as ``module``, selects all custom resources in the module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._definition import crds_of, is_custom_resource
 
 
 class _UsageError(Exception):
-    """The classes were not found; the message is one line."""
+    """The exception for a class that was not found, with a one-line message."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,6 +1,6 @@
-"""Add the constraints of a :class:`Schema` to the schema of a type, and check defaults against them.
+"""Add the constraints in a :class:`Schema` to the JSON schema of a type, and check defaults against the result.
 
-A schema is JSON: a dict with the API's names.
+A JSON schema is a dict with the API's names.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ._facts import Rule, Schema
 __all__ = ["JSONSchema", "add_facts", "check_list_type", "violation"]
 
 JSONSchema: TypeAlias = dict[str, Any]
-"""The JSON of a schema."""
+"""A schema as JSON."""
 
 Fail: TypeAlias = Callable[[str], Exception]
-"""Makes an error for the field of the schema."""
+"""A function that returns an error for the field that has the schema."""
 
 _MAX_INT64: Final = 2**63 - 1
 _NUMBERS = ("integer", "number")
@@ -52,12 +52,12 @@ _NOT_RE2: Final = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
 
 
 def add_facts(schema: JSONSchema, facts: Schema, fail: Fail) -> None:
-    """Add the constraints of a value to its schema.
+    """Add constraints to a JSON schema.
 
     Args:
-        schema: The schema of the value's type; it is changed.
-        facts: The constraints.
-        fail: Makes the error.
+        schema: The JSON schema of the value's type, which is changed in place.
+        facts: The constraints to add.
+        fail: A function that returns an error for the field.
     """
     kind = schema.get("type")
     for name, (member, kinds) in _FACTS.items():
@@ -87,7 +87,7 @@ def add_facts(schema: JSONSchema, facts: Schema, fail: Fail) -> None:
 
 
 def merged(*facts: Schema) -> Schema:
-    """Combine constraints; later ones replace earlier ones."""
+    """Combine several :class:`Schema` objects into one; later values replace earlier ones."""
     changes: dict[str, Any] = {}
     for each in facts:
         changes |= {
@@ -114,7 +114,7 @@ def _check_pattern(pattern: str, fail: Fail) -> None:
 
 
 def check_list_type(schema: JSONSchema, fail: Fail) -> None:
-    """Check that the items of a list can be distinguished by its list type."""
+    """Check that the list type of a schema can distinguish the items of the list."""
     list_type, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys", ())
     items: JSONSchema = schema.get("items", {})
     if list_type == "map":
@@ -142,9 +142,9 @@ def check_list_type(schema: JSONSchema, fail: Fail) -> None:
 
 
 def violation(schema: Mapping[str, Any], value: Any) -> str | None:
-    """Return why a value does not follow a schema, or None.
+    """Return the reason that a value does not match a schema, or None if it matches.
 
-    Only the server checks formats and rules.
+    Formats and validation rules are not checked here, but only on the server.
     """
     return next(_violations(schema, value), None)
 

@@ -1,4 +1,4 @@
-"""The decorators for custom resources and their parts."""
+"""Decorators for the classes of custom resources and their parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def custom_resource(
     deprecated: bool | str = False,
     preserve_unknown_fields: bool | None = None,
 ) -> Callable[[type[K]], type[K]]:
-    """Make a class the class of a custom resource, with its CustomResourceDefinition.
+    """Turn the decorated class into the class of a custom resource.
 
     For example::
 
@@ -48,30 +48,35 @@ def custom_resource(
             spec: WebsiteSpec
             status: WebsiteStatus | None = None
 
-    The decorator sets ``__resource__`` and applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class.
-    :func:`crd_of` makes the definition, and refuses a class without a schema.
+    The decorator sets ``__resource__``, and applies ``attrs.frozen(kw_only=True)`` unless attrs has already processed
+    the class.
+    :func:`crd_of` makes the CustomResourceDefinition from the class.
 
     Args:
-        api_version: Group and version, such as ``example.com/v1``.
-        kind: The kind; None for the name of the class.
-        plural: The name in URLs; None for the kind in lower case with ``s``, ``es`` after an s, ``ies`` for a y.
-        singular: The name of one object; None for the kind in lower case.
+        api_version: The group and version, such as ``example.com/v1``.
+        kind: The name of the kind. The default, None, uses the name of the class.
+        plural: The name in URLs. The default, None, uses the lower-case kind with a plural ending, which is ``s``,
+            ``es`` (after an s) or ``ies`` (replacing a y).
+        singular: The singular name. The default, None, uses the kind in lower case.
         namespaced: Whether each object belongs to a namespace.
-        short_names: Names that kubectl accepts instead of the plural.
-        categories: Groups of kinds that ``kubectl get`` lists together, such as ``all``.
-        status: Whether the status is a subresource; None if the class has a field ``status``.
-        scale: The fields of the scale subresource; None for no such subresource.
-        printer_columns: The columns of ``kubectl get``.
-        selectable_fields: JSON paths of up to eight fields that field selectors may use, such as ``.spec.host``.
-        rules: Validation rules for the object as a whole.
-        stored: Whether the server stores objects in this version; None if the kind has no other.
+        short_names: The names that kubectl accepts instead of the plural.
+        categories: The names of groups that ``kubectl get`` lists together, such as ``all``.
+        status: Whether the status is a subresource. The default, None, defines a status subresource if the class has a
+            field ``status``.
+        scale: The fields of the scale subresource. The default, None, defines no scale subresource.
+        printer_columns: The columns that ``kubectl get`` prints.
+        selectable_fields: The JSON paths of up to eight fields that field selectors can use, such as ``.spec.host``.
+        rules: The validation rules for the whole object.
+        stored: Whether the server stores objects in this version. The default, None, is for kinds with only one
+            version.
         served: Whether the server serves this version.
-        deprecated: Whether the server sends a warning with this version; a string is its text.
-        preserve_unknown_fields: Whether the server stores members that the class does not have, at the top level.
+        deprecated: Whether the server sends a warning to clients that use this version. A string is the text of the
+            warning.
+        preserve_unknown_fields: Whether the server stores top-level members that the class has no fields for.
 
     Raises:
-        ValueError: A name is not valid, or the group is missing.
-        TypeError: The class is not a KubernetesObject, or a field has a type that models do not have.
+        ValueError: A name is not valid, or ``api_version`` has no group.
+        TypeError: The class is not a KubernetesObject, or a field has a type that models do not support.
     """
     group, slash, version = api_version.rpartition("/")
     if not slash or not group:
@@ -120,10 +125,10 @@ def resource_part(
     max_properties: int | None = None,
     more: Mapping[str, JSON] = EMPTY_MAP,
 ) -> Callable[[type[M]], type[M]]:
-    """Make a class a part of custom resources, such as a spec.
+    """Turn the decorated class into a part of custom resources, such as a spec.
 
-    It applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class, and adds the arguments to the schema of
-    each field with such a part::
+    The decorator applies ``attrs.frozen(kw_only=True)`` unless attrs has already processed the class.  The arguments
+    of the decorator become part of the schema of each field with this class::
 
         @resource_part(rules=(Rule("self.minReplicas <= self.maxReplicas"),))
         class Range(Model):
@@ -131,15 +136,16 @@ def resource_part(
             max_replicas: int
 
     Args:
-        rules: Validation rules.
-        map_type: ``atomic`` if an object has one owner as a whole.
-        preserve_unknown_fields: Whether the server stores members that the class does not have.
+        rules: The validation rules for the part.
+        map_type: ``atomic`` if the whole part has one owner in server-side apply. The default, None, means that each
+            field has its own owner.
+        preserve_unknown_fields: Whether the server stores members that the class has no fields for.
         min_properties: The minimum number of members.
         max_properties: The maximum number of members.
-        more: Other members of the schema, with the API's names, such as ``oneOf``.
+        more: Other members of the schema with the API's names, such as ``oneOf``.
 
     Raises:
-        TypeError: The class is not a Model, or a field has a type that models do not have.
+        TypeError: The class is not a Model, or a field has a type that models do not support.
     """
 
     def decorate(cls: type[M]) -> type[M]:
@@ -159,7 +165,7 @@ def resource_part(
 
 
 def _made(cls: Any, base: type[Any]) -> type[Any]:
-    """Apply attrs, unless it was applied."""
+    """Apply ``attrs.frozen`` to a class unless attrs has already processed the class."""
     if not isinstance(cls, type) or not issubclass(cls, base):
         name = getattr(cls, "__name__", repr(cls))
         raise TypeError(f"{name} is not a {base.__name__}; write class {name}({base.__name__})")

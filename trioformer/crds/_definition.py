@@ -1,4 +1,4 @@
-"""Make CustomResourceDefinitions of classes; each class is a version of one kind."""
+"""Make CustomResourceDefinitions from classes, where each class is one version of a kind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _COLUMN_TYPES: Final = ("integer", "number", "string", "boolean")
 
 
 def crds_of(*classes: Kind) -> tuple[CustomResourceDefinition, ...]:
-    """Return the CustomResourceDefinitions of classes: one for each kind, with all of its versions.
+    """Return one CustomResourceDefinition for each kind, with all versions of the kind.
 
     Args:
         classes: Classes decorated with :func:`custom_resource`, in any order.
 
     Raises:
-        SchemaError: A class has no schema, or the versions of a kind do not agree; the text has class, field, file and
-            line.
+        SchemaError: A class cannot be converted to a schema, or the versions of a kind contradict each other. The
+            message names the class, field, file and line.
     """
     kinds: dict[tuple[str, str], list[Kind]] = {}
     for cls in classes:
@@ -41,14 +41,15 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
     """Return the CustomResourceDefinition of one kind.
 
     Args:
-        classes: A class of :func:`custom_resource` for each version, in the order of the definition.  If there are
-            several, one has ``stored=True``.
-        conversion: The conversion between versions; None if only the apiVersion changes.  Fields that the stored
-            version does not have are then lost.
+        classes: One class decorated with :func:`custom_resource` for each version, in the order of the definition.  If
+            there are several classes, exactly one of them must have ``stored=True``.
+        conversion: The conversion between versions. The default, None, changes only the apiVersion, so the server
+            drops fields that the stored version does not have.
 
     Raises:
-        SchemaError: A class has no schema, or the versions do not agree; the text has class, field, file and line.
-        ValueError: There are no classes.
+        SchemaError: A class cannot be converted to a schema, or the versions contradict each other. The message names
+            the class, field, file and line.
+        ValueError: No class is given.
     """
     if not classes:
         raise ValueError("crd_of() requires the class of at least one version")
@@ -83,7 +84,7 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
 
 
 def is_custom_resource(value: object) -> TypeGuard[Kind]:
-    """Return whether :func:`custom_resource` has made a class; False for a subclass of one."""
+    """Return whether a class is itself decorated with :func:`custom_resource`; a subclass does not count."""
     return isinstance(value, type) and isinstance(vars(value).get("__custom_resource__"), CustomResource)
 
 
@@ -143,9 +144,9 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
 
 
 def _field_at(schema: JSONSchema, path: str) -> JSONSchema | None:
-    """Return the schema at a path of names such as ``.spec.replicas``; None if the class has no such field.
+    """Return the schema at a path such as ``.spec.replicas``, or None if the class has no such field.
 
-    Below a map or a part that keeps unknown fields, the schema is not known and empty.
+    Inside a map, or inside a part that preserves unknown fields, the result is an empty schema.
     """
     found: JSONSchema = schema
     for name in path.removeprefix(".").split("."):
@@ -160,10 +161,10 @@ def _field_at(schema: JSONSchema, path: str) -> JSONSchema | None:
 
 
 def _check_path(cls: Kind, schema: JSONSchema, path: str, what: str) -> JSONSchema:
-    """Return the schema at a path.
+    """Return the schema at a path, or raise an error.
 
     Raises:
-        SchemaError: It is not a path of names, or the class has no such field.
+        SchemaError: The path contains anything except names, or the class has no such field.
     """
     if not _is_simple(path):
         raise problem(cls, None, f"{what}: {path!r} is not a JSON path of names, such as .spec.replicas")

@@ -1,4 +1,4 @@
-"""The parts of a CustomResourceDefinition besides the fields: bounds, rules, columns and subresources."""
+"""Additional parts of CustomResourceDefinitions: bounds, rules, columns and subresources."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ __all__ = [
 ]
 
 ListType: TypeAlias = Literal["atomic", "set", "map"]
-"""``atomic``: a list has one owner; ``set``: items are unique; ``map``: ``list_map_keys`` identify an item."""
+"""The list type: ``atomic`` (the list has one owner), ``set`` (items are unique), or ``map`` (``list_map_keys``
+identify an item)."""
 
 MapType: TypeAlias = Literal["atomic", "granular"]
-"""``atomic``: an object or a map has one owner; ``granular``, the server's default: each field has one."""
+"""The map type: ``atomic`` (the object or map has one owner), or ``granular``, the server's default (each field has
+its own owner)."""
 
 RuleReason: TypeAlias = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
-"""The reason of the cause in the server's 422 when a rule does not hold."""
+"""The reason in the server's 422 response if an object violates a rule."""
 
 
 @final
@@ -36,26 +38,27 @@ RuleReason: TypeAlias = Literal["FieldValueInvalid", "FieldValueForbidden", "Fie
 class Rule:
     """A validation rule in the Common Expression Language (``x-kubernetes-validations``).
 
-    In the expression, ``self`` is the value that has the rule, and fields have the API's names::
+    In the expression, ``self`` is the value that the rule applies to, and fields have the API's names::
 
         Rule("self.minReplicas <= self.replicas", message="replicas must be at least minReplicas")
     """
 
     rule: str
-    """The expression; the server accepts the object if it is true."""
+    """The expression, which must be true for the server to accept the object."""
     message: str | None = attrs.field(default=None, kw_only=True)
-    """The server's message if it is false; None for the expression."""
+    """The server's message if the expression is false.  The default, None, shows the expression."""
     message_expression: str | None = attrs.field(default=None, kw_only=True)
-    """An expression for the message; it replaces ``message`` if it can be evaluated."""
+    """An expression that returns the message.  If it can be evaluated, it replaces ``message``."""
     reason: RuleReason | None = attrs.field(default=None, kw_only=True)
-    """The reason in the server's response; None for ``FieldValueInvalid``."""
+    """The reason in the server's response.  The default, None, means ``FieldValueInvalid``."""
     field_path: str | None = attrs.field(default=None, kw_only=True)
-    """The field that the response names, relative to the value, such as ``.replicas``; None for the value."""
+    """The field that the response names, relative to the value, such as ``.replicas``.  The default, None, names the
+    value itself."""
     optional_old_self: bool | None = attrs.field(default=None, kw_only=True)
-    """Whether a rule that reads ``oldSelf`` is also evaluated for new values; ``oldSelf`` is then optional."""
+    """Whether a rule with ``oldSelf`` is also evaluated for new values, for which ``oldSelf`` is an empty optional."""
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the rule as the server expects it."""
+        """Return the rule as JSON for the server."""
         members: dict[str, JSON] = {
             "rule": self.rule,
             "message": self.message,
@@ -80,10 +83,10 @@ def _members(more: Mapping[str, JSON]) -> FrozenMap[JSON]:
 
 
 def as_texts(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return strings as a tuple.
+    """Convert a sequence of strings to a tuple.
 
     Raises:
-        TypeError: They are a single string.
+        TypeError: ``names`` is a single string.
     """
     if isinstance(names, str):
         raise TypeError(f"{where} must be a tuple of strings, not a str; write ({names!r},)")
@@ -93,34 +96,34 @@ def as_texts(names: Sequence[str], where: str) -> tuple[str, ...]:
 @final
 @attrs.frozen(kw_only=True)
 class Schema:
-    """Constraints of a value, written as ``Annotated[type, Schema(…)]``.
+    """Constraints on a value, written as ``Annotated[type, Schema(…)]``.
 
-    They apply to the annotated value, so items of a list and values of a map have their own::
+    Constraints apply only to the annotated value.  List items and map values need their own annotations::
 
         replicas: Annotated[int, Schema(minimum=0, maximum=100)] = 1
         hosts: Annotated[tuple[Annotated[str, Schema(min_length=1)], ...], Schema(max_items=8, list_type="set")] = ()
 
-    Only the server checks the values.
+    Only the server checks values against these constraints.
     """
 
     description: str | None = None
-    """Description; None for the string below the field, or the docstring of its class."""
+    """The description.  The default, None, uses the string below the field, or the docstring of the field's class."""
     title: str | None = None
     """A short title."""
     format: str | None = None
-    """Format of a string or a number, such as ``int32``, ``uuid``, ``hostname`` or ``ipv4``."""
+    """The format of a string or number, such as ``int32``, ``uuid``, ``hostname`` or ``ipv4``."""
     pattern: str | None = None
-    """Regular expression (RE2) that must match a part of the string."""
+    """A regular expression (RE2) that must match a part of the string."""
     minimum: float | None = None
-    """The minimum."""
+    """The minimum of a number."""
     maximum: float | None = None
-    """The maximum."""
+    """The maximum of a number."""
     exclusive_minimum: bool | None = None
     """Whether a number must be greater than ``minimum``."""
     exclusive_maximum: bool | None = None
     """Whether a number must be less than ``maximum``."""
     multiple_of: float | None = None
-    """A number of which the value must be a multiple."""
+    """A number that must divide the value without a remainder."""
     min_length: int | None = None
     """The minimum length of a string, in code points."""
     max_length: int | None = None
@@ -134,25 +137,28 @@ class Schema:
     max_properties: int | None = None
     """The maximum number of members of a map or an object."""
     list_type: ListType | None = None
-    """The list type; None for ``atomic``, and for conditions ``map`` by their type."""
+    """The list type.  The default, None, means ``map`` by type for lists of conditions and ``atomic`` for all other
+    lists."""
     list_map_keys: Sequence[str] = attrs.field(default=(), converter=_texts)
-    """For the list type ``map``: the fields that identify an item, with the API's names."""
+    """The fields that identify an item in a list of type ``map``, with the API's names."""
     map_type: MapType | None = None
-    """``atomic`` if an object or a map has one owner as a whole."""
+    """``atomic`` if the whole object or map has one owner."""
     rules: Sequence[Rule] = attrs.field(default=(), converter=_rules)
-    """Validation rules."""
+    """The validation rules for the value."""
     nullable: bool | None = None
-    """Whether the value may be null; the program reads null as the default."""
+    """Whether the value can be null, which the program reads as the default."""
     required: bool | None = None
-    """Whether the value is required; by default, if the field has no default and its type does not include None."""
+    """Whether the field is required.  The default, None, requires a field that has no default and whose type does not
+    include None."""
     server_default: bool | None = None
-    """Whether the server sets the default of the class; None: unless it is None or an empty list, map or object."""
+    """Whether the server sets the default of the class.  The default, None, means yes, except for None and for an
+    empty list, map or object."""
     preserve_unknown_fields: bool | None = None
-    """Whether the server stores members that the schema does not have."""
+    """Whether the server stores members that the schema does not define."""
     embedded_resource: bool | None = None
-    """Whether the value is a whole object with apiVersion, kind and metadata."""
+    """Whether the value is a complete object with apiVersion, kind and metadata."""
     more: Mapping[str, JSON] = attrs.field(default=EMPTY_MAP, converter=_members)
-    """Other members of the schema, with the API's names, such as ``oneOf``; they replace generated ones."""
+    """Other members of the schema with the API's names, such as ``oneOf``.  They replace generated members."""
 
 
 @final
@@ -160,21 +166,21 @@ class Schema:
 class PrinterColumn:
     """A column that ``kubectl get`` prints.
 
-    The columns of a class replace the server's column for the age, but not its column for the name.
+    If a class has columns, they replace the server's age column, but not the name column.
     """
 
     name: str
-    """The heading, such as ``Replicas``."""
+    """The heading of the column, such as ``Replicas``."""
     path: str
-    """JSON path in the object, such as ``.spec.replicas`` or ``.metadata.creationTimestamp``."""
+    """The JSON path of the value, such as ``.spec.replicas`` or ``.metadata.creationTimestamp``."""
     type: Literal["integer", "number", "string", "boolean", "date"] | None = attrs.field(default=None, kw_only=True)
-    """Type; None for the type of the field, or ``string`` if the path has other parts than names."""
+    """The type.  The default, None, uses the type of the field, or ``string`` if the path does not consist of names."""
     format: str | None = attrs.field(default=None, kw_only=True)
-    """Format, such as ``int32`` or ``date-time``."""
+    """The format, such as ``int32`` or ``date-time``."""
     description: str | None = attrs.field(default=None, kw_only=True)
-    """Description."""
+    """The description of the column."""
     priority: int = attrs.field(default=0, kw_only=True)
-    """0 for a column that is always printed; others need ``-o wide``."""
+    """The priority.  Columns with the priority 0 are always printed, and all others only with ``-o wide``."""
 
 
 @final
@@ -183,34 +189,34 @@ class ScaleSubresource:
     """The fields that ``kubectl scale`` and autoscalers read and write."""
 
     spec_replicas: str = ".spec.replicas"
-    """JSON path of the desired number of replicas."""
+    """The JSON path of the desired number of replicas."""
     status_replicas: str = ".status.replicas"
-    """JSON path of the observed number of replicas."""
+    """The JSON path of the observed number of replicas."""
     label_selector: str | None = None
-    """JSON path of the label selector as a string, which a HorizontalPodAutoscaler requires; None without one."""
+    """The JSON path of the label selector as a string, which a HorizontalPodAutoscaler requires."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class CustomResource:
-    """The arguments of the decorator of a class: one version of a kind."""
+    """The arguments of :func:`custom_resource` for one class."""
 
     printer_columns: tuple[PrinterColumn, ...]
-    """Columns of ``kubectl get``."""
+    """The columns that ``kubectl get`` prints."""
     selectable_fields: tuple[str, ...]
-    """JSON paths that field selectors may use."""
+    """The JSON paths that field selectors can use."""
     scale: ScaleSubresource | None
     """The scale subresource."""
     served: bool
     """Whether the server serves the version."""
     stored: bool | None
-    """Whether the server stores objects in the version; None if it is the only one."""
+    """Whether the server stores objects in the version, or None for the only version."""
     deprecated: bool
-    """Whether the server sends a warning with the version."""
+    """Whether the server sends a warning to clients that use the version."""
     deprecation_warning: str | None
-    """The text of the warning; None for the server's own."""
+    """The text of the warning, or None for the server's own text."""
     schema: Schema
-    """The constraints of the object as a whole."""
+    """The constraints on the whole object."""
 
 
 NO_FACTS: Final = Schema()

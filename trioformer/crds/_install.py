@@ -1,8 +1,8 @@
 """Install CustomResourceDefinitions, and wait until their kinds can be used.
 
-A definition is established a moment before the server serves its kind: discovery shows it later, and requests for its
-objects get 404, and then 429 while their storage is created.
-This cannot be watched, so the server is asked again with growing delays.
+A definition is established shortly before the server serves its kind.  In between, discovery does not show the kind,
+and requests for its objects fail with 404, and then with 429 while their storage is created.
+A client cannot watch this state, so it polls the server with increasing delays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ __all__ = ["install_crds", "wait_until_served"]
 Definition: TypeAlias = CustomResourceDefinition
 
 FIELD_MANAGER: Final = "install-crds"
-"""The same for all programs, so that a new version of a program can change the definitions of an old one."""
+"""The default field manager, which is the same for all programs, so that a new version of a program can change older
+definitions."""
 BACKOFF: Final = BackoffPolicy(initial=0.05, factor=1.5, maximum=2.0, jitter=0.2)
 
 
@@ -43,40 +44,42 @@ async def install_crds(
     force: bool = False,
     may_drop_fields: bool = False,
 ) -> tuple[CustomResourceDefinition, ...]:
-    """Install the CustomResourceDefinitions of classes, and wait until the server serves their kinds.
+    """Install the CustomResourceDefinitions of kinds, and wait until the server serves the kinds.
 
-    For example, when an operator starts::
+    For example, call this function when an operator starts::
 
         with trio.fail_after(60):
             await install_crds(client, Website, Backup)
 
-    Definitions that exist are updated, by server-side apply.
-    Several processes may do this at the same time and repeatedly; unchanged definitions are not written.
+    Existing definitions are updated with server-side apply.
+    Several processes can call this function at the same time and repeatedly.  Unchanged definitions are not written.
 
     Args:
-        client: The client; it needs the permissions get, list, watch, create and patch for definitions.
-        kinds: Classes of :func:`custom_resource`, with all versions of a kind; or definitions.
-        field_manager: The manager in the ``managedFields`` of the definitions.
-        force: Whether to take over fields that another manager, such as kubectl or Helm, has set.
-        may_drop_fields: Whether a version may lose fields that its stored schema has; the server drops their values.
+        client: The client, which needs permission to get, list, watch, create and patch CustomResourceDefinitions.
+        kinds: Classes decorated with :func:`custom_resource`, including all versions of each kind, or complete
+            definitions.
+        field_manager: The field manager that owns the fields of the definitions.
+        force: Whether to take over fields that another field manager, such as kubectl or Helm, has set.
+        may_drop_fields: Whether a new definition may lack fields of the installed definition. The server then drops
+            the values of these fields.
 
     Returns:
-        The definitions as the server has stored them, one for each kind.
+        The stored definitions, one for each kind.
 
     Raises:
-        SchemaError: A class has no schema.
-        CRDInstallError: A definition would drop a version with stored objects, or fields of a version, or its names are
-            taken.
-        ConflictError: Another manager has set a field to another value.
-        InvalidError: The server refuses the definition, such as one that changes the scope.
+        SchemaError: A class cannot be converted to a schema.
+        CRDInstallError: A definition would drop fields or a version with stored objects, or another definition has the
+            same names.
+        ConflictError: Another field manager has set a field to a different value.
+        InvalidError: The server rejects a definition, for example because its scope has changed.
         StatusError: The server rejects a request.
-        ConnectionFailedError: The server's certificate does not verify, or a definition could not be written.
+        ConnectionFailedError: The server's certificate cannot be verified, or a definition could not be written.
 
     Cancellation:
-        Definitions may have been applied; call it again.
+        Some definitions may have been applied. It is safe to call the function again.
 
     Ownership:
-        Starts no task.
+        This function does not start a task.
     """
     classes = [each for each in kinds if not isinstance(each, CustomResourceDefinition)]
     definitions = [*crds_of(*classes), *(each for each in kinds if isinstance(each, CustomResourceDefinition))]
@@ -86,22 +89,24 @@ async def install_crds(
 
 
 async def wait_until_served(client: Client, definition: CustomResourceDefinition) -> CustomResourceDefinition:
-    """Wait until a definition is established, and the server serves its kind in all versions that it should.
+    """Wait until a definition is established and the server serves all its versions.
 
-    Several API servers learn of a kind one after the other; this waits only for the one that responds.
+    In a cluster with several API servers, this function waits only for the server that responds, and others may serve
+    the kind later.
 
     Args:
-        client: The client; if it may not list the objects of the kind, discovery decides.
-        definition: The definition, which the server has stored.
+        client: The client. If the client has no permission to list objects of the kind, the function uses discovery
+            instead.
+        definition: A definition that the server has stored.
 
     Returns:
-        The definition as the server has stored it.
+        The stored definition.
 
     Raises:
-        CRDInstallError: Its names are taken by another kind.
-        NotFoundError: It does not exist, or was deleted.
+        CRDInstallError: Another definition has the same names.
+        NotFoundError: The definition does not exist or was deleted.
         StatusError: The server rejects a request.
-        ConnectionFailedError: The server's certificate does not verify, or a request failed too often.
+        ConnectionFailedError: The server's certificate cannot be verified, or a request failed too often.
     """
     established = await wait_for(client.api(CustomResourceDefinition), definition.name, _is_established)
     for version in established.spec.versions:
@@ -113,7 +118,10 @@ async def wait_until_served(client: Client, definition: CustomResourceDefinition
 async def _apply(
     api: Api[Definition], definition: Definition, field_manager: str, force: bool, may_drop_fields: bool
 ) -> Definition:
-    """Apply a definition, unless it would drop a stored version or fields; after the end of one being deleted."""
+    """Apply a definition after a check that it does not drop a stored version or fields.
+
+    If the stored definition is being deleted, the function first waits until it is gone.
+    """
     while True:
         try:
             stored = await api.get(definition.name)
@@ -141,7 +149,10 @@ def _check_stored_versions(stored: Definition, definition: Definition) -> None:
 
 
 def _check_fields(stored: Definition, definition: Definition) -> None:
-    """Refuse a schema that lacks fields of the stored one: an old process would drop the values of a new one."""
+    """Check that a definition has all fields of the stored definition.
+
+    Otherwise, an old process could drop the values of fields that a newer process uses.
+    """
     wanted = {version["name"]: version for version in to_dict(definition)["spec"]["versions"]}
     for version in to_dict(stored)["spec"]["versions"]:
         old, new = (_root(each) for each in (version, wanted.get(version["name"], version)))
@@ -185,7 +196,7 @@ def _is_established(definition: Definition) -> bool:
 
 
 def _is_current(condition: CustomResourceDefinitionCondition, definition: Definition) -> bool:
-    """Return whether a condition is for the current generation; older servers do not report it."""
+    """Return whether a condition is for the current generation, or has no generation, as on older servers."""
     observed = condition.observed_generation or definition.status.observed_generation
     generation = definition.metadata.generation
     return observed is None or generation is None or observed >= generation
@@ -209,10 +220,10 @@ async def _wait_for_version(client: Client, definition: Definition, version: str
 
 
 async def _serves(client: Client, definition: Definition, version: str) -> bool:
-    """Whether a definition still serves a version; another program may have changed this.
+    """Return whether the stored definition still serves a version, which another program may have changed.
 
     Raises:
-        NotFoundError: It was deleted.
+        NotFoundError: The definition was deleted.
     """
     stored = await client.api(Definition).get(definition.name)
     if stored.uid != definition.uid or stored.metadata.deletion_timestamp is not None:

@@ -1,8 +1,8 @@
-"""The structural schema of a class.
+"""Make the structural schema of a class.
 
-A class of the program defines the fields, their types and their defaults.
-The classes of built-in kinds, such as a PodTemplateSpec, define only the types: the server checks their values when an
-object of the built-in kind is created.
+For classes of the program, the schema contains the fields, types and defaults.
+For built-in classes such as PodTemplateSpec, the schema contains only the types.  The server checks the values when a
+controller creates an object of the built-in kind.
 """
 
 from __future__ import annotations
@@ -78,29 +78,29 @@ _MODELS: Final = Model.__module__.rpartition(".")[0] + "."
 @final
 @attrs.frozen
 class _Field:
-    """A field of a class of models, an attrs class, a dataclass or a TypedDict."""
+    """A field of a model, an attrs class, a dataclass or a TypedDict."""
 
     name: str
     json: str
     hint: Any
     default: Any
-    """Its default, ``attrs.NOTHING``, or :data:`_MADE`."""
+    """The default, or ``attrs.NOTHING`` if there is none, or :data:`_MADE`."""
 
 
 _MADE: Final = object()
-"""Marks a default that is made for each object."""
+"""A marker for a default that a factory makes for each object."""
 
 
 def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -> JSONSchema:
-    """Make the schema of a kind.
+    """Return the schema of a kind.
 
     Args:
-        cls: The class.
-        facts: The constraints of objects as a whole.
-        has_status: Whether the status is a subresource; then the server sets no defaults in it.
+        cls: The class of the kind.
+        facts: The constraints on whole objects.
+        has_status: Whether the status is a subresource, in which the server does not set defaults.
 
     Raises:
-        SchemaError: A field has no schema.
+        SchemaError: A field cannot be converted to a schema.
     """
     schema = _Builder().object(cls, cls, None, fills=True, has_status=has_status)
     schema["properties"] = {
@@ -116,21 +116,21 @@ def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -
 @final
 @attrs.define(eq=False)
 class _Builder:
-    """Makes one schema; knows the classes around the current one."""
+    """A builder of one schema, which keeps track of the classes around the current class."""
 
     _around: list[type[Any]] = attrs.field(factory=list, init=False)
 
     def object(
         self, cls: type[Any], owner: type[Any], field: str | None, *, fills: bool, has_status: bool = False
     ) -> JSONSchema:
-        """Make the schema of a class that has fields.
+        """Return the schema of a class with fields.
 
         Args:
-            cls: The class.
-            owner: The class of the field.
-            field: The field; None for a kind.
-            fills: Whether the server fills in the defaults.
-            has_status: Whether it fills in none in the field ``status``.
+            cls: The class to convert.
+            owner: The class that has the field.
+            field: The field whose type is the class, or None if the class is the kind itself.
+            fills: Whether the server sets defaults in this object.
+            has_status: Whether the status is a subresource, in which the server does not set defaults.
         """
         if cls in self._around:
             names = " → ".join(each.__name__ for each in (*self._around[self._around.index(cls) :], cls))
@@ -158,7 +158,7 @@ class _Builder:
         return schema
 
     def _field(self, cls: type[Any], field: _Field, *, fills: bool) -> tuple[JSONSchema, bool]:
-        """Make the schema of a field, and return whether it is required."""
+        """Return the schema of a field, and whether the field is required."""
         facts = merged(*_notes(field.hint))
         schema = self._value(cls, field.name, field.hint, fills=fills)
         if facts.description is None and (text := source_of(cls, field.name).descriptions.get(field.name)):
@@ -185,7 +185,7 @@ class _Builder:
         return schema, is_required
 
     def _value(self, cls: type[Any], name: str, hint: Any, *, fills: bool) -> JSONSchema:
-        """Make the schema of the values of a type."""
+        """Return the schema of a type."""
         if get_origin(hint) is Annotated:
             schema = self._value(cls, name, get_args(hint)[0], fills=fills)
             for facts in _own_notes(hint):
@@ -259,7 +259,7 @@ class _Builder:
         return {"type": "object", "additionalProperties": values}
 
     def _item(self, cls: type[Any], name: str, hint: Any, *, fills: bool) -> JSONSchema:
-        """Make the schema of an item of a list, or a value of a map, where None is null."""
+        """Return the schema of a list item or map value, where None in the type means null."""
         schema = self._value(cls, name, hint, fills=fills)
         if _has_none(hint) and schema != _ANYTHING:
             schema["nullable"] = True
@@ -306,7 +306,7 @@ def _own_notes(hint: Any) -> list[Schema]:
 
 
 def _notes(hint: Any) -> list[Schema]:
-    """Return the constraints of the values of a field, also for ``Annotated[T, …] | None``."""
+    """Return the constraints in a type, including types such as ``Annotated[T, …] | None``."""
     if get_origin(hint) is Annotated:
         return [*_notes(get_args(hint)[0]), *_own_notes(hint)]
     return [note for each in get_args(hint) for note in _notes(each)] if get_origin(hint) in UNIONS else []
@@ -338,7 +338,7 @@ def _encoded_default(cls: type[Any], field: _Field) -> Any:
 
 
 def _filled(schema: JSONSchema, value: Any) -> Any:
-    """Return a value with the defaults of its absent members."""
+    """Return a value with defaults for its absent members."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, Any]", value)

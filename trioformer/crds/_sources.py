@@ -1,4 +1,4 @@
-"""Read the source of a class: the lines of its fields, and the strings below them."""
+"""Find the lines of a class's fields, and the description strings below the fields, in the source code."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Source", "description_of", "problem", "source_of"]
 @final
 @attrs.frozen
 class Source:
-    """The place of a class, and the lines and descriptions of its fields."""
+    """The source location of a class, and the lines and descriptions of its fields."""
 
     file: str | None = None
-    """The file; None if it is not known."""
+    """The file, or None if it is not known."""
     line: int | None = None
     """The line of the class, counted from 1."""
     lines: Mapping[str, int] = attrs.field(factory=dict)
@@ -33,7 +33,7 @@ class Source:
 
 
 def _find(cls: type[Any]) -> Source:
-    """Read the source of one class; empty if it is not available, for example in an interactive session."""
+    """Read the source of a class; the result is empty if no source is available, for example in a REPL."""
     if cls.__module__.startswith(_MODELS):
         return Source()  # generated: its fields have no strings, and it takes long to parse
     try:
@@ -61,7 +61,7 @@ _read = cast("Callable[[type[Any]], Source]", functools.cache(_find))
 
 
 def source_of(cls: type[Any], field: str) -> Source:
-    """Return the source of the class that defines a field: ``cls``, or one of its bases."""
+    """Return the source of the class that defines a field, which is ``cls`` or one of its base classes."""
     for base in cls.__mro__:
         if field in inspect.get_annotations(base):
             return _read(base)
@@ -69,7 +69,7 @@ def source_of(cls: type[Any], field: str) -> Source:
 
 
 def description_of(cls: type[Any]) -> str | None:
-    """Return the docstring of a class, unless it is a base's or was made by ``dataclass``."""
+    """Return the class's own docstring, unless ``dataclass`` has generated it."""
     text = vars(cls).get("__doc__")
     if not isinstance(text, str) or not text.strip() or cls.__module__.startswith(_MODELS):
         return None
@@ -80,7 +80,7 @@ _MODELS = Model.__module__.rpartition(".")[0] + "."
 
 
 def problem(cls: type[Any], field: str | None, text: str) -> SchemaError:
-    """Make the error of a class, or of one of its fields."""
+    """Return an error about a class or one of its fields."""
     found = _read(cls) if field is None else source_of(cls, field)
     line = found.line if field is None else found.lines.get(field, found.line)
     return SchemaError(text, cls=cast("type[object]", cls), field=field, file=found.file, line=line)

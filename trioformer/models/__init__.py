@@ -1,39 +1,38 @@
-"""The objects of the Kubernetes API: lazily decoded, immutable, and encoded without loss.
+"""Kubernetes API objects as Python classes: lazily decoded, immutable, and encoded without loss.
 
-Import a kind from the module of its API group, and what works on every kind from here::
+Import a kind from the module of its API group.  Import functions and base classes from this package::
 
     from trioformer.models import ObjectMeta, from_json
     from trioformer.models.core_v1 import Pod
 
-- ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
-- ``conditions``: :class:`~trioformer.models.conditions.Condition`, and functions for the conditions of every kind
-- ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
+- ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated modules, one for each group and version
+- ``conditions``: the class :class:`~trioformer.models.conditions.Condition`, and functions that find and set conditions
+- ``_lazy.py``: the class :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
 - ``_evolve.py``: the type of :meth:`Model.evolve`, which makes a changed copy
-- ``_plain.py``: models as plain values, and back
-- ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
-- ``_merge_changes.py``: writes a change into JSON of which a class knows only a part
-- ``_repr.py``: how a model is shown
-- ``_meta.py``: :class:`KubernetesObject`, its metadata, and the head that the library reads of every object
-- ``_resources.py``: :class:`ResourceInfo`, where the server keeps a kind
-- ``_names.py``: the rules for the names that URL paths consist of
-- ``_parts.py``: checks that what a program gives for a field is of its type
-- ``_mistakes.py``: what a name that a model does not have probably means
-- ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
-- ``_merge_patch.py``: :func:`merge_patch`, the changes between two values, and finds models in merge patches
-- ``_extract.py``: :func:`extract`, what a field manager has applied
-- ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects
+- ``_plain.py``: converts models to plain values, and plain values to models
+- ``_fields.py``: decodes one field of a model, and writes a change of the field
+- ``_merge_changes.py``: writes a change into JSON that has more members than the class has fields
+- ``_repr.py``: the repr of a model
+- ``_meta.py``: the class :class:`KubernetesObject`, its metadata, and the metadata fields that the library itself reads
+- ``_resources.py``: the class :class:`ResourceInfo`, the API resource of a kind
+- ``_names.py``: the rules for names that become parts of URL paths
+- ``_parts.py``: checks that a value given for a field has the type of the field
+- ``_mistakes.py``: errors for unknown attributes, with suggestions
+- ``_unstructured.py``: the class :class:`Unstructured`, an object of a kind that has no class
+- ``_merge_patch.py``: the function :func:`merge_patch`, which makes a merge patch, and a check for models in patches
+- ``_extract.py``: the function :func:`extract`, which returns the fields that a field manager has applied
+- ``_partial.py``: the class :class:`PartialObjectMetadata`, the metadata of an object without its spec and status
 - ``_kinds.py``: finds built-in kinds by name; ``builtin_kinds.py`` is their generated table
-- ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``
+- ``_quantity.py``: the class :class:`Quantity` for amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
-- ``_values.py``: the types of fields that are neither models nor scalars: JSON, times, read-only maps
-- ``_definitions.py``: refuses classes whose fields attrs has not made, and keeps the methods of models
-- ``_hints.py``: refuses classes with fields of mutable types, and of types that JSON does not have
-- ``_serde.py``: JSON to Python and back, with msgspec
-- ``_converter.py``: the same for the types that msgspec does not support, with cattrs
-- ``_from_crd/``: makes the source of classes from CustomResourceDefinitions, for the command
-  ``python -m trioformer.models generate``
-- ``_generate/``: the developers' tool that generates modules from ``_schema.json``; the library never imports it
-- ``_internal.py``: what other packages of trioformer need
+- ``_values.py``: the types of fields that are neither models nor scalars
+- ``_definitions.py``: rejects classes that attrs has not processed, and keeps the methods of models
+- ``_hints.py``: rejects classes with a field whose type is mutable or has no form in JSON
+- ``_serde.py``: decodes and encodes JSON with msgspec
+- ``_converter.py``: decodes and encodes the types that msgspec does not support, with cattrs
+- ``_from_crd/``: generates classes from CustomResourceDefinitions, for ``python -m trioformer.models generate``
+- ``_generate/``: a developer tool that generates modules from ``_schema.json``; the library never imports it
+- ``_internal.py``: private names that other packages of trioformer import
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m trioformer.models generate crd.yaml …``: prints the classes of CustomResourceDefinitions."""
+"""The command ``python -m trioformer.models generate crd.yaml …``, which prints classes for custom resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._from_crd import generate, read_definitions
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m trioformer.models", description="Tools for classes of kinds.")
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser(

@@ -1,7 +1,7 @@
-"""The cattrs converter, for the types that msgspec does not support; imported when the first such field is read.
+"""The cattrs converter for the types that msgspec does not support, imported when the first such field is read.
 
-These are quantities, the two types of time, free-form JSON, read-only maps, and the attrs classes and dataclasses of
-custom kinds.
+These types are quantities, the two types of time, free-form JSON, read-only maps, and the attrs classes and
+dataclasses in custom kinds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNSUPPORTED = (cattrs.StructureHandlerNotFoundError, NotImplementedError)
 
 
 def _utc(value: datetime) -> datetime:
-    """Convert a time to UTC, without its time zone."""
+    """Convert a time to a naive datetime in UTC."""
     if value.tzinfo is None:
         raise ValueError("a time needs a time zone, such as datetime.now(UTC)")
     try:
@@ -92,10 +92,10 @@ def _renames(cls: type[Any]) -> dict[str, Any]:
 def make_converter(
     hooks: Iterable[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]],
 ) -> cattrs.Converter:
-    """Make the converter.
+    """Return a new converter with all hooks registered.
 
     Args:
-        hooks: Classes with the functions that structure and unstructure them and their subclasses.
+        hooks: Tuples of a class, its structure function and its unstructure function, which also apply to subclasses.
     """
     converter = cattrs.Converter(forbid_extra_keys=False)
 
@@ -183,11 +183,11 @@ _MAX_NAMED = 5
 
 
 def describe(error: Exception, describe_one: Callable[[Exception], str]) -> str:
-    """Describe an error of the converter: the fields and why they are not valid, without their values.
+    """Return the text of a converter error: the invalid fields and the reasons, without the values.
 
     Args:
-        error: The error.
-        describe_one: Describes the error of one field.
+        error: The exception that the converter raised.
+        describe_one: A function that returns the text for the error of one field.
     """
     found = _descriptions(error, "", None, describe_one)
     return "; ".join(found[:_MAX_NAMED]) + (f"; and {len(found) - _MAX_NAMED} more" if found[_MAX_NAMED:] else "")

@@ -1,4 +1,7 @@
-"""Find fields that do not decode; programs rarely need this, because fields are decoded when they are read."""
+"""Find fields that cannot be decoded.
+
+Programs rarely need these functions, because fields are decoded when they are read.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None), bytes})
 
 
 def find_undecodable(obj: KubernetesObject) -> DecodeError | None:
-    """Decode all fields of an object, and return the error of one that does not decode, or None.
+    """Decode all fields of an object, and return the first error, or None if every field can be decoded.
 
-    A copy is decoded, so that a cached object does not grow.  It costs about 1 ms for a pod.
+    The function decodes a copy, so that a cached object does not use more memory.  The call takes about 1 ms for a pod.
     """
     try:
         _decode_all(_lazy.make(type(obj), _lazy.encode(obj)))
@@ -47,9 +50,10 @@ def _decode_all(obj: KubernetesObject) -> None:
 
 
 def locate_undecodable(obj: KubernetesObject) -> tuple[tuple[str | int, ...], DecodeError] | None:
-    """Return the path in the JSON of a field that does not decode, with its error; None if all do.
+    """Return the JSON path and the error of a field that cannot be decoded, or None if there is no such field.
 
-    It costs several times as much as :func:`find_undecodable`, and is for errors that name a place.
+    The call takes several times as long as :func:`find_undecodable`, so it is used only for error messages that name
+    the field.
     """
     pending: list[tuple[tuple[str | int, ...], object]] = [((), _lazy.make(type(obj), _lazy.encode(obj)))]
     for _ in range(_MAX_NESTED):

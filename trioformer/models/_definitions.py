@@ -1,7 +1,7 @@
-"""Check the definition of a model class, and keep the methods of models in it.
+"""Check the definition of a model class, and restore the model methods that attrs has replaced.
 
-A class is read and written wrongly if attrs did not make its fields, if it has its own ``__init__``, or if attrs or its
-own ``__attrs_post_init__`` replaced a method of the base class.
+Objects of a class are decoded or encoded wrongly if attrs has not processed the class or the class has its own
+``__init__``. The same happens if attrs or the class's ``__attrs_post_init__`` replaces a method of the base class.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ C = TypeVar("C", bound="type[object]")
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(attrs.field,))
 def fields_for_subclasses(cls: C) -> C:
-    """Show the fields of a base class to type checkers in subclasses that the library's decorators make.
+    """Make type checkers see the fields of a base class in subclasses that use the library's decorators.
 
-    mypy knows ``attrs.frozen`` by its name, and separates its fields from ``dataclass_transform`` fields.
+    The decorator is necessary because mypy special-cases ``attrs.frozen`` and does not combine its fields with
+    ``dataclass_transform`` fields.
     """
     return cls
 
 
 def check_class(cls: type[Any], model: type[Any]) -> None:
-    """Check that attrs made the fields of a class, and that its objects are made with them.
+    """Check that attrs has processed a class and that its constructor sets the fields.
 
     Args:
-        cls: The class.
-        model: Its base, up to which all classes are checked.
+        cls: The class to check.
+        model: The base class of all models; the classes between ``cls`` and this one are checked, too.
 
     Raises:
-        TypeError: They are not.
+        TypeError: attrs has not processed the class, or its constructor does not set the fields.
     """
     if not isinstance(cls, type):
         raise not_a_kind(cls)
@@ -50,8 +51,7 @@ def check_class(cls: type[Any], model: type[Any]) -> None:
                 raise TypeError(f"{base.__name__}.{name} is not a field; define {base.__name__} with @attrs.frozen")
         if "__attrs_init__" in vars(base) or ("__init__" in vars(base) and "__attrs_attrs__" not in vars(base)):
             raise TypeError(
-                f"{base.__name__} has its own __init__, so the fields that a program gives are not known;"
-                " write a class method that makes the object"
+                f"{base.__name__} must not define its own __init__; write a class method that creates an object"
             )
 
 
@@ -63,9 +63,9 @@ def _annotations(cls: type[Any]) -> dict[str, Any]:
 
 
 def keep_methods(cls: type[Any], model: type[Any]) -> None:
-    """Restore what attrs replaced in a class, and freeze its objects before its own ``__attrs_post_init__`` runs.
+    """Restore the methods that attrs replaced, and freeze objects before the class's ``__attrs_post_init__`` runs.
 
-    attrs would compare Python values, and 1 equals True.
+    The ``__eq__`` of attrs would compare Python values, where 1 equals True.
     """
     for name in ("__eq__", "__ne__", "__hash__", "__repr__"):
         code = getattr(vars(cls).get(name), "__code__", None)

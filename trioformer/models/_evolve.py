@@ -1,12 +1,14 @@
-"""The fields that a program has given to a model, and the type of ``Model.evolve``.
+"""A record of the fields that a program has set in a model, and the type of ``Model.evolve``.
 
-The arguments of ``evolve`` are the constructor's, all optional.  No type expresses this, so:
+``evolve`` has the same arguments as the constructor, and all of them are optional.  Python's type system cannot
+express this, so type checkers see one of these signatures:
 
-- If the constructor can be called without arguments, as for all built-in kinds, ``evolve`` has its signature.
-- If a field has no default, pyright uses the ``__replace__`` that it generates for Python 3.13 and later.
-  mypy, and pyright for older versions, accept any keyword.
+- If the constructor can be called without arguments, as for all built-in kinds, ``evolve`` has the constructor's
+  signature.
+- If a field has no default, pyright uses the ``__replace__`` method that it generates for Python 3.13 and later. mypy
+  accepts any keyword argument, as does pyright for older Python versions.
 
-The function ``trioformer.models.evolve`` is ``attrs.evolve`` to type checkers: mypy checks its arguments for all
+Type checkers treat the function ``trioformer.models.evolve`` as ``attrs.evolve``. mypy checks its arguments for all
 classes, and pyright for none.
 """
 
@@ -36,7 +38,7 @@ class _Replaceable(Protocol[P]):
 
 
 class Evolve:
-    """The type of ``Model.evolve``; only for type checkers."""
+    """The type of ``Model.evolve`` for type checkers."""
 
     @overload
     def __get__(self, obj: T, owner: _WithoutArguments[T]) -> type[T]: ...
@@ -49,7 +51,7 @@ class Evolve:
 
 
 def convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
-    """Convert a value as the constructor does."""
+    """Apply the converter of an attribute to a value, as the constructor does."""
     converter: Any = attribute.converter
     if not isinstance(converter, attrs.Converter):
         return value if converter is None else converter(value)
@@ -58,7 +60,7 @@ def convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
 
 
 class Edits:
-    """The origin of an object that the program made: its source, and the fields that the program gave."""
+    """The origin of a new or changed object: the source JSON, and the names of the fields that the program set."""
 
     __slots__ = ("names", "raw")
 
@@ -76,11 +78,11 @@ ALL = "*"
 
 
 class Slots:
-    """Adds the slot ``_once``: the name of the first field that was decoded."""
+    """A base class with the slot ``_once``, which holds the name of the first decoded field."""
 
     __slots__ = ("_once",)
     _once: str | frozenset[str] | None
-    """In an object that the program makes: the names of the fields that it gave, until the origin has taken them."""
+    """While an object is being constructed, this is the set of fields that the program gave."""
 
 
 set_once: Callable[[Slots, str | frozenset[str] | None], None] = Slots.__dict__["_once"].__set__

@@ -1,13 +1,14 @@
-"""Extract the part of an object that one manager owns.
+"""Extract the part of an object that one field manager owns.
 
-Server-side apply removes fields that a manager applied before and no longer applies.  So a program that changes one
-field must start with everything that it has applied, which ``managedFields`` contain (client-go ``Extract…``).
+Server-side apply removes a field if its manager applied the field before and no longer applies it.  A program that
+changes one field must therefore apply all its earlier fields again. ``managedFields`` lists these fields (client-go
+has ``Extract…`` functions for this).
 
-``fieldsV1`` is a tree: ``f:name`` is a member of an object, ``k:{"name":"web"}`` the item of a list with these keys,
-``v:"x"`` the item of a set, and ``.`` the value at this place.
-client-go uses a schema to decide whether a place without anything below it is a value with one owner, or an object or
-list whose members have separate owners.
-Here the entries of all managers decide: in the second case, another entry owns something below it.
+``fieldsV1`` is a tree. The key ``f:name`` is a member of an object, ``k:{"name":"web"}`` is the list item with these
+keys, ``v:"x"`` is an item of a set, and ``.`` is the value itself.
+A leaf of the tree is either a value with one owner, or an object or list whose members have separate owners. client-go
+uses a schema to distinguish these two cases.
+This module has no schema, so it checks whether another manager owns a member of the object or list.
 """
 
 from __future__ import annotations
@@ -28,27 +29,30 @@ Fields: TypeAlias = Mapping[str, Any]
 
 
 def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
-    """Return the part of an object that a field manager has applied.
+    """Return an object that contains only the fields that a field manager has applied.
 
-    It has the object's kind, name and namespace, and nothing else if the manager did not apply anything.
-    To change one field of an applied object::
+    The result always has the object's kind, name and namespace, even if the manager did not apply anything.
+    For example, to change one field of an applied object::
 
         mine = extract(await deployments.get("web"), field_manager="deployer")
         await deployments.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="deployer")
 
-    Only applied fields count; fields that the manager created, replaced or patched have separate entries.
-    The keys of an owned list item are part of it, even if the manager does not own them.
-    A structure that was applied empty is extracted with the defaults that the server has added to it.
+    Only applied fields are extracted. The server records fields that the manager created, replaced or patched in
+    separate entries.
+    An extracted list item always includes its key fields, even if the manager does not own them.
+    If the manager applied an empty structure, the result includes the defaults that the server has added to the
+    structure.
 
     Args:
-        obj: The object, as read from the server: with ``managedFields``.
-        field_manager: The name of the manager.
-        subresource: Such as ``status``, for fields that were applied to it.
+        obj: The object as read from the server, including ``managedFields``.
+        field_manager: The name of the field manager.
+        subresource: The subresource that the fields were applied to, such as ``status``. The default, None, extracts
+            the fields that were applied to the object itself.
 
     Raises:
-        ValueError: The object has no ``managedFields``, so the result is not known; or the manager has applied the
-            ``stringData`` of a Secret, which the server keeps as data.
-        DecodeError: The object, or an entry of the manager, is not valid.
+        ValueError: The object has no ``managedFields``, or the manager has applied the ``stringData`` of a Secret,
+            which the server stores as ``data``.
+        DecodeError: The object or an entry in its ``managedFields`` is not valid.
     """
     entries = obj.metadata.managed_fields
     if not entries:
@@ -82,12 +86,12 @@ def _tree_of(entry: ManagedFieldsEntry, obj: KubernetesObject) -> Fields:
 
 
 def _extracted(value: Any, tree: Fields, others: Sequence[Fields]) -> Any:
-    """Return the part of a value that is in a tree.
+    """Return the part of a value that a ``fieldsV1`` tree contains.
 
     Args:
-        value: The value at this place.
-        tree: The manager's fields at this place.
-        others: The fields of each manager at this place.
+        value: The value to extract from.
+        tree: The manager's ``fieldsV1`` subtree for the value.
+        others: The subtrees of all managers for the value.
     """
     steps = [step for step in tree if step != "."]
     if not steps:
@@ -112,7 +116,7 @@ def _below(value: Any, step: str, tree: Fields, others: Sequence[Fields]) -> Any
 
 
 def _item(items: list[Any], index: int, step: str, tree: Fields, others: Sequence[Fields]) -> Any:
-    """Return the owned part of a list's item, with the members that are its keys."""
+    """Return the owned part of a list item, including its key fields."""
     part = _below(items[index], step, tree, others)
     keys = _parsed(step) if step.startswith("k:") else None
     if not isinstance(keys, dict) or not isinstance(part, dict):
@@ -122,7 +126,7 @@ def _item(items: list[Any], index: int, step: str, tree: Fields, others: Sequenc
 
 
 def _position(items: list[Any], step: str) -> int:
-    """Return the index of the item that a step names; -1 without one."""
+    """Return the index of the list item that a tree key selects, or -1 if there is no such item."""
     wanted = _parsed(step)
     if step.startswith("i:"):
         return wanted if isinstance(wanted, int) and 0 <= wanted < len(items) else -1

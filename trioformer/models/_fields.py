@@ -1,4 +1,4 @@
-"""Decode the fields of a model's class, and write changes of them."""
+"""Decode the fields of models, and write changed fields into JSON."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ EncodePart: TypeAlias = Callable[[Any], bytes]
 @final
 @attrs.frozen
 class Codec:
-    """The functions that decode and encode the values of a field."""
+    """The functions that decode and encode a field's values."""
 
     structure: Callable[[Raw], Any]
     unstructure: EncodePart
     unstructure_parts: Callable[[Any, EncodePart], bytes] | None = None
-    """Encodes a value of models with a function that encodes a model; None for other values."""
+    """Encodes a value that contains models, using a given function for each model; None if the type has no models."""
     is_merged: bool = False
     """Whether a changed value must be merged into the old one, because decoding lost members."""
 
 
 MADE: Any = object()
-"""Marks a default that is made for each object."""
+"""A marker for a default that a factory makes for each object."""
 
 
 class Field:
-    """One field: its names in Python, in calls and in JSON, its default, and its codec."""
+    """One field of a model: its attribute name, argument name and JSON name, its default, and its codec."""
 
     __slots__ = (
         "_unstructure_parts",
@@ -59,7 +59,7 @@ class Field:
         self.argument = cast("str", attribute.alias)
         self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or camel_case(self.name)
         self.factory: Any = attribute.default if isinstance(attribute.default, attrs.Factory) else None  # type: ignore[arg-type]  # attrs types the class Factory as a function
-        """Makes the default of each object; None if all have the same."""
+        """The default factory, or None if all objects share one default."""
         self.default: Any = MADE if self.factory is not None else _constant_default(attribute)
         self.set: Callable[[object, Any], None] = _slot(cls, self.name)
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
@@ -69,34 +69,34 @@ class Field:
         """Whether an empty value is omitted, as with omitempty in the Go types of the built-in kinds."""
 
     def find_in(self, data: bytes | Raw) -> Raw:
-        """Return the raw value of this field in its level."""
+        """Return the raw value of this field in the JSON of its object."""
         if self.find is None:
             self.find = _serde.level_decoder((self.json,))
         return self.find(data)[0]
 
     def value_of(self, raw: Raw) -> Any:
-        """Decode a raw slice; absent and null read as the default, or as :data:`MADE`."""
+        """Decode a raw value; if it is absent or null, return the default, or :data:`MADE` for a factory."""
         data = bytes(raw) if len(memoryview(raw)) <= 4 else raw
         return self.default if data in (b"", b"null") else self.structure(raw)
 
     def make_default(self, model: object) -> Any:
-        """Make the default of one object."""
+        """Return a new default for one object from the default factory."""
         return freeze(self.factory.factory(model) if self.factory.takes_self else self.factory.factory())
 
     def encode(self, value: Any, encode_part: EncodePart | None = None) -> bytes:
-        """Encode a value, and the models in it with ``encode_part``; None for :func:`~trioformer.models.encode`."""
+        """Encode a value; ``encode_part`` encodes the models in it, by default :func:`~trioformer.models.encode`."""
         if encode_part is None or self._unstructure_parts is None:
             return self.unstructure(value)
         return self._unstructure_parts(value, encode_part)
 
     def write(self, members: dict[str, bytes | Raw], value: Any, encode_part: EncodePart | None = None) -> None:
-        """Change the members of a level to a value that the program gave; an equal value keeps its bytes.
+        """Write a new value of this field into the members of an object; if the value is unchanged, its bytes are kept.
 
         Args:
-            members: The level.
-            value: The value; None removes the member.
-            encode_part: Encodes a model; None for :func:`~trioformer.models.encode`, which omits empty values of
-                built-in kinds.
+            members: The members of the JSON object, which are changed in place.
+            value: The new value; None removes the member.
+            encode_part: The function that encodes models. The default, None, uses :func:`~trioformer.models.encode`,
+                which omits empty values of built-in kinds.
         """
         old = members.get(self.json)
         before = None if old is None else bytes(old)
@@ -122,7 +122,7 @@ class Field:
             return False
 
     def _read_again(self, raw: Raw) -> bytes | None:
-        """Decode a raw value and encode it again; None if it cannot be decoded."""
+        """Decode a raw value and encode it again; return None if the value cannot be decoded."""
         try:
             return self.unstructure(self.value_of(raw))
         except _serde.FAULTS:

@@ -1,7 +1,7 @@
-"""Check the fields of a class when it is defined: their types must be immutable and have a form in JSON.
+"""Check the field types of a class when it is defined: they must be immutable and have a form in JSON.
 
-A decoded list is always a tuple and a decoded map read-only.  A class with ``list[str]`` would hide that ``["a"]`` is
-never equal to it, so the class is refused.
+A decoded array is always a tuple, and a decoded map is always read-only.  If a field had the type ``list[str]``, a
+comparison with ``["a"]`` would always be False, so such classes are rejected.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _MAPS = (
 
 
 def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
-    """Check the annotations of a class that can already be evaluated; the others are checked when it is first used.
+    """Check the annotations that can already be evaluated; the others are checked when the class is first used.
 
     Args:
-        cls: The class, which attrs has not seen yet.
-        skipped: The base of classes that are checked separately.
+        cls: The class, before attrs has processed it.
+        skipped: A base class; its subclasses are checked separately.
 
     Raises:
-        TypeError: A field has a mutable type, or one without a form in JSON.
+        TypeError: A field has a type that is mutable or has no form in JSON.
     """
     module = sys.modules.get(cls.__module__)
     try:
@@ -77,10 +77,10 @@ def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
 
 
 def check_names(cls: type[Any]) -> None:
-    """Check that the class variables about fields contain names of fields.
+    """Check that ``_always`` and ``_json_names`` contain only names of fields.
 
     Raises:
-        TypeError: A name is not a field.
+        TypeError: One of the class variables contains a name that is not a field.
     """
     fields = [attribute.name for attribute in attrs.fields(cls) if attribute.name != "_origin"]
     for where in ("_always", "_json_names"):
@@ -92,10 +92,10 @@ def check_names(cls: type[Any]) -> None:
 
 
 def check_hint(cls: type[Any], name: str, hint: Any, skipped: type[Any]) -> None:
-    """Check the type of one field, and the fields of attrs classes and dataclasses in it.
+    """Check the type of one field, including the fields of attrs classes and dataclasses in the type.
 
     Raises:
-        TypeError: It is mutable, or has no form in JSON.
+        TypeError: The type is mutable, or has no form in JSON.
     """
     _check(cls, name, hint, skipped, set())
 
@@ -128,7 +128,7 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
 
 
 def _check_form(cls: type[Any], name: str, hint: Any) -> None:
-    """Check that every type in a type has one form in JSON, which can be decoded."""
+    """Check that every part of a type has exactly one form in JSON that can be decoded."""
     origin, args = get_origin(hint), _arguments(hint)
     why = None
     if isinstance(hint, typing.TypeVar):
@@ -158,7 +158,7 @@ _COLLECTIONS = (
 
 
 def _is_decidable(members: list[Any]) -> bool:
-    """Return whether the JSON distinguishes the members of a union."""
+    """Return whether the members of a union can be distinguished in JSON."""
     return len(members) == 1 or all(map(_is_plain, members))
 
 
@@ -189,7 +189,7 @@ def _is_frozen(cls: type[Any], name: str) -> bool:
 
 
 def _classes(hint: Any) -> list[type[Any]]:
-    """Return the classes in a type, such as C in ``tuple[C, ...] | None``."""
+    """Return the classes in a type, such as ``C`` in ``tuple[C, ...] | None``."""
     if args := _arguments(hint):
         return [cls for arg in args for cls in _classes(arg)]
     return [hint] if isinstance(hint, type) else []
@@ -201,7 +201,7 @@ def _arguments(hint: Any) -> tuple[Any, ...]:
 
 
 def _immutable(hint: Any) -> str:
-    """Return the text of a type with every mutable type replaced."""
+    """Return the text of a type, with every mutable type replaced by an immutable one."""
     origin = get_origin(hint) or hint
     args = [_immutable(arg) for arg in _arguments(hint)]
     if origin is Annotated:
@@ -238,7 +238,7 @@ def _text(hint: Any) -> str:
 
 
 def without_none(hint: Any) -> Any:
-    """Return the type without None."""
+    """Return a type without its None member."""
     members = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) in UNIONS else [hint]
     return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
 
@@ -247,7 +247,7 @@ _TAGS = ("JSON", "Time", "MicroTime")
 
 
 def without_notes(hint: Any) -> Any:
-    """Return the type without the notes of ``Annotated``, but with the tags that are a part of the type."""
+    """Remove the metadata of ``Annotated`` from a type, except for tags such as ``Time`` that are part of the type."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         tags = [note for note in args[1:] if type(note) is str and note in _TAGS]
@@ -262,7 +262,7 @@ def without_notes(hint: Any) -> Any:
 
 
 def is_scalar(hint: Any) -> bool:
-    """Return whether the values of a type are scalars of JSON, or tuples of them."""
+    """Return whether the values of a type are JSON scalars or tuples of scalars."""
     if get_origin(hint) in UNIONS:
         return all(map(is_scalar, get_args(hint)))
     if get_origin(hint) is tuple:
@@ -271,5 +271,5 @@ def is_scalar(hint: Any) -> bool:
 
 
 def has_float(hint: Any) -> bool:
-    """Return whether a type contains float."""
+    """Return whether a type contains ``float``."""
     return hint is float or any(map(has_float, get_args(hint)))

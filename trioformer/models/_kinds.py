@@ -1,6 +1,6 @@
 """Find built-in kinds by name, in the generated table of ``builtin_kinds.py``.
 
-A lookup imports only the table and the module of the kind.
+A lookup imports only the table and the module that contains the kind.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def builtin_resources(*, beta: bool = False) -> tuple[ResourceInfo, ...]:
     Source: the aggregated discovery of the kube-apiserver that the models were generated from.
 
     Args:
-        beta: Also return beta versions, after the others; a server serves them only if its administrator has enabled
-            them (``--runtime-config``).
+        beta: Whether to also return beta versions, after all other versions. A server serves beta versions only if its
+            administrator has enabled them with ``--runtime-config``.
     """
     table = _builtin_kinds()
     resources: tuple[ResourceInfo, ...] = table.RESOURCES + table.BETA_RESOURCES if beta else table.RESOURCES
@@ -41,10 +41,10 @@ def builtin_resources(*, beta: bool = False) -> tuple[ResourceInfo, ...]:
 
 
 def builtin(api_version: str, kind: str) -> ResourceInfo:
-    """Return the resource of a built-in kind.
+    """Return the resource of the built-in kind with this name.
 
     Raises:
-        LookupError: There is no such built-in kind.
+        LookupError: There is no built-in kind with this API version and name.
     """
     try:
         return _table()[api_version, kind]
@@ -53,15 +53,14 @@ def builtin(api_version: str, kind: str) -> ResourceInfo:
 
 
 def builtin_kind(api_version: str, kind: str) -> type[KubernetesObject]:
-    """Import the class of a built-in kind.
+    """Import and return the class of a built-in kind.
 
     Args:
-        api_version: ``group/version``, or only the version for the core group, such as ``apps/v1`` or ``v1``, or a
-            beta version, such as ``networking.k8s.io/v1beta1``.
-        kind: The kind, such as ``Deployment``.
+        api_version: The API version, such as ``apps/v1``, ``v1`` for the core group, or ``networking.k8s.io/v1beta1``.
+        kind: The name of the kind, such as ``Deployment``.
 
     Raises:
-        LookupError: There is no such built-in kind.
+        LookupError: There is no built-in kind with this API version and name.
     """
     info = builtin(api_version, kind)
     module = importlib.import_module(f".{_builtin_kinds().MODULES[info.api_version]}", __package__)

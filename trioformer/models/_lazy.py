@@ -1,17 +1,18 @@
 """Immutable objects whose fields are decoded when they are read.
 
-The problem: an informer holds tens of thousands of objects, and its user reads two or three fields of each.
-Decoding a whole Pod costs 0.4 ms and 49 KB; scanning it costs 9 µs and its own bytes.
-So an object consists of the bytes of its level, a JSON object, and a field is decoded when it is read:
+An informer often holds tens of thousands of objects, while the program reads only two or three fields of each.
+Decoding a whole Pod takes 0.4 ms and 49 KB.  Scanning a Pod takes 9 µs and no memory besides its bytes.
+So an object stores the bytes of its JSON, and decodes a field when the field is read:
 
 - The generated classes are slotted attrs classes.  An object made by :func:`make` has empty slots, and Python calls
-  ``__getattr__`` only for an empty slot, so a field that was read once is as fast as in any attrs class.
-- The first read of an empty slot decodes that field; the second decodes all fields of the level, because code that
-  reads two fields often reads more.  Objects in it are again made from raw slices of the same bytes.
-- ``_origin`` is the bytes of the level, or :class:`Edits`: bytes with the names of the fields that the program gave.
-  Bare bytes mean that the object is unchanged and encodes to them.  Edits mean that these fields are merged into the
-  bytes.  All other members keep their bytes, even if the class does not have them or they cannot be decoded.
-- :func:`evolve` copies the origin and the slots that are filled, so a copy decodes nothing.
+  ``__getattr__`` only for an empty slot.  So every later read of a field is as fast as in any attrs class.
+- The first read of an empty slot decodes only that field.  The second read decodes all fields of the object, because
+  code that reads two fields often reads more.  Nested objects are made from slices of the same bytes.
+- ``_origin`` is the bytes of an unchanged object, which encodes to the same bytes.  In a new or changed object,
+  ``_origin`` is an :class:`Edits` with bytes and the names of the fields that the program set.  The encoder merges
+  these fields into the bytes.  All other members keep their bytes, even if the class does not have them or they cannot
+  be decoded.
+- :func:`evolve` copies the origin and the filled slots, without decoding any field.
 """
 
 from __future__ import annotations
@@ -62,31 +63,32 @@ def _new_edits(model: Slots) -> Edits:
 @fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Model(Slots):
-    """The base of API objects and their parts: immutable, lazily decoded, encoded without loss.
+    """The base class of API objects and their parts: immutable, lazily decoded, and encoded without loss.
 
-    Make one with keyword arguments, decode one with :func:`from_json`, and make a changed copy with :meth:`evolve`.
-    Absent lists and maps read as empty, other absent fields as their default.
+    To create a model, call its class with keyword arguments, or decode JSON with :func:`from_json`.  To change a
+    model, make a changed copy with :meth:`evolve`.
+    An absent list or map reads as empty, and every other absent field reads as its default.
 
-    Two models of a class are equal if their JSON is equal, in any order of members.  Fields that the class does not
-    have count, and ``1``, ``1.0`` and ``true`` differ.  So ``old.spec != new.spec`` detects every change.
-    A copy is the object itself; a pickle has its JSON.
+    Two models of the same class are equal if their JSON is equal; the order of members does not matter.  The
+    comparison includes JSON members that the class does not have, and ``1``, ``1.0`` and ``true`` differ.  So
+    ``old.spec != new.spec`` detects every change.
+    The functions of the ``copy`` module return the object itself, and a pickle contains the object's JSON.
 
     Raises:
-        DecodeError: From reading an attribute whose JSON is not of its type.
-        TypeError: From the definition of a subclass with a field of a mutable type, a type that JSON does not have, or
-            a wrong ``_always``; from making an object with a dict, or another value that is not a model, in a field of
-            models.
+        DecodeError: The program reads a field whose JSON does not have the type of the field.
+        TypeError: A subclass has an invalid ``_always``, or a field whose type is mutable or has no form in JSON. The
+            constructor also raises this error if an argument is a dict or another value where a model is required.
     """
 
     _origin: Any = attrs.field(
         default=attrs.Factory(_new_edits, takes_self=True), eq=False, repr=False, alias="_origin"
     )
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
-    """The API's names that are not the camelCase of the Python names."""
+    """The JSON names of fields that are not the camelCase form of the Python names, by Python name."""
     _deferred: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are not decoded with the others of their level."""
+    """The fields that are only decoded when they are read themselves."""
     _always: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a new object encodes even if the program did not give them."""
+    """The fields that a new object encodes even if the program does not set them."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -135,16 +137,18 @@ class Model(Slots):
     else:
 
         def evolve(self, /, **changes):
-            """Return a copy with other values of the given fields; ``copy.replace`` does the same.
+            """Return a copy with new values for the given fields, like ``copy.replace``.
 
-            ``pod.evolve(spec=pod.spec.evolve(node_name="n"))`` changes a nested field.  The copy decodes nothing, and
-            encodes all other members as they are; see :func:`encode`.
+            For example, ``pod.evolve(spec=pod.spec.evolve(node_name="n"))`` changes a nested field.  The method
+            decodes nothing, and all other members of the JSON stay unchanged; see :func:`encode`.
 
-            If the class has a field of this name, call :func:`trioformer.models.evolve`.  So that type checkers check
-            the arguments, call it also for a class with fields that must be given: mypy accepts any keyword here.
+            Call the function :func:`trioformer.models.evolve` instead if the class has a field named ``evolve``.  For
+            a class with required fields, mypy checks only the arguments of the function, and accepts any keyword in
+            the method.
 
             Raises:
-                TypeError: There is no such field, or its value is not of its type; see :class:`Model`.
+                TypeError: The class has no such field, or a value does not have the type of its field; see
+                    :class:`Model`.
             """
             return _evolved(self, changes)
 
@@ -185,7 +189,7 @@ class Model(Slots):
         return from_json, (type(self), encode(self))
 
     def _complete(self, data: bytes) -> bytes:
-        """Return this object's JSON with the members that may be omitted."""
+        """Return this object's JSON, given as ``data``, with omitted members such as ``kind`` added."""
         return data
 
 
@@ -194,7 +198,7 @@ if TYPE_CHECKING:
 else:
 
     def evolve(obj, /, **changes):
-        """Return a copy of a model with other values of the given fields; see :meth:`Model.evolve`."""
+        """Return a copy of a model with new values for the given fields; see :meth:`Model.evolve`."""
         return _evolved(obj, changes)
 
 
@@ -225,7 +229,7 @@ def _evolved(model: M, changes: Mapping[str, Any]) -> M:
 
 
 def _check_parts(model: Model, names: Collection[str]) -> None:
-    """Refuse a dict for a model; fields that the program did not give need no check."""
+    """Check the types of the fields that the program set."""
     if not names:
         return
     try:
@@ -239,7 +243,7 @@ def _check_parts(model: Model, names: Collection[str]) -> None:
 
 
 def canonical(model: Model, data: bytes) -> bytes:
-    """Return the canonical form of a model's JSON; JSON that cannot be decoded is returned unchanged."""
+    """Return the canonical form of a model's JSON, or the unchanged JSON if it cannot be decoded."""
     try:
         data = model._complete(data)
     except DecodeError:
@@ -252,14 +256,14 @@ def _is_builtin(cls: type[object]) -> bool:
 
 
 check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.partial(check_class, model=Model)))
-"""Checks a class after attrs has made it, or at its first use if attrs has not seen it."""
+"""Checks a class after attrs has processed it, or at the first use of the class."""
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
 set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_origin"].__set__
 
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
-    """Make an object of ``cls`` from the bytes of its level, without a check."""
+    """Make an object of ``cls`` from its JSON, without any check."""
     made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
     set_origin(made, raw)
     set_once(made, None)
@@ -267,10 +271,10 @@ def make(cls: type[M], raw: bytes | Raw) -> M:
 
 
 def from_json(cls: type[M], data: bytes | str) -> M:
-    """Make an object of ``cls`` from JSON; its fields are decoded when they are read.
+    """Make an object of ``cls`` from JSON; each field is decoded when it is read.
 
     Raises:
-        DecodeError: It is not a JSON object.
+        DecodeError: ``data`` is not a JSON object.
     """
     check_made(cls)
     raw = data.encode() if isinstance(data, str) else bytes(data)
@@ -282,7 +286,7 @@ def from_json(cls: type[M], data: bytes | str) -> M:
 
 
 def _codec(hint: Any) -> Codec:
-    """Return the codec of a type."""
+    """Return the codec for a field type."""
     hint = without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
     container, model = model_in(hint, Model)
@@ -323,7 +327,7 @@ def _encoded_map(value: Mapping[str, Model], encode_one: Callable[[Model], bytes
 
 
 class _Plan:
-    """Decodes and encodes the objects of one class; made at the first use of the class."""
+    """The decoder and encoder of one class, created when the class is first used."""
 
     __slots__ = ("arguments", "fields", "find_all", "has_post_init", "has_validators", "level", "parts")
 
@@ -346,9 +350,10 @@ class _Plan:
         self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
 
     def read(self, model: Model, name: str) -> Any:
-        """Decode the field ``name``, and with the second field of a level all the others.
+        """Decode the field ``name``; if it is the second field that is read, decode all fields.
 
-        A field that cannot be decoded keeps its slot empty, so that only reading it raises, and raises every time.
+        The slot of a field that cannot be decoded stays empty.  So every read of this field raises an error, and reads
+        of other fields work.
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
@@ -364,10 +369,10 @@ class _Plan:
             return self.read_one(model, field)
 
     def read_one(self, model: Model, field: _Field, raw: Raw | None = None) -> Any:
-        """Decode one field, from its raw value if that is known.
+        """Decode one field, optionally from a raw value that has already been found.
 
         Raises:
-            DecodeError: Its JSON is not of its type.
+            DecodeError: The JSON of the field does not have the field's type.
         """
         try:
             value = field.value_of(field.find_in(_raw_of(model)) if raw is None else raw)
@@ -406,7 +411,7 @@ _plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
 
 
 def encode_as(hint: Any, value: object) -> bytes:
-    """Encode a value as the fields of a type are encoded."""
+    """Encode a value like the value of a field with the type ``hint``."""
     return _codec(without_notes(hint)).unstructure(value)
 
 
@@ -416,7 +421,7 @@ def field_names(cls: type[Model]) -> tuple[str, ...]:
 
 
 def json_names(cls: type[Model]) -> dict[str, str]:
-    """Return the JSON names of the fields of a class, by their names."""
+    """Map the Python names of a model's fields to their JSON names."""
     return {name: field.json for name, field in _plan_of(cls).fields.items()}
 
 
@@ -430,45 +435,45 @@ def _object(members: list[bytes]) -> bytes:
 def encode(model: Model) -> bytes:
     """Encode a model as JSON.
 
-    An object that was decoded and not changed encodes to the same bytes.
+    A decoded object that was not changed encodes to the same bytes.
 
-    A new object has the fields that the program gave, also those that equal the default of the class.  The others are
-    absent, so the server sets their defaults.
-    In a changed object, all other members keep their bytes, even if the class does not have them.
-    ``None`` removes a member.
-    An empty list or map is encoded as such, but the classes of built-in kinds omit it, as their Go types do;
-    requests of a client have it nevertheless.
+    The JSON of a new object contains the fields that the program set, even if a value equals the default of the class.
+    All other fields are absent, so the server sets their defaults.
+    In a changed object, the unchanged members keep their bytes, even if the class does not have fields for them.
+    A field set to ``None`` is removed from the JSON.
+    The classes of built-in kinds omit empty lists and maps, as their Go types do.  Other classes encode empty lists
+    and maps, and requests of a client always contain them.
 
     Raises:
-        DecodeError: A part that was changed is not a JSON object.
-        ValueError: A value that the program gave cannot be encoded, such as NaN.
+        DecodeError: A changed part of the model is not a JSON object.
+        ValueError: A value that the program set, such as NaN, cannot be encoded.
     """
     origin = model._origin
     return _encoded(model, origin, encode) if isinstance(origin, Edits) else bytes(origin)
 
 
 def encode_given(model: Model) -> bytes:
-    """Encode a model for a request, with all that the program gave.
+    """Encode a model for a request, with every value that the program set.
 
-    Unlike :func:`encode`, it never omits an empty list or map that the program gave.  For built-in kinds, empty and
-    absent are the same, because their Go types drop it.  But a custom kind with a part of such a class may require the
-    member, and server-side apply owns an empty one.
+    Unlike :func:`encode`, this function never omits an empty list or map that the program set.  For built-in kinds,
+    empty and absent are the same, because their Go types omit empty values.  But a custom kind may contain an object
+    of such a class and require the member.  In server-side apply, a manager can own an empty member.
     """
     origin = model._origin
     return _encoded(model, origin, encode_given) if isinstance(origin, Edits) else bytes(origin)
 
 
 def encode_applied(model: Model) -> bytes:
-    """Encode a model for server-side apply, as :func:`encode_given`, but without values of default factories.
+    """Encode a model for server-side apply: like :func:`encode_given`, but without the values of default factories.
 
-    The field manager owns every field that it applies, so only fields that the program gave are sent.
+    A field manager owns every field that it applies, so the request contains only fields that the program set.
     """
     origin = model._origin
     return _encoded(model, origin, encode_applied) if isinstance(origin, Edits) else bytes(origin)
 
 
 def _encoded(model: Model, origin: Edits, encode_part: Callable[[Model], bytes]) -> bytes:
-    """Encode a model that the program has made, and with ``encode_part``, one of the three functions, its parts."""
+    """Encode a new or changed model, and encode the models in it with ``encode_part``."""
     members: dict[str, bytes | Raw] = {}
     if origin.raw is not None:
         try:

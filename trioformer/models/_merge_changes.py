@@ -1,4 +1,4 @@
-"""Write a change of a value into JSON, when the value's class knows only a part of that JSON."""
+"""Write a changed value into JSON that has more members than the value's class has fields."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["merge_changes"]
 
 
 def merge_changes(old: bytes, before: bytes, after: bytes) -> bytes:
-    """Apply the difference between two values to a third, which may have more members.
+    """Apply the difference between two JSON values to a third value, which may have more members.
 
     Args:
-        old: The JSON that the server sent.
-        before: The encoding of the value that was decoded from it.
+        old: The JSON from the server.
+        before: The encoding of the value that was decoded from ``old``.
         after: The encoding of the changed value.
 
     Returns:
-        The changed JSON, with the members that the class of the value does not have.
+        The changed JSON, including the members that the value's class does not have.
 
     Raises:
-        DecodeError: One of them is not JSON, or has too many levels.
+        DecodeError: An argument is not JSON, or has too many levels.
     """
     try:
         return dumps(_merged(*map(decode, (old, before, after))))
@@ -43,10 +43,11 @@ def _merged(old: Any, before: Any, after: Any) -> Any:
 
 
 def _merged_items(old: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
-    """Replace each unchanged item, which may have moved, by the old one.
+    """Replace each unchanged item with the old item, even if its position has changed.
 
-    Items may differ only in members that the class does not have, so each old item is used once.  Equal items at both
-    ends are matched first, and the items between them by value, in order.
+    Each old item is used only once, because old items can differ in members that the class does not have.  The
+    function first matches equal items at both ends of the list.  The remaining items are then matched by value, in
+    order.
     """
     was, now = list(map(dumps_sorted, before)), list(map(dumps_sorted, after))
     front = _count_alike(was, now)

@@ -1,6 +1,7 @@
-"""JSON merge patches (RFC 7386): make one of two values, and find models in a patch that a program has written.
+"""JSON merge patches (RFC 7386): compute a patch from two values, and find models in a given patch.
 
-A model in a patch is refused, because it cannot express that a field is removed; a patch of two models uses null.
+A patch must not contain a model, because a model cannot express that a field is removed.  The patch of two models uses
+null for this purpose.
 """
 
 from __future__ import annotations
@@ -30,30 +31,31 @@ def merge_patch(old: Mapping[str, object], new: Mapping[str, object]) -> dict[st
 
 
 def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, object]) -> dict[str, object]:
-    """Return the JSON merge patch (RFC 7386) that changes one state of an object, or of a part of it, into another.
+    """Return the JSON merge patch (RFC 7386) that changes one state of an object into another.
 
     For example::
 
         changed = web.status.evolve(message=None)
         await deployments.patch(web.name, {"status": merge_patch(web.status, changed)}, subresource="status")
 
-    A member that only ``old`` has is null in the patch, so the server removes it; :meth:`Api.update
+    If only ``old`` has a member, the member is null in the patch, so that the server removes it.  :meth:`Api.update
     <trioformer.client.Api.update>` and ``update_status`` send such a patch.
     The patch of two equal values is empty.
-    Lists are replaced as a whole.
+    A patch replaces a list as a whole.
 
-    A merge patch cannot set a member to null.  So one that is null in ``new`` counts as absent, unless ``old`` has the
-    same null; kube-apiserver omits the nulls in the objects of a list that is sent.
+    A merge patch cannot set a member to null.  So a member that is null in ``new`` is treated as absent, unless it is
+    also null in ``old``.  kube-apiserver removes nulls from objects in the lists of a patch.
 
     Args:
-        old: The state that the server has: a model, or a mapping with the API's names.
-        new: The desired state, of the same class.  ``managedFields`` and the resourceVersion of objects are not
-            compared, because the server sets them.
+        old: The current state on the server: an object, a part of an object, or a mapping with the API's names.
+        new: The desired state, which must have the same class as ``old``.  The ``managedFields`` and
+            ``resourceVersion`` of objects are not compared, because the server sets them.
 
     Raises:
-        TypeError: They are of different classes, or neither models nor mappings; or a value cannot be encoded as JSON.
-        ValueError: They are two objects with different names or namespaces.
-        DecodeError: A part of one is not valid JSON, or has too many levels.
+        TypeError: The arguments have different classes, or are not models or mappings, or contain a value that cannot
+            be encoded as JSON.
+        ValueError: The arguments are objects with different names or namespaces.
+        DecodeError: A part of an argument is not valid JSON, or has too many levels.
     """
     if isinstance(old, Model) and isinstance(new, Model):
         if type(old) is not type(new):
@@ -103,7 +105,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, object]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Remove null members, which would mean removals; the server handles nulls in lists."""
+    """Remove null members, which would remove fields on the server, except for nulls in lists."""
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
@@ -111,19 +113,19 @@ def _without_nulls(value: Any) -> Any:
 
 
 def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, object] | None:
-    """Find a typed object that a patch would merge into a stored one; return its path and the object.
+    """Find a model in a patch that the server would merge; return its path and the model, or None.
 
-    A model encodes a cleared field as absent, and a merge keeps absent fields: the server would keep the cleared value,
-    and the response would look like a success.
-    A merge patch replaces lists, so a typed object in one is not merged.  A strategic merge patch merges many lists
-    item by item, and only the server knows which ones, so typed items are refused there.
+    A model encodes a cleared field as absent, and a merge keeps absent fields.  So the server would keep the old
+    value, and the response would look like a success.
+    A merge patch replaces lists, so a model in a list is not merged.  A strategic merge patch merges some lists item
+    by item.  Only the server knows which lists it merges, so models are not allowed in any list of such a patch.
 
     Args:
-        patch: The patch.
-        merges_lists: Whether items of lists are merged, as in a strategic merge patch.
+        patch: The patch to search.
+        merges_lists: Whether the server merges list items, as in a strategic merge patch.
 
     Raises:
-        ValueError: It has too many levels.
+        ValueError: The patch has too many levels.
     """
     pending: list[tuple[object, str, int]] = [(patch, "", 0)]
     while pending:

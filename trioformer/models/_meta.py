@@ -1,7 +1,8 @@
-"""The base of API objects, their metadata, and the resource of a kind.
+"""The base class of API objects, and the classes of their metadata.
 
-Names and types of the fields are those of apimachinery's ``meta/v1``.
-These classes are written by hand because the library itself reads them; all others of ``meta/v1`` are generated.
+The names and types of the fields follow ``meta/v1`` in apimachinery.
+These classes are written by hand, because the library itself reads their fields.  All other classes of ``meta/v1`` are
+generated.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class ObjectMeta(Model):
 
 @final
 class MetadataHead(msgspec.Struct, gc=False):
-    """The metadata fields that caches and queues read."""
+    """The metadata fields that caches and queues need."""
 
     name: str = ""
     namespace: str = ""
@@ -108,9 +109,10 @@ class MetadataHead(msgspec.Struct, gc=False):
 
 @final
 class Head(msgspec.Struct, gc=False):
-    """The result of the scan of an object; the slice of ``spec`` costs nothing extra.
+    """The fields that a scan extracts from an object's JSON.
 
-    ``gc=False``: a head refers to no container, and hundreds of thousands of heads would slow each garbage collection.
+    The class uses ``gc=False``, because heads contain no containers and a large number of heads would slow down every
+    garbage collection.
     """
 
     metadata: MetadataHead
@@ -118,7 +120,7 @@ class Head(msgspec.Struct, gc=False):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` for an object without namespace."""
+        """``namespace/name``, or only the name if the object has no namespace."""
         metadata = self.metadata
         return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
@@ -142,7 +144,7 @@ _decode_nullable_head = msgspec.json.Decoder(_NullableHead).decode
 
 
 def scan_head(data: bytes) -> Head:
-    """Scan an object's bytes for its head; a null reads as empty, as in Go.
+    """Return the head of an object from its JSON; null is read as an empty value, as in Go.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
@@ -161,7 +163,7 @@ def scan_head(data: bytes) -> Head:
 
 
 def scan_whole(data: bytes) -> tuple[bytes, Head]:
-    """Scan an object's bytes, and return them unchanged with their head.
+    """Scan an object's JSON, and return the unchanged bytes with the head.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
@@ -182,9 +184,9 @@ _MANAGED_FIELDS = b'"managedFields":'
 
 
 def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
-    """Remove ``metadata.managedFields`` from an object's bytes, which often halves them, and scan the rest.
+    """Remove ``metadata.managedFields`` from an object's bytes, and return the rest with the object's head.
 
-    The bytes before and after it are copied once, and nothing is decoded.
+    The removal often halves the size of the object.  The remaining bytes are copied once, and nothing is decoded.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
@@ -221,7 +223,7 @@ _COMMA = ord(",")
 
 
 def _without_managed_fields(data: bytes) -> bytes:
-    """Remove them from an object in any JSON form, by its members."""
+    """Remove ``managedFields`` from an object in any JSON formatting, by decoding its members."""
     try:
         members = map_items(data)
         metadata = map_items(members["metadata"])
@@ -242,7 +244,7 @@ def make_head(name: str, namespace: str, uid: str, resource_version: str) -> Hea
 
 
 class Headed(Model):
-    """Adds the slot for the head: the metadata fields that the library reads of every object."""
+    """A base class with a slot for the head."""
 
     __slots__ = ("_head",)
     _head: Head
@@ -262,10 +264,11 @@ def _own_kind(it: object) -> str:
 @fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class KubernetesObject(Headed):
-    """The base of every kind.
+    """The base class of every kind.
 
-    A subclass adds fields and a ``__resource__``; for custom kinds see ``examples`` and the how-to "Your own kinds".
-    The hash is of kind, namespace, name and uid, so it does not decode the object.
+    A subclass adds fields and a ``__resource__``.  For custom kinds, see ``examples`` and the how-to guide "Your own
+    kinds".
+    The hash depends only on the kind, namespace, name and uid, so hashing does not decode the object.
     """
 
     __resource__: ClassVar[ResourceInfo]
@@ -295,30 +298,30 @@ class KubernetesObject(Headed):
 
     @property
     def name(self) -> str:
-        """``metadata.name``, without decoding the metadata."""
+        """The value of ``metadata.name``, read without decoding the metadata."""
         return self._head.metadata.name
 
     @property
     def namespace(self) -> str | None:
-        """``metadata.namespace``, or None if it is absent, without decoding the metadata."""
+        """The value of ``metadata.namespace``, or None if it is absent, read without decoding the metadata."""
         return self._head.metadata.namespace or None
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` without a namespace: the key in caches and queues; see :func:`key_of`.
+        """The key in caches and queues: ``namespace/name``, or only the name; see :func:`key_of`.
 
-        A kind with a field of this name keeps its field.
+        If a kind has a field named ``key``, the attribute is that field.
         """
         return self._head.key
 
     @property
     def uid(self) -> str:
-        """``metadata.uid``, without decoding the metadata."""
+        """The value of ``metadata.uid``, read without decoding the metadata."""
         return self._head.metadata.uid
 
     @property
     def resource_version(self) -> str:
-        """``metadata.resourceVersion``, without decoding the metadata."""
+        """The value of ``metadata.resourceVersion``, read without decoding the metadata."""
         return self._head.metadata.resourceVersion
 
     def __eq__(self, other: object) -> bool:
@@ -345,10 +348,10 @@ class KubernetesObject(Headed):
 
 
 def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | None:
-    """Return whether decoded objects of a class are equal, or None if this requires decoding them.
+    """Compare two objects of the same class without decoding them; return None if the bytes are not sufficient.
 
     Objects with different names, uids or resourceVersions are not equal.
-    An item of a list and the object of an event are equal if only the latter begins with its kind and apiVersion.
+    A list item and a watch event's object are equal even if only the latter begins with the kind and apiVersion.
     """
     mine, theirs = one._origin, other._origin
     if type(mine) is not bytes or type(theirs) is not bytes:
@@ -367,7 +370,7 @@ def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | Non
 
 
 def _make_type_meta(cls: type[object]) -> bytes:
-    """Return the beginning of an object of a kind, as kube-apiserver writes it."""
+    """Return the first bytes of an object's JSON, with kind and apiVersion, as kube-apiserver writes them."""
     info: ResourceInfo | None = getattr(cls, "__resource__", None)
     return f'{{"kind":"{info.kind}","apiVersion":"{info.api_version}",'.encode() if info is not None else b"-"
 
@@ -376,7 +379,7 @@ _type_meta_of = cast("Callable[[type[object]], bytes]", functools.cache(_make_ty
 
 
 _MAX_REPR = 800
-"""Characters of a repr; kind, namespace and name have 63, 63 and 253 at most."""
+"""The maximum length of a repr; kind, namespace and name have at most 63, 63 and 253 characters."""
 
 
 def _fill_head(made: KubernetesObject) -> Head:
@@ -398,12 +401,13 @@ def _scanned(origin: object) -> Head | None:
 
 
 def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
-    """Make an object from its JSON, without decoding its fields.
+    """Make an object from its JSON without decoding the fields.
 
     Args:
-        cls: The kind.
-        raw: The object's JSON; a copy, because the object keeps these bytes alive.
-        head: The head of these bytes, if the caller has scanned them.
+        cls: The class of the kind.
+        raw: The object's JSON.  Pass a copy and not a slice of a larger response, because the object keeps these bytes
+            alive.
+        head: The head of the object. The default, None, scans ``raw`` for the head.
 
     Raises:
         DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
@@ -416,7 +420,7 @@ def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
 
 
 def key_of(obj: KubernetesObject) -> str:
-    """Return the object's key in caches and queues: ``namespace/name``, or ``name`` if it has no namespace.
+    """Return an object's key in caches and queues: ``namespace/name``, or only the name if there is no namespace.
 
     Source: client-go ``MetaNamespaceKeyFunc``.
     """
@@ -424,16 +428,17 @@ def key_of(obj: KubernetesObject) -> str:
 
 
 def encode_for_server(obj: KubernetesObject) -> bytes:
-    """Encode an object with the kind and apiVersion that items of lists omit, as a server stores it."""
+    """Encode an object as a server stores it, with the kind and apiVersion that list items omit."""
     return _with_type_meta(obj, _lazy.encode(obj))
 
 
 def encode_request(obj: KubernetesObject, *, is_applied: bool = False) -> bytes:
-    """Encode an object as a request's body: with kind and apiVersion, and with all that the program gave.
+    """Encode an object as a request body, with kind, apiVersion, and every value that the program set.
 
     Args:
-        obj: The object.
-        is_applied: Whether the request is an apply: then only given fields are encoded, and the server decodes YAML.
+        obj: The object to encode.
+        is_applied: Whether the request is a server-side apply. For an apply request, only fields that the program set
+            are encoded, in a form that is also valid YAML.
     """
     if not is_applied:
         return _with_type_meta(obj, _lazy.encode_given(obj))

@@ -1,6 +1,6 @@
-"""Errors about unknown names of a model and about values that are not kinds, with suggestions.
+"""Errors for unknown attributes of models and for values that are not kinds, with suggestions.
 
-Users of other clients write ``nodeName``, read an object like a dict, or change it in place.
+Users of other Kubernetes clients often write ``nodeName``, read an object like a dict, or change an object in place.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ _FUNCTIONS: Final = {
     "model_copy": _COPY,
     "replace": _COPY,
 }
-"""Methods of other libraries."""
+"""Methods of models in other libraries, and their replacements."""
 _FIRST: Final = ("spec", "status", "metadata")
-"""Parts to search first for a name."""
+"""The parts of an object that are searched first for an unknown name."""
 
 
 def missing_attribute(cls: type[Any], name: str, parts: Mapping[str, Part]) -> AttributeError:
-    """Make the error for an attribute that a model does not have.
+    """Return the error for an attribute that a model does not have.
 
     Args:
-        cls: The model.
-        name: The name; names with a leading underscore have no hint, because code looks for many of them.
-        parts: The fields of the model that have models, by the names of their arguments.
+        cls: The class of the model.
+        name: The name of the attribute.  For names with a leading underscore, the error has no suggestion, because
+            libraries often probe for them.
+        parts: The model's fields that contain models, by argument name.
     """
     hint = "" if name.startswith("_") else _attribute_hint(cls, name, tuple(parts.values()))
     return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}")
@@ -67,11 +68,11 @@ def _arguments_of(cls: type[Any]) -> frozenset[str]:
 
 
 arguments_of = cast("Callable[[type[Any]], frozenset[str]]", functools.cache(_arguments_of))
-"""Returns the names of a model's arguments."""
+"""Returns the argument names of a model's constructor."""
 
 
 def wrong_argument(cls: type[Any], given: Iterable[str], parts: Mapping[str, Part]) -> TypeError:
-    """Make the error for the first argument that a model does not have."""
+    """Return the error for the first unknown argument of a model's constructor."""
     known = arguments_of(cls) - {"_origin"}
     name = next(each for each in given if each not in known)
     part = _part_with(name, tuple(parts.values()))
@@ -85,7 +86,7 @@ def wrong_argument(cls: type[Any], given: Iterable[str], parts: Mapping[str, Par
 
 
 def _part_with(name: str, parts: tuple[Part, ...]) -> Part | None:
-    """Return the part with a name; search the spec before the status and the metadata."""
+    """Return the first part that has a field with this name, in the order spec, status, metadata, other parts."""
     snake = snake_case(name)
     single = [part for part in parts if part.container is None and part.is_model]
     single.sort(key=lambda part: _FIRST.index(part.name) if part.name in _FIRST else len(_FIRST))
@@ -93,7 +94,7 @@ def _part_with(name: str, parts: tuple[Part, ...]) -> Part | None:
 
 
 def refuse_change(self: object, name: str, value: object = None) -> None:
-    """Refuse to change or remove an attribute of a model.
+    """Raise an error if an attribute of a model is set or deleted.
 
     Raises:
         attrs.exceptions.FrozenInstanceError: Always.
@@ -104,7 +105,7 @@ def refuse_change(self: object, name: str, value: object = None) -> None:
 
 
 class FrozenInstanceError(attrs.exceptions.FrozenInstanceError):
-    """attrs' own error, with a text."""
+    """The ``FrozenInstanceError`` of attrs with a message."""
 
     def __init__(self, text: str) -> None:
         AttributeError.__init__(self, text)
@@ -112,7 +113,7 @@ class FrozenInstanceError(attrs.exceptions.FrozenInstanceError):
 
 
 def refuse_item(self: object, key: object) -> None:
-    """Refuse to read a model like a mapping.
+    """Raise an error if a model is read like a mapping.
 
     Raises:
         TypeError: Always.
@@ -124,7 +125,7 @@ def refuse_item(self: object, key: object) -> None:
 
 
 def not_a_kind(value: object) -> TypeError:
-    """Make the error for a kind that is not a class; for the name of a kind, it has the import."""
+    """Return the error for a value that is not a kind; if the value is a kind's name, the error shows the import."""
     if isinstance(value, str):
         found = _imports(value.rpartition("/")[2].lower())
         hint = f"write {' or '.join(found)}" if found else "client.discover(api_version, kind) returns one"
@@ -136,7 +137,7 @@ def not_a_kind(value: object) -> TypeError:
 
 
 def _imports(name: str) -> list[str]:
-    """Return the imports of the built-in kinds with a name that kubectl accepts."""
+    """Return the import statements for built-in kinds with a name that kubectl accepts."""
     table = importlib.import_module(".builtin_kinds", __package__)
     return [
         f"from trioformer.models.{table.MODULES[info.api_version]} import {info.kind}"

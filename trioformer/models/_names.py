@@ -1,7 +1,7 @@
-"""The rules for the names that URL paths consist of.
+"""The rules for names that become parts of URL paths.
 
-A name from a server, a manifest or a configuration becomes a part of a path.
-With a ``#``, ``?`` or ``/`` in it, the path would be another one: the collection, or another kind.
+A name can come from a server, a manifest or a configuration file.
+If it contained ``#``, ``?`` or ``/``, the URL would refer to a different resource, such as the whole collection.
 
 Source: apimachinery ``util/validation`` (``IsDNS1123Subdomain``, ``IsDNS1035Label``) and ``api/validation/path``.
 """
@@ -26,7 +26,7 @@ __all__ = [
 _LOWER: Final = frozenset(string.ascii_lowercase + string.digits + "-")
 _ANY_CASE: Final = _LOWER | frozenset(string.ascii_uppercase)
 NOT_NAMES: Final = frozenset(("", ".", ".."))
-"""Invalid names without ``/`` and ``%``."""
+"""The invalid names that contain neither ``/`` nor ``%``."""
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
 
@@ -34,38 +34,38 @@ _LABEL_RULE: Final = "a DNS label: at most 63 lower-case letters, digits and '-'
 
 
 def is_path_segment(name: str) -> bool:
-    """Whether an API server can serve an object of this name (apimachinery ``IsValidPathSegmentName``)."""
+    """Return whether an API server can serve an object with this name (apimachinery ``IsValidPathSegmentName``)."""
     return name not in NOT_NAMES and "/" not in name and "%" not in name
 
 
 def is_label(text: str) -> bool:
-    """Whether a text is a DNS label, like the name of a resource."""
+    """Return whether a string is a DNS label, like the name of a resource."""
     return 0 < len(text) <= _MAX_LABEL and _LOWER.issuperset(text) and text[0] != "-" != text[-1]
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a DNS label that begins with a letter, like the version of an API."""
+    """Return whether a string is a DNS label that begins with a letter, like the version of an API."""
     return is_label(text) and text[0].isalpha()
 
 
 def is_subdomain(text: str) -> bool:
-    """Whether a text is a DNS subdomain, like the name of an API group."""
+    """Return whether a string is a DNS subdomain, like the name of an API group."""
     return len(text) <= _MAX_SUBDOMAIN and all(map(is_label, text.split(".")))
 
 
 def kind_problem(kind: str) -> str:
-    """Return the rule for a kind, if a text is not a valid one; otherwise an empty string."""
+    """Return the rule that a kind's name violates, or an empty string if the name is valid."""
     if _ANY_CASE.issuperset(kind) and is_version(kind.lower()):
         return ""
     return "a name of at most 63 letters, digits and '-' that begins with a letter"
 
 
 def check_resource(group: str, version: str, kind: str, plural: str, subresources: Iterable[str]) -> None:
-    """Check the names of a resource.
+    """Check that all names of a resource are valid.
 
     Raises:
-        TypeError: One of them is not a string.
-        ValueError: One of them is not valid; the text has the name and the rule.
+        TypeError: A name is not a string.
+        ValueError: A name is not valid.  The message contains the name and the rule.
     """
     for what, value in (("group", group), ("version", version), ("kind", kind), ("plural", plural)):
         if not isinstance(value, str):
@@ -85,7 +85,7 @@ def check_resource(group: str, version: str, kind: str, plural: str, subresource
 
 
 def guess_plural(kind: str) -> str:
-    """Guess a plural (apimachinery ``meta.UnsafeGuessKindToResource``)."""
+    """Guess the plural of a kind (apimachinery ``meta.UnsafeGuessKindToResource``)."""
     name = kind.lower()
     if name.endswith("s"):
         return f"{name}es"

@@ -1,9 +1,9 @@
-"""Kinds whose objects are only the metadata of other objects.
+"""Kinds whose objects contain only metadata.
 
-The client requests ``PartialObjectMetadata``; if the server sends complete objects, the rest is removed here, so the
-objects are always small.
-``managedFields``, five sixths of a pod's metadata, are also removed unless they are requested: such objects cannot be
-written, so they are rarely needed.
+The client requests ``PartialObjectMetadata``.  If a server sends complete objects anyway, this module removes
+everything except the metadata, so the objects are always small.
+``managedFields`` make up five sixths of a pod's metadata, and are rarely needed in objects that cannot be written.  So
+``managedFields`` are removed, too, unless the program requests them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class PartialObjectMetadata(KubernetesObject):
-    """The metadata of an object (``meta/v1 PartialObjectMetadata``); its ``__resource__`` is that of the object's kind.
+    """The metadata of an object (``meta/v1 PartialObjectMetadata``).
 
-    This class is not a kind, because it has no resource.  :func:`metadata_kind` returns kinds.
+    This class itself is not a kind, because it has no resource.  :func:`metadata_kind` returns subclasses that are
+    kinds, with the ``__resource__`` of the complete object.
     """
 
     has_managed_fields: ClassVar[bool] = False
-    """Whether ``managedFields`` are kept."""
+    """Whether the objects keep ``managedFields``."""
 
     api_version: str = "meta.k8s.io/v1"
     kind: str = "PartialObjectMetadata"
@@ -56,17 +57,18 @@ def _at(version: str) -> str:
 def metadata_kind(
     kind: type[KubernetesObject] | ResourceInfo, *, managed_fields: bool = False
 ) -> type[PartialObjectMetadata]:
-    """Return the kind whose objects are the metadata of another kind's objects; always the same class for a resource.
+    """Return a kind whose objects contain only the metadata of another kind's objects.
 
-    ``client.api(metadata_kind(Pod))`` lists, watches, gets, patches and deletes pods, and receives only their metadata.
-    An informer of it needs much less memory.
+    For example, ``client.api(metadata_kind(Pod))`` lists, watches, gets, patches and deletes pods, but receives only
+    their metadata.
+    An informer of such a kind needs much less memory.  Calls with the same resource return the same class.
 
     Args:
-        kind: A kind, or its resource.
-        managed_fields: Whether to keep ``metadata.managedFields``, which are most of the metadata.
+        kind: The complete kind, or its resource.
+        managed_fields: Whether to keep ``metadata.managedFields``, usually the largest part of the metadata.
 
     Raises:
-        TypeError: ``kind`` is not a kind.
+        TypeError: The argument is neither a kind nor a resource.
     """
     return _kind_at(kind if isinstance(kind, ResourceInfo) else resource_of(kind), managed_fields)
 
@@ -93,7 +95,7 @@ _metadata_of = _serde.level_decoder(("metadata",))
 
 
 def metadata_only(data: bytes) -> bytes:
-    """Return the bytes of an object's PartialObjectMetadata, as a copy.
+    """Return the JSON of an object's ``PartialObjectMetadata`` as new bytes.
 
     Raises:
         DecodeError: The bytes are not a JSON object.

@@ -1,8 +1,8 @@
-"""Check the types of the values that a program gives for fields: models, scalars, and tuples and mappings of them.
+"""Check the types of field values in constructors: models, scalars, and tuples and mappings of models or scalars.
 
-attrs' constructor accepts a dict for an ``ObjectMeta``, and a text for a tuple.  That would fail only when the object
-is read or encoded, or on the server.
-Decoded objects are not checked: their parts are made from the bytes when they are read.
+A constructor made by attrs accepts a dict instead of an ``ObjectMeta``, or a string instead of a tuple.  Without these
+checks, such a mistake would raise an error only when the object is read or encoded, or on the server.
+Decoded objects are not checked, because their parts are decoded with the right types.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ __all__ = ["Part", "model_in", "part_of"]
 B = TypeVar("B")
 
 _SCALARS: Final = (str, bool, int)
-"""The scalars that are checked; a float may be given as an int."""
+"""The scalar types that are checked; float is not one of them, because an int is a valid value for a float field."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Part:
-    """A field whose values have a class that can be checked, or a tuple or a mapping of such values."""
+    """A type check for a field whose value is a model, a scalar, or a tuple or mapping of models or scalars."""
 
     where: str
-    """The class and the field, for errors."""
+    """The class and field name for error messages."""
     name: str
     model: type[Any]
-    """The class of the values; ``object`` in a container of values that are not checked."""
+    """The class of the values, or ``object`` if only the container is checked."""
     container: type[Any] | None
 
     def check(self, value: Any) -> None:
-        """Check a value that the program gave; None removes the member.
+        """Check a value that the program set; None is always valid.
 
         Raises:
-            TypeError: It does not have the type of the field.
+            TypeError: The value does not have the type of the field.
         """
         if value is None:
             return
@@ -58,7 +58,7 @@ class Part:
 
     @property
     def is_model(self) -> bool:
-        """Whether the values are models."""
+        """Return whether the values are models."""
         return self.model is not object and self.model not in _SCALARS
 
     @property
@@ -78,13 +78,13 @@ class Part:
 
 
 def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | None:
-    """Return the check for the values of a field; None if any value may be valid.
+    """Return the check for a field, or None if its values are not checked.
 
     Args:
-        cls: The class of the field.
-        name: The field's name.
-        hint: Its type, without None.
-        base: The base of all models.
+        cls: The class that has the field.
+        name: The name of the field.
+        hint: The type of the field, without None.
+        base: The base class of all models.
     """
     container, model = model_in(hint, base)
     if model is None:
@@ -94,7 +94,7 @@ def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | Non
 
 
 def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None]:
-    """Return the container of a type, tuple, Mapping or None, and the model in it; None if it has no model."""
+    """Return the container of a type (tuple, Mapping or None), and the model class in it (or None)."""
     origin, args = get_origin(hint), get_args(hint)
     container: type[Any] | None = None
     model = hint

@@ -29,19 +29,19 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
 
 
 _AROUND = 8
-"""Levels around a field whose own value may have :data:`MAX_LEVELS`."""
+"""The extra levels of the objects around a field, whose value may itself have :data:`MAX_LEVELS` levels."""
 
 
 def to_dict(model: Model) -> dict[str, Any]:
-    """Return a model as new dicts, lists and scalars, with the API's names."""
+    """Convert a model to new dicts, lists and scalars with the API's names."""
     return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + _AROUND))
 
 
 def members_of(model: Model) -> dict[str, Any]:
-    """Return a model as :func:`to_dict` does, with the members that may be omitted.
+    """Convert a model like :func:`to_dict`, but add omitted members such as ``kind``.
 
     Raises:
-        DecodeError: Its JSON is not an object, or has too many levels.
+        DecodeError: The model's JSON is not an object, or has too many levels.
     """
     members = _serde.decode(model._complete(encode(model)), MAX_LEVELS + _AROUND)
     if not isinstance(members, dict):
@@ -50,10 +50,11 @@ def members_of(model: Model) -> dict[str, Any]:
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two values have the same JSON: models, free-form values, or plain dicts, lists and scalars.
+    """Return whether two values (models, free-form values or plain values) have the same JSON.
 
-    The order of members does not matter, and tuples are lists.
-    Unlike in Python, ``1``, ``1.0`` and ``true`` differ.  Fields that a model does not have are compared, too.
+    The order of members does not matter, and a tuple is equal to a list with the same items.
+    Unlike in Python, ``1``, ``1.0`` and ``true`` differ.  The comparison includes JSON members that a model has no
+    fields for.
 
     Raises:
         TypeError: A value cannot be encoded as JSON.

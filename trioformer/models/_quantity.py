@@ -1,6 +1,7 @@
-"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``.
+"""Kubernetes quantities such as ``100m``, ``1.5Gi`` and ``2e3``.
 
-Any tenant can write one, so the length of the text and the exponent are limited, and with them the cost of operations.
+Any user of a cluster can write a quantity.  The length of the text and the exponent are limited, so that calculations
+cannot become too expensive.
 """
 
 from __future__ import annotations
@@ -50,30 +51,31 @@ _ROUNDING: Final = Context(prec=2 * (_MAX_TEXT + _MAX_EXPONENT), rounding=ROUND_
 @functools.total_ordering
 @attrs.frozen(eq=False, repr=False)
 class Quantity:
-    """An amount of a resource, which keeps its text and is compared by its value.
+    """A resource amount that keeps its original text and is compared by value.
 
-    Amounts are added, subtracted, multiplied by integers and summed up exactly; the result is in canonical form, with a
-    suffix of the family of the first one that is not 0: ``Quantity("1Gi") + Quantity("1G")`` is ``2023741824``, and
-    ``Quantity("1.5Gi") * 2`` is ``3Gi``.
+    Quantities can be added, subtracted, multiplied by integers and summed; the results are exact.  A result is in
+    canonical form, and its suffix is in the same family as the suffix of the first operand that is not 0.  For
+    example, ``Quantity("1Gi") + Quantity("1G")`` is ``2023741824``, and ``Quantity("1.5Gi") * 2`` is ``3Gi``.
 
-    The constructor does not check the text, which is encoded unchanged.
+    The constructor does not check the text.  Encoding writes the text unchanged.
 
     Source: apimachinery ``pkg/api/resource``.
 
     Raises:
-        DecodeError: From :attr:`value`, :attr:`canonical`, the hash, comparisons and calculations, if the text is not a
-            quantity, or is longer than 256 characters, or its exponent is greater than 256.  It is a ValueError, too.
+        DecodeError: The text is not a quantity, or is longer than 256 characters, or its exponent is greater than 256.
+            :attr:`value`, :attr:`canonical`, the hash, comparisons and calculations raise this exception, which is a
+            subclass of ValueError.
     """
 
     text: str
-    """The text, such as ``1500m``."""
+    """The original text, such as ``1500m``."""
 
     @property
     def value(self) -> Decimal:
-        """The amount in base units, such as cores or bytes.
+        """The amount in the base unit, such as cores or bytes.
 
-        It is exact, except for the API server's own limits: an amount is rounded up, away from zero, to whole
-        billionths, and an amount with a binary suffix is at most 2⁶³ - 1.
+        The value is exact, except that it follows two limits of the API server.  An amount is rounded away from zero
+        to whole billionths, and an amount with a binary suffix is at most 2⁶³ - 1.
         """
         text = self.text
         match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_TEXT else None
@@ -95,12 +97,12 @@ class Quantity:
 
     @property
     def canonical(self) -> Quantity:
-        """The same amount in canonical form: no fraction, and the largest suffix of the same family.
+        """The same amount in canonical form: no fraction, and the largest possible suffix of the same family.
 
-        ``1.5Gi`` becomes ``1536Mi``, ``0.5`` becomes ``500m``, and ``1e2`` becomes ``100``.
-        ``62.5Ki`` becomes ``64000``, as in Go; that is an amount without a suffix, whose canonical form is ``64k``.
-        The API server stores this form, or keeps some texts such as ``1.500``.
-        It has no suffix above ``E`` and writes 10²¹ as ``1``, which is another amount; here it is ``1e21``.
+        For example, ``1.5Gi`` becomes ``1536Mi``, ``0.5`` becomes ``500m``, and ``1e2`` becomes ``100``.
+        As in Go, ``62.5Ki`` becomes ``64000``, although the canonical form of ``64000`` itself is ``64k``.
+        The API server stores quantities in this form, but keeps some texts such as ``1.500`` unchanged.
+        The server has no suffix above ``E``, so it wrongly writes 10²¹ as ``1``, while this property returns ``1e21``.
 
         Raises:
             DecodeError: The text is not a quantity.
@@ -121,7 +123,7 @@ class Quantity:
         return Quantity(_canonical(_EXACT.add(value, _EXACT.multiply(other.value, Decimal(sign))), family))
 
     def __radd__(self, other: int) -> Quantity:
-        """Support ``sum()``, which begins with 0; other numbers are refused."""
+        """Support ``sum()``, which starts with 0; adding any other number raises TypeError."""
         return self.canonical if other == 0 and isinstance(other, int) else NotImplemented
 
     def __mul__(self, factor: int) -> Quantity:
@@ -163,7 +165,7 @@ def _is_whole(number: Decimal) -> bool:
 # --- canonical form ---------------------------------------------------------------------------------------------------
 
 _Family: TypeAlias = Literal["decimal", "binary", "exponent"]
-"""The kinds of suffixes: ``k``, ``Ki`` and ``e3``."""
+"""A family of suffixes, such as ``k``, ``Ki`` or ``e3``."""
 
 
 def _family(text: str) -> _Family:

@@ -1,4 +1,4 @@
-"""The repr of models: it never raises, and costs little even for large objects."""
+"""The repr of models, which never raises an exception and is fast even for large objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._values import FrozenMap
 __all__ = ["show"]
 
 _LONGEST: Final = 60
-"""The maximum length of the text of a field."""
+"""The maximum length of a field's text."""
 _LONGEST_PROBLEM: Final = 200
 _MAX_LEVELS: Final = 4
 _MAX_ITEMS: Final = 30
-"""More would not fit into the text of a field."""
+"""The maximum number of items in a field's text; more items would not fit."""
 _LEVEL: Final[ContextVar[int]] = ContextVar("trioformer.models.repr_level", default=0)
 
 
@@ -27,11 +27,13 @@ class _Field(Protocol):
 
 
 def show(model: object, fields: Iterable[_Field]) -> str:
-    """Return the class and the fields that differ from their defaults, truncated; for undecodable fields, the error.
+    """Return the class name and the truncated values of all fields that differ from their defaults.
+
+    An undecodable field is shown as its error.
 
     Args:
-        model: The object.
-        fields: Its fields, without deferred ones.
+        model: The model to show.
+        fields: The fields of the model, without deferred ones.
     """
     level = _LEVEL.get()
     name = type(model).__name__

@@ -1,4 +1,4 @@
-"""The resource of a kind: its name and its properties on the server."""
+"""The API resource of a kind: its names and its properties on the server."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class GroupVersionKind:
 
 @attrs.frozen(kw_only=True)
 class ResourceInfo:
-    """The resource of a kind: its name and properties on the server.
+    """The API resource of a kind: its names and its properties on the server.
 
-    URL paths consist of the names, so they must be valid for an API server.
+    The names become parts of URL paths, so they must be valid for an API server.
 
     Raises:
         ValueError: A name is not valid.
@@ -56,9 +56,9 @@ class ResourceInfo:
     categories: tuple[str, ...] = ()
     """Groups of resources such as ``all``."""
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-    """The verbs that the server supports for it."""
+    """The verbs that the server supports for the resource."""
     singular: str = attrs.field(default=attrs.Factory(lambda it: str(it.kind).lower(), takes_self=True))
-    """The name for one object, such as ``pod``."""
+    """The singular name, such as ``pod``."""
 
     def __attrs_post_init__(self) -> None:
         check_resource(self.group, self.version, self.kind, self.plural, self.subresources)
@@ -70,11 +70,11 @@ class ResourceInfo:
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind."""
+        """The group, version and kind of the resource."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of the collection, of one object, or of its subresource; names are not quoted."""
+        """Return the URL path of the collection, of one object, or of a subresource.  Names are not percent-encoded."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if namespace is not None and self.namespaced:
@@ -87,10 +87,10 @@ class ResourceInfo:
 
 
 def resource_of(cls: type[object]) -> ResourceInfo:
-    """Return the resource of a kind.
+    """Return the API resource of a kind.
 
     Raises:
-        TypeError: The class is not a kind: it has no ``__resource__``, or fields that attrs has not made.
+        TypeError: The class is not a kind, because it has no ``__resource__`` or attrs has not processed it.
     """
     if not isinstance(cls, type):
         raise not_a_kind(cls)

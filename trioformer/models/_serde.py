@@ -1,8 +1,8 @@
-"""JSON to Python and back: msgspec scans bytes, and decodes and encodes plain values.
+"""Decode and encode JSON with msgspec.
 
-The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support, and ``_meta.py``
-scans the heads of objects; only these modules import msgspec or cattrs.
-Nothing here is specific to a Kubernetes kind.
+For types that msgspec does not support, this module uses the cattrs converter in ``_converter.py``.  ``_meta.py``
+scans the heads of objects.  No other module imports msgspec or cattrs.
+The code in this module does not depend on any Kubernetes kind.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ __all__ = [
 ]
 
 Raw = msgspec.Raw
-"""A slice of bytes that was scanned but not decoded; it keeps these bytes alive."""
+"""A slice of scanned JSON that is not decoded yet.  The slice keeps the whole JSON alive."""
 
 ABSENT = Raw(b"")
 
 
 @final
 class MalformedError(ValueError):
-    """JSON without the form of a level; its text has no content."""
+    """The error for bytes that are not a JSON object, with a text that does not quote the bytes."""
 
 
 def decode_error(error: Exception, what: str) -> DecodeError:
-    """Make the error for an exception from decoding ``what``; its text has no content of the object, only paths."""
+    """Return the error for an exception from decoding ``what``; its text contains paths, but no values."""
     return DecodeError(f"cannot decode {what}: {_problem(error)}")
 
 
 def encode_error(error: Exception, what: str) -> DecodeError:
-    """Make the error for an exception from encoding the program's value for ``what``, with the exception's text."""
+    """Return the error for an exception from encoding a value for ``what``, with the text of the exception."""
     problem = TOO_DEEP if isinstance(error, RecursionError) else " ".join(str(error).split())
     return DecodeError(f"cannot decode {what}: {problem}")
 
@@ -98,9 +98,9 @@ FAULTS = (
     ExceptionGroup,  # of cattrs, with the errors of all fields
     msgspec.MsgspecError,  # a ValueError only since msgspec 0.22
 )
-"""The exceptions of decoding an invalid value, mostly from hooks of the converter.
+"""The exceptions that decoding an invalid value can raise, mostly from hooks of the converter.
 
-AttributeError is included because ``hasattr`` would hide it when a field is decoded on first access.
+AttributeError is included, because otherwise ``hasattr`` would hide the error when a field is decoded on first access.
 """
 # RecursionError for JSON that has more levels than Python allows, UnicodeDecodeError for a string that is not UTF-8.
 INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
@@ -114,9 +114,9 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def level_decoder(keys: tuple[str, ...]) -> Callable[[bytes | Raw], tuple[Raw, ...]]:
-    """Make a function that returns the raw values of ``keys`` in a JSON object; an absent one is the empty ``Raw``.
+    """Make a function that returns the raw values of ``keys`` in a JSON object; absent keys have an empty ``Raw``.
 
-    The function raises ValueError for bytes that are not a JSON object, and RecursionError for too many levels.
+    The function raises ValueError if its argument is not a JSON object, and RecursionError if it has too many levels.
     """
     fields = [(f"f{i}", msgspec.Raw, msgspec.field(default=ABSENT, name=key)) for i, key in enumerate(keys)]
     level = msgspec.defstruct("Level", fields, gc=False)
@@ -134,11 +134,11 @@ def level_decoder(keys: tuple[str, ...]) -> Callable[[bytes | Raw], tuple[Raw, .
 
 
 def list_items(data: bytes | Raw) -> list[Raw]:
-    """Return the raw items of a JSON array; null reads as empty.
+    """Return the raw items of a JSON array; null is read as an empty array.
 
     Raises:
-        ValueError: It is not an array.
-        RecursionError: It has too many levels.
+        ValueError: ``data`` is not an array.
+        RecursionError: ``data`` has too many levels.
     """
     try:
         return _decode_list(data) or []
@@ -149,11 +149,11 @@ def list_items(data: bytes | Raw) -> list[Raw]:
 
 
 def map_items(data: bytes | Raw) -> dict[str, Raw]:
-    """Return the raw members of a JSON object; null reads as empty.
+    """Return the raw members of a JSON object; null is read as an empty object.
 
     Raises:
-        ValueError: It is not an object, or a key is not UTF-8.
-        RecursionError: It has too many levels.
+        ValueError: ``data`` is not an object, or a key is not UTF-8.
+        RecursionError: ``data`` has too many levels.
     """
     try:
         return _decode_map(data) or {}
@@ -164,10 +164,10 @@ def map_items(data: bytes | Raw) -> dict[str, Raw]:
 
 
 def check_object(data: bytes, what: str) -> None:
-    """Check that the bytes are one JSON object.
+    """Check that ``data`` is a JSON object.
 
     Raises:
-        DecodeError: They are not.
+        DecodeError: ``data`` is not a JSON object.
     """
     try:
         _decode_object(data)
@@ -176,7 +176,7 @@ def check_object(data: bytes, what: str) -> None:
 
 
 def plain_decoder(type_: Any) -> Callable[[bytes | Raw], Any]:
-    """Make a decoder of a type that msgspec supports."""
+    """Return a decoder for a type that msgspec supports."""
     return msgspec.json.Decoder(type_).decode
 
 
@@ -184,11 +184,11 @@ def decode(data: bytes | bytearray | memoryview | Raw, levels: int = MAX_LEVELS)
     """Decode JSON to plain dicts, lists and scalars.
 
     Args:
-        data: The JSON.
-        levels: How many levels of arrays and objects it may have.
+        data: The JSON to decode.
+        levels: The maximum number of nested arrays and objects.
 
     Raises:
-        DecodeError: It is not JSON, or has too many levels.
+        DecodeError: ``data`` is not JSON, or has too many levels.
     """
     try:
         found = msgspec.json.decode(data)
@@ -217,14 +217,14 @@ def _has_too_many_levels(value: object, levels: int) -> bool:
 
 
 dumps_sorted = msgspec.json.Encoder(order="sorted").encode
-"""Encodes plain values with the members in order."""
+"""A function that encodes plain values with sorted members."""
 
 
 def canonical(data: bytes | Raw) -> bytes:
-    """Return the canonical form of JSON, which is equal for values that differ only in the order of members.
+    """Return the canonical form of JSON, which does not depend on the order of members.
 
-    ``1``, ``1.0`` and ``true`` differ; ``1.0`` and ``1.00`` do not.
-    JSON that cannot be decoded, such as a number of 400 digits, is returned unchanged.
+    ``1``, ``1.0`` and ``true`` have different canonical forms, but ``1.0`` and ``1.00`` have the same.
+    JSON that cannot be decoded, such as a number with 400 digits, is returned unchanged.
     """
     try:
         return dumps_sorted(msgspec.json.decode(data))
@@ -233,11 +233,11 @@ def canonical(data: bytes | Raw) -> bytes:
 
 
 def dumps(value: object) -> bytes:
-    """Encode plain values (dicts, sequences, scalars, base64 for bytes) as compact JSON; for a model use ``encode``.
+    """Encode plain values (dicts, sequences and scalars) as compact JSON; bytes are encoded as base64.
 
     Raises:
         TypeError: A value cannot be encoded as JSON.
-        ValueError: A text is not Unicode, or there are too many levels.
+        ValueError: A string is not valid Unicode, or the value has too many levels.
     """
     try:
         return msgspec.json.encode(value, enc_hook=_unstructure_other)
@@ -255,12 +255,12 @@ def _unstructure_other(value: object) -> Any:
 
 
 def plain(value: object) -> object:
-    """Convert the models and other values in dicts and sequences for :func:`dumps`.
+    """Convert models and other objects in dicts and sequences to values that :func:`dumps` can encode.
 
-    Otherwise msgspec would encode them by its own rules for attrs classes.
+    Without this conversion, msgspec would apply its own rules for attrs classes.
 
     Raises:
-        ValueError: A number is NaN or infinite, or there are too many levels.
+        ValueError: A number is NaN or infinite, or the value has too many levels.
     """
     try:
         found: object = _converter().unstructure(value)
@@ -270,10 +270,10 @@ def plain(value: object) -> object:
 
 
 def dumps_finite(value: Any) -> bytes:
-    """Encode a float, or a sequence or mapping with floats.
+    """Encode a float, or a sequence or mapping that contains floats.
 
     Raises:
-        ValueError: A number is NaN or infinite, which msgspec would encode as null.
+        ValueError: A number is NaN or infinite, which msgspec alone would encode as null.
     """
     each = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
     if not all(math.isfinite(number) for number in each if isinstance(number, float)):
@@ -282,10 +282,10 @@ def dumps_finite(value: Any) -> bytes:
 
 
 def loads(data: bytes | bytearray | memoryview | Raw) -> Any:
-    """Decode JSON to immutable plain values: tuples, read-only maps and scalars.
+    """Decode JSON to immutable values: tuples, read-only maps and scalars.
 
     Raises:
-        DecodeError: It is not JSON, or has too many levels.
+        DecodeError: ``data`` is not JSON, or has too many levels.
     """
     try:
         return freeze(msgspec.json.decode(data))
@@ -313,15 +313,16 @@ def _converter() -> Converter:
 
 
 def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructure) -> None:
-    """Register the functions that structure and unstructure a class and its subclasses, before the first use."""
+    """Register functions that structure and unstructure a class and its subclasses, before the class is first used."""
     _hooks.append((cls, structure, unstructure))
 
 
 def structure(data: bytes | Raw, type_: Any) -> Any:
-    """Decode JSON, and structure it as ``type_`` with the converter.
+    """Decode JSON as a value of ``type_`` with the converter.
 
     Raises:
-        DecodeError: It is not of this type, or has too many levels, or the converter does not know the type.
+        DecodeError: The JSON does not have this type or has too many levels, or the converter does not support the
+            type.
     """
     converter = _converter()
     value = decode(data)
@@ -336,5 +337,5 @@ def structure(data: bytes | Raw, type_: Any) -> Any:
 
 
 def unstructure(value: object, type_: Any) -> Any:
-    """Convert a value of ``type_`` for :func:`dumps`."""
+    """Convert a value of ``type_`` to plain values for :func:`dumps`."""
     return _converter().unstructure(value, unstructure_as=type_)

@@ -1,4 +1,4 @@
-"""The fields and quantities in the JSON of an object, for code that has only JSON and its kind."""
+"""The fields and quantities in an object's JSON, for code that knows only the JSON and the kind."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ __all__ = ["Shape", "builtin_shape", "metadata_shape", "with_amounts"]
 class Shape:
     """The fields of a model by their JSON names.
 
-    This is not an attrs class, because a model may contain itself: the fields are added after the object is made.
+    This is not an attrs class, because the fields of a recursive model must be added after the object is created.
     """
 
     __slots__ = ("any", "below", "lists", "maps", "names", "parts")
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        """All fields."""
+        """The names of all fields."""
         self.any: set[str] = set()
-        """The fields that may have any JSON, including null."""
+        """The names of the fields that may contain any JSON, including null."""
         self.below: set[str] = set()
-        """The fields that are in one of the following."""
+        """The names of all fields in ``parts``, ``lists`` and ``maps``."""
         self.parts: dict[str, Shape] = {}
-        """The fields with a model."""
+        """The fields that contain a model."""
         self.lists: dict[str, Shape] = {}
-        """The fields with a list of models."""
+        """The fields that contain a list of models."""
         self.maps: dict[str, Shape] = {}
-        """The fields with a map of models."""
+        """The fields that contain a map of models."""
 
 
 _shapes: dict[type[Any], Shape] = {}
@@ -71,7 +71,7 @@ def _shape_of(cls: type[Any]) -> Shape:
 
 
 def builtin_shape(api_version: str, kind: str) -> Shape | None:
-    """Return the fields of a built-in kind, or None if it has no class."""
+    """Return the fields of a built-in kind, or None if there is no class for the kind."""
     try:
         return _shape_of(builtin_kind(api_version, kind))
     except LookupError:
@@ -79,20 +79,20 @@ def builtin_shape(api_version: str, kind: str) -> Shape | None:
 
 
 def metadata_shape() -> Shape:
-    """Return the fields of the metadata of every object."""
+    """Return the fields of ``metadata``, which are the same for every kind."""
     return _shape_of(ObjectMeta)
 
 
 def with_amounts(cls: type[Model], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of an object, with the shortest text for each quantity.
+    """Return a copy of an object's members in which every quantity has its shortest text.
 
-    A server stores a quantity in its own form, such as ``500m`` for ``0.5``, so equal amounts may have different texts.
+    A server rewrites quantities, for example ``0.5`` to ``500m``, so equal amounts can have different texts.
 
-    Members that the class does not have, and texts that are not quantities, are kept.
+    Members that the class does not have and invalid quantities stay unchanged.
 
     Args:
         cls: The class of the object.
-        members: Its decoded JSON.
+        members: The decoded JSON of the object.
     """
     hints = _hints_of(cls)
     return {name: _with_amounts(hints[name], value) if name in hints else value for name, value in members.items()}
@@ -123,7 +123,7 @@ def _amount(value: Any) -> Any:
 
 
 def _make_hints(cls: type[Any]) -> Mapping[str, Any]:
-    """Return the types of the fields, by their names in JSON."""
+    """Return the types of a class's fields, by JSON name."""
     hints = typing.get_type_hints(cls)
     own = [each for each in attrs.fields(cls) if each.name != "_origin"]
     names = {each.name: cls._json_names.get(each.name) or each.metadata.get("json") for each in own}

@@ -1,6 +1,6 @@
-"""Objects of kinds without a class: read-only mappings over JSON.
+"""Objects of kinds that have no class: read-only mappings of JSON.
 
-As elsewhere in this package, an object consists of its bytes; a member of the top level is decoded at the first read.
+Like a model, an unstructured object stores the bytes of its JSON.  A top-level member is decoded when it is first read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ U = TypeVar("U", bound="Unstructured")
 
 
 class _WithMembers(KubernetesObject):
-    """Adds the slot for the members that have been decoded."""
+    """A base class with a slot for the decoded members."""
 
     __slots__ = ("_members",)
     _members: dict[str, Any]
@@ -33,7 +33,7 @@ class _WithMembers(KubernetesObject):
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Unstructured(_WithMembers):
-    """An object of a kind without a class: a read-only mapping of its JSON, with typed metadata.
+    """An object of a kind that has no class: a read-only mapping of its JSON, with typed metadata.
 
     For example::
 
@@ -41,15 +41,15 @@ class Unstructured(_WithMembers):
         for widget in await client.api(Widget, namespace="default").list():
             print(widget.metadata.name, widget["spec"]["size"], widget.get("status", {}).get("phase"))
 
-    The keys are the keys of the JSON.  Below the top level are plain values: read-only maps, tuples and scalars.
-    An absent key raises ``KeyError``; there are no defaults as in the classes of other kinds.
+    The keys are the JSON's top-level keys.  The values are read-only maps, tuples and scalars.
+    Reading an absent key raises ``KeyError``, because there are no defaults for the fields.
 
-    This class is not a kind, because it has no resource.  :func:`unstructured_kind` and
-    :meth:`trioformer.client.Client.discover` return kinds.
-    Two objects are equal when their kinds and their JSON values are equal.
+    This class itself is not a kind, because it has no resource.  :func:`unstructured_kind` and
+    :meth:`trioformer.client.Client.discover` return subclasses that are kinds.
+    Two objects are equal if they have the same kind and equal JSON.
 
     Raises:
-        DecodeError: From reading a member that is not JSON, or a field of the metadata that is not of its type.
+        DecodeError: The program reads a member that is not valid JSON, or a metadata field with the wrong type.
     """
 
     if not TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Unstructured(_WithMembers):
         ``apiVersion`` and ``kind`` may be omitted.
 
         Raises:
-            DecodeError: They belong to another kind, have neither a name nor a ``generateName`` or metadata of a wrong
-                type, or a value cannot be encoded as JSON.
+            DecodeError: The mapping is an object of another kind, has neither a name nor a ``generateName``, has
+                invalid metadata, or contains a value that cannot be encoded as JSON.
             TypeError: This class is not a kind.
         """
         resource = resource_of(cls)
@@ -81,14 +81,16 @@ class Unstructured(_WithMembers):
         return _checked(cls, data)
 
     def merge(self, patch: Mapping[str, object]) -> Self:
-        """Return a copy with a JSON merge patch (RFC 7386) applied, for ``Api.replace``.
+        """Return a copy with a JSON merge patch (RFC 7386) applied, for example for ``Api.replace``.
 
-        ``widget.merge({"spec": {"size": 3, "color": None}})`` sets one member of the spec and removes another.
-        Lists are replaced, and everything else keeps its bytes.
+        For example, ``widget.merge({"spec": {"size": 3, "color": None}})`` sets one member of the spec and removes
+        another.
+        The patch replaces lists as a whole, and unchanged members keep their bytes.
 
         Raises:
-            DecodeError: As for :meth:`of`.
-            TypeError: The patch contains a model that would be merged; a model cannot remove a field.
+            DecodeError: The result is not a valid object of this kind; see :meth:`of`.
+            TypeError: The patch contains a model outside a list.  Use a mapping instead, because a model cannot remove
+                a field.
         """
         kind = type(self).__name__
         if (found := find_model(patch)) is not None:
@@ -109,14 +111,14 @@ class Unstructured(_WithMembers):
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a member of the top level, or ``default`` if it is absent."""
+        """Return a top-level member, or ``default`` if the member is absent."""
         try:
             return self[key]
         except KeyError:
             return default
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of the top level, in their order in the JSON."""
+        """Return the top-level keys in the order of the JSON."""
         return tuple(self)
 
     def __contains__(self, key: object) -> bool:
@@ -166,15 +168,16 @@ def unstructured_kind(api_version: str, kind: str, /, *, plural: str, namespaced
 def unstructured_kind(
     resource: ResourceInfo | str, kind: str = "", /, *, plural: str = "", namespaced: bool = True
 ) -> type[Unstructured]:
-    """Return a kind without a typed class; always the same class for a resource.
+    """Return a kind for objects without a typed class.
 
-    ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)`` sends no request;
-    :meth:`trioformer.client.Client.discover` gets the resource from the server.
+    For example, ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)``.  This function
+    does not send a request; :meth:`trioformer.client.Client.discover` gets the resource from the server.  Calls with
+    the same resource return the same class.
 
     Args:
-        resource: The resource, or its ``apiVersion``, such as ``apps/v1``.
+        resource: The resource, or the ``apiVersion`` of the kind, such as ``apps/v1``.
         kind: The name of the kind, such as ``Deployment``.
-        plural: The name in URLs, such as ``deployments``.
+        plural: The name of the resource in URLs, such as ``deployments``.
         namespaced: Whether each object belongs to a namespace.
 
     Raises:
@@ -206,7 +209,7 @@ def _as_mapping(value: object) -> Mapping[str, object]:
 
 
 def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
-    """Apply a merge patch to JSON; other members keep their bytes."""
+    """Apply a merge patch to JSON; members that the patch does not change keep their bytes."""
     members: dict[str, bytes | Raw] = {}
     if bytes(old).lstrip().startswith(b"{"):
         members |= _serde.map_items(old)
@@ -221,7 +224,7 @@ def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
 
 
 def _checked(cls: type[U], data: bytes) -> U:
-    """Make an object from JSON that the program wrote, with a check of its kind and metadata."""
+    """Make an object from JSON after a check of its kind and metadata."""
     obj = _lazy.from_json(cls, data)
     resource = resource_of(cls)
     _serde.check_object(bytes(_serde.map_items(data).get("metadata", b"{}")), f"{resource.kind}.metadata")

@@ -1,4 +1,4 @@
-"""The types of fields that are neither models nor scalars: free-form JSON, times, and read-only maps."""
+"""The types of field values that are neither models nor scalars: free-form JSON, times, and read-only maps."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = [
 ]
 
 MAX_LEVELS: Final = 128
-"""The maximum number of levels of arrays and objects in a value.
+"""The maximum number of nested arrays and objects in a value.
 
-kube-apiserver accepts ten thousand, but Python programs cannot handle them: comparing, printing, pickling or encoding a
-value takes up to five of Python's thousand nested calls for each level.
+kube-apiserver accepts ten thousand levels, but Python programs cannot handle so many.  To compare, print, pickle or
+encode a value takes up to five nested calls for each level, and Python's default limit is a thousand calls.
 kube-rs has the same limit.
 """
 TOO_DEEP: Final = f"it has too many levels of arrays and objects; up to {MAX_LEVELS} are supported"
@@ -46,10 +46,10 @@ MicroTime: TypeAlias = Annotated[datetime, "MicroTime"]
 
 
 class FrozenMap(dict[str, V]):
-    """A read-only mapping: a dict whose mutating methods raise ``TypeError``; it pickles, copies and encodes as a dict.
+    """A read-only dict whose mutating methods raise ``TypeError``.
 
-    Its numbers are equal only if their types are: ``1``, ``1.0`` and ``True`` differ, as in JSON.
-    Its hash depends only on its keys, because its values may be nested maps.
+    In comparisons, ``1``, ``1.0`` and ``True`` differ, as they do in JSON.
+    The hash depends only on the keys, because values may not be hashable.
     """
 
     __slots__ = ()
@@ -82,7 +82,7 @@ class FrozenMap(dict[str, V]):
 
 
 def _has_same_types(one: object, other: Any) -> bool:
-    """Return whether equal values have numbers of the same types."""
+    """Return whether the numbers in two equal values have the same types."""
     if isinstance(one, dict):
         return all(type(value) is str or _has_same_types(value, other[key]) for key, value in one.items())
     if isinstance(one, tuple):
@@ -98,11 +98,11 @@ def freeze(value: object, levels: int = MAX_LEVELS) -> Any:
     """Convert lists to tuples, dicts to read-only maps and sets to frozen sets, recursively.
 
     Args:
-        value: Decoded JSON, or a value that a program gives for a field.
-        levels: The maximum number of levels.
+        value: Decoded JSON, or a value that the program sets in a field.
+        levels: The maximum number of nested arrays and objects.
 
     Raises:
-        DecodeError: It has more.
+        DecodeError: The value has more levels.
     """
     kind = type(value)
     if kind in _SCALARS:
@@ -136,6 +136,6 @@ def _freeze_other(value: object, left: int) -> Any:
 
 
 def camel_case(name: str) -> str:
-    """Convert a snake_case name to the API's name, such as ``node_name`` to ``nodeName``."""
+    """Convert a snake_case name to an API name, such as ``node_name`` to ``nodeName``."""
     head, *rest = name.strip("_").split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)

@@ -1,4 +1,4 @@
-"""Conditions, the entries of ``status.conditions``: find one, read one, set one.
+"""Find, read and set conditions, which are the entries of ``status.conditions``.
 
 ::
 
@@ -8,10 +8,11 @@
         website.status.conditions, type="Ready", status=True, reason="Complete", message="all objects exist"
     )
 
-Custom kinds use :class:`Condition` of ``meta/v1``.  Most built-in kinds have their own class, such as ``PodCondition``,
-with further fields; the functions accept all of them, and ``model=`` is the class of new conditions.
+Custom kinds use the :class:`Condition` of ``meta/v1``.  Most built-in kinds have their own class with additional
+fields, such as ``PodCondition``.  The functions accept all these classes, and ``model=`` is the class for new
+conditions.
 
-Source: apimachinery ``pkg/api/meta/conditions.go``; "Typical status properties" in the API conventions.
+Sources: ``pkg/api/meta/conditions.go`` in apimachinery, and "Typical status properties" in the API conventions.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ __all__ = [
 
 
 class ConditionLike(Protocol):
-    """The common fields of conditions: of :class:`Condition`, ``PodCondition``, ``DeploymentCondition`` and others."""
+    """The fields that all classes of conditions, such as :class:`Condition` and ``PodCondition``, have in common."""
 
     @property
     def type(self) -> str | None:
-        """Such as ``Ready``; a list has one condition of each type."""
+        """The type of the condition, such as ``Ready``.  A list has at most one condition of each type."""
 
     @property
     def status(self) -> str | None:
@@ -53,11 +54,11 @@ class ConditionLike(Protocol):
 
     @property
     def reason(self) -> str | None:
-        """The reason for the status, one word for programs."""
+        """The machine-readable reason for the status, in one word."""
 
     @property
     def message(self) -> str | None:
-        """The reason for people."""
+        """A human-readable message about the status."""
 
     @property
     def last_transition_time(self) -> datetime | None:
@@ -67,7 +68,7 @@ class ConditionLike(Protocol):
 T = TypeVar("T", bound=ConditionLike)
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
-"""The status of a condition; a string in JSON, too."""
+"""The status of a condition, which is a string and not a boolean."""
 
 _STATUSES: Final = ("True", "False", "Unknown")
 # kubebuilder puts these patterns into every CRD with a Condition (apimachinery pkg/apis/meta/v1/types.go).
@@ -79,32 +80,32 @@ _MAX_TYPE: Final = 316
 
 
 def find_condition(conditions: Iterable[T], type: str) -> T | None:  # noqa: A002  # what the API calls it
-    """Return the condition of a type; None if there is no such condition.
+    """Return the condition with this type, or None if there is no such condition.
 
     Args:
         conditions: Conditions of any kind, such as ``pod.status.conditions``.
-        type: Such as ``Ready``; case matters, as for API servers.
+        type: The type of the condition, such as ``Ready``.  The comparison is case-sensitive, as in API servers.
     """
     return next((each for each in conditions if each.type == type), None)
 
 
 def is_condition_true(conditions: Iterable[ConditionLike], type: str) -> bool:  # noqa: A002
-    """Whether there is a condition of a type, and its status is ``True``.
+    """Return whether there is a condition with this type and the status ``True``.
 
     Args:
-        conditions: Conditions of any kind.
-        type: Such as ``Ready``.
+        conditions: The conditions, which can be of any condition class.
+        type: The type of the condition, such as ``Ready``.
     """
     found = find_condition(conditions, type)
     return found is not None and found.status == "True"
 
 
 def remove_condition(conditions: Iterable[T], type: str) -> tuple[T, ...]:  # noqa: A002
-    """Return the conditions without a type.
+    """Return all conditions except the condition with this type.
 
     Args:
-        conditions: Conditions of any kind.
-        type: Such as ``Ready``.
+        conditions: The conditions, which can be of any condition class.
+        type: The type of the condition, such as ``Ready``.
     """
     return tuple(each for each in conditions if each.type != type)
 
@@ -143,24 +144,25 @@ def set_condition(
     now: datetime | None = None,
     model: type[Any] = Condition,
 ) -> tuple[Any, ...]:
-    """Return the conditions with one condition set; its time changes only if its status changes.
+    """Return the conditions with one condition set; its transition time changes only if its status changes.
 
-    The result equals ``conditions`` if nothing has changed, so write the status only if it differs.
-    Other conditions, the order, and fields that are not arguments stay unchanged.
+    If nothing has changed, the result equals ``conditions``, so write the status only if the result differs.
+    Other conditions, the order of the conditions, and fields without an argument stay unchanged.
 
     Args:
-        conditions: The current ones, or the mappings of an :class:`Unstructured`.
-        type: Such as ``Ready``.
-        status: ``"True"``, ``"False"`` or ``"Unknown"``; a bool is one of the first two.
-        reason: The reason in one word, such as ``MinimumReplicasAvailable``.
-        message: The reason for people.
-        observed_generation: The ``metadata.generation`` of the object; None removes the field.
-        now: The time of a transition, written in whole seconds; None for the current time.
-        model: The class of the conditions, such as ``PodCondition``.
+        conditions: The current conditions, or the mappings from an :class:`Unstructured` object.
+        type: The type of the condition, such as ``Ready``.
+        status: ``"True"``, ``"False"`` or ``"Unknown"``. A bool is converted to ``"True"`` or ``"False"``.
+        reason: The machine-readable reason for the status in one word, such as ``MinimumReplicasAvailable``.
+        message: A human-readable message about the status. The default is an empty message.
+        observed_generation: The ``metadata.generation`` of the object. The default, None, removes the field.
+        now: The time to use if the status changes, which is rounded down to seconds. The default, None, uses the
+            current time.
+        model: The class of the conditions, such as ``PodCondition``. The default is :class:`Condition`.
 
     Raises:
-        TypeError: A condition has another class than ``model``, or the model has no ``observed_generation``.
-        ValueError: An API server would refuse the status, the type or the reason, or ``now`` has no time zone.
+        TypeError: A condition is not a ``model``, or ``observed_generation`` is given and the model has no such field.
+        ValueError: An API server would reject the status, the type or the reason, or ``now`` has no time zone.
     """
     _check(model, type, status, reason, observed_generation, now)
     text = str(status)

@@ -1,15 +1,15 @@
-"""Makes the source of classes from CustomResourceDefinitions: ``python -m trioformer.models generate crd.yaml``.
+"""Generate Python classes from CustomResourceDefinitions: ``python -m trioformer.models generate crd.yaml``.
 
-It is the reverse of :mod:`trioformer.crds`, whose decorators the source uses: :func:`trioformer.crds.crd_of` makes a
-definition of the classes that says the same.
+This package does the reverse of :mod:`trioformer.crds`. The generated classes use the decorators of that package, and
+:func:`trioformer.crds.crd_of` converts these classes back to an equivalent definition.
 
-- ``_generate.py``: :func:`generate`, the text of a module, and what of a definition it does not say
-- ``_classes.py``: the classes of one version, and of the objects in it
-- ``_types.py``: schemas to types, and what is said about their values
-- ``_defaults.py``: defaults in JSON to Python's
-- ``_names.py``: the API's names to Python's
-- ``_source.py``: expressions and statements, in the format of ruff and black
-- ``_read.py``: the definitions in YAML
+- ``_generate.py``: the function :func:`generate`, which returns the source of a module and notes on omitted parts
+- ``_classes.py``: writes the classes for one version of a kind and for its nested objects
+- ``_types.py``: converts schemas to types and constraints
+- ``_defaults.py``: converts JSON defaults to Python expressions
+- ``_names.py``: converts API names to Python names
+- ``_source.py``: writes expressions and statements in the format of ruff and black
+- ``_read.py``: reads definitions from YAML
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The classes of one version of a kind: of its objects, and of the objects in them."""
+"""Write the classes for one version of a kind and for its nested objects."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ _OF_KIND: Final = ("apiVersion", "kind", "metadata")
 @final
 @attrs.define(eq=False)
 class Module:
-    """The module that is being written."""
+    """The generated module, while it is being written."""
 
     uses: Uses = attrs.field(factory=Uses)
-    """What it imports."""
+    """The names that the module imports."""
     taken: set[str] = attrs.field(factory=set)
-    """The names of its classes, and those that it may import."""
+    """The names of the module's classes, and all names that the module may import."""
     classes: list[str] = attrs.field(factory=list)
-    """The text of each class; those of parts come before the classes that have them."""
+    """The source of each class; a class comes after the classes that its fields use."""
     notes: list[str] = attrs.field(factory=list)
-    """What the classes do not say."""
+    """Notes on the parts of the definitions that the classes do not express."""
 
 
 @final
 @attrs.frozen
 class _Parts:
-    """Writes the classes of the objects in a version."""
+    """A writer for the classes of the nested objects in one version."""
 
     module: Module
     kind: str
-    """The name of the class of the kind, with which the names of all others begin."""
+    """The name of the kind's class, which is the prefix of all other class names."""
     has_status: bool
-    """Whether the status is a subresource, in which the server fills in a default only if its schema says so."""
+    """Whether the status is a subresource, for which the server sets a default only if the schema has one."""
     top: frozenset[str]
-    """The names of the fields of the kind itself, which begin the names of classes in them."""
+    """The names of the kind's top-level fields, with which the names of nested classes begin."""
     can_be_made: dict[str, bool] = attrs.field(factory=dict, init=False)
-    """By class: whether none of its fields must be given."""
+    """For each class, whether all its fields are optional."""
 
     def write(self, schema: Schema, path: tuple[str, ...]) -> str:
-        """Write the class of a schema with properties, and of the objects in it; returns its name."""
+        """Write the classes for a schema with properties and its nested objects; return the class name."""
         short = path[1:] if path[0] == "spec" and path[1:2] and path[1] not in self.top else path
         name = unused(class_name(self.kind, *short), self.module.taken)
         lines = self.fields(schema, path, name, frozenset())
@@ -65,7 +65,7 @@ class _Parts:
     def fields(
         self, schema: Schema, path: tuple[str, ...], name: str, reserved: frozenset[str], skipped: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the lines of the fields of a class, and write the classes of their values."""
+        """Return the source lines of a class's fields, and write the classes that the fields use."""
         properties: Mapping[str, Schema] = {
             key: value for key, value in (schema.get("properties") or {}).items() if key not in skipped
         }
@@ -92,7 +92,7 @@ class _Parts:
     def _field(
         self, schema: Schema, path: tuple[str, ...], *, is_required: bool
     ) -> tuple[Expression, Expression | None, bool]:
-        """Return the annotation and the default of a field, and whether its type is a class of the module."""
+        """Return a field's annotation and default, and whether its type is a class in the module."""
         uses = self.module.uses
         found = type_of(schema, uses, lambda part: self.write(part, path))
         facts: Facts = dict(found.facts)
@@ -142,14 +142,14 @@ def _body(schema: Schema, lines: list[str]) -> list[str]:
 def write_version(
     module: Module, names: Mapping[str, Any], version: Mapping[str, Any], spec: Mapping[str, Any], *, is_only: bool
 ) -> str:
-    """Write the class of one version of a kind, and those of its parts; returns the name of the class.
+    """Write the classes for one version of a kind, and return the name of the kind's class.
 
     Args:
-        module: The module.
-        names: The names of the kind: plural, short names and so on.
-        version: The version of the definition.
-        spec: The spec of the definition.
-        is_only: Whether no other version is written.
+        module: The module to write to.
+        names: The ``names`` of the definition, such as the plural and the short names.
+        version: The entry in the ``versions`` of the definition.
+        spec: The ``spec`` of the definition.
+        is_only: Whether this is the only version that is written.
     """
     kind, name = str(names["kind"]), str(version["name"])
     is_stored = version.get("storage") is True
@@ -181,7 +181,7 @@ def _decorator(
     *,
     is_only: bool,
 ) -> dict[str, Expression]:
-    """Return the arguments of the decorator of a kind."""
+    """Return the arguments of the decorator on a kind's class."""
     kind, subresources = str(names["kind"]), version.get("subresources") or {}
     has_field = "status" in (schema.get("properties") or {})
     has_status = "status" in subresources

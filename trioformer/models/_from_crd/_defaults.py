@@ -1,4 +1,4 @@
-"""Defaults in JSON to Python's."""
+"""Convert JSON defaults to Python expressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["default_of", "empty_default"]
 
 
 def empty_default(schema: Schema, found: Type, uses: Uses) -> Expression | None:
-    """Return the default of a field that may be absent: an empty list or map, None for all others."""
+    """Return the default of an optional field, which is empty for a list or map and None for all other types."""
     if found.is_class or schema.get("x-kubernetes-int-or-string"):
         return None
     if schema.get("type") == "array":
@@ -23,13 +23,13 @@ def empty_default(schema: Schema, found: Type, uses: Uses) -> Expression | None:
 
 
 def default_of(schema: Schema, found: Type, uses: Uses, *, can_be_made: bool) -> Expression | None:
-    """Return the expression of a schema's default; None if it has no simple one.
+    """Return the Python expression for a schema's default, or None if there is no simple expression.
 
     Args:
-        schema: The schema, which has a default.
-        found: Its type.
-        uses: What the module imports.
-        can_be_made: Whether the class that is the type has no field that must be given.
+        schema: A schema that has a default.
+        found: The Python type for the schema.
+        uses: The imports of the module, to which the expression's names are added.
+        can_be_made: Whether the type is a class that can be called without arguments.
     """
     value: Any = schema["default"]
     if value is None:
@@ -56,5 +56,5 @@ def _bytes(value: object) -> Expression | None:
 
 
 def is_empty(expression: Expression | None) -> bool:
-    """Whether a default is an empty list, map or object, which trioformer.crds does not state unless it is told to."""
+    """Return whether a default is an empty list, map or object, which trioformer.crds omits from schemas by default."""
     return expression in ("()", "EMPTY_MAP") or (isinstance(expression, Call) and not expression.items)

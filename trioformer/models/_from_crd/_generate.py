@@ -1,4 +1,4 @@
-"""The text of a module with the classes of CustomResourceDefinitions."""
+"""Generate the source of a module with classes for CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ _NAMES: Final = (
     "Annotated Call ClassVar Condition EMPTY_MAP FrozenMap JSON KubernetesObject Literal Mapping Model PrinterColumn"
     " Quantity Rule ScaleSubresource Schema Time custom_resource resource_part"
 )
-"""What a module may import, so that no class has such a name."""
+"""The names that a generated module may import, and that its classes must not have."""
 _STANDARD: Final = ("collections.abc", "typing")
 
 
 @final
 @attrs.frozen
 class Generated:
-    """The source of a module."""
+    """A generated module."""
 
     text: str
     """The source, in the format of ruff and black."""
     kinds: tuple[str, ...]
-    """The names of the classes of kinds."""
+    """The names of the classes that are kinds."""
     notes: tuple[str, ...]
-    """What the definitions say and the classes do not, one line each."""
+    """Parts of the definitions that the classes do not express, one line each."""
 
 
 def generate(definitions: Iterable[Mapping[str, Any]], versions: Collection[str] = ()) -> Generated:
-    """Make the source of a module with a class for each kind, each version of it, and each object in them.
+    """Generate a module with a class for each version of each kind, and for each nested object.
 
-    A part of the class names is the path of the object, without ``spec``: ``WebsiteTls`` for ``spec.tls`` of a Website.
-    The class of a version that is not stored has the version in its name: ``WebsiteV1beta1``.
+    The name of a nested class is the kind and the path of the object without ``spec``, such as ``WebsiteTls`` for
+    ``spec.tls`` in a Website.
+    The name of the class for a version that is not the storage version ends with the version, such as
+    ``WebsiteV1beta1``.
 
     Args:
         definitions: CustomResourceDefinitions of ``apiextensions.k8s.io/v1``, as plain values.
-        versions: The versions to make classes for; empty for all.
+        versions: The versions to generate classes for. The default, an empty collection, selects all versions.
 
     Raises:
-        ValueError: A definition has none of the versions, or is not one.
+        ValueError: An item is not a CustomResourceDefinition, or has none of the requested versions.
     """
     module = Module(taken={*_NAMES.split()})
     kinds: list[str] = []
@@ -74,7 +76,7 @@ def _text(module: Module, described: list[str]) -> str:
 
 
 def _spec_of(definition: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return the spec of a definition and its name, if it has all that is read of it."""
+    """Return the spec and the name of a definition, after a check that all required parts exist."""
     spec = definition.get("spec")
     metadata = definition.get("metadata")
     name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""

@@ -1,4 +1,4 @@
-"""The API's names to Python's: those of fields, and those of classes."""
+"""Convert API names to Python names for fields and classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _USED_IN_ANNOTATIONS: Final = frozenset({"bool", "bytes", "float", "int", "str",
 
 
 def snake_case(name: str) -> str:
-    """The Python name of a field: ``podIPs`` → ``pod_ips``, ``x-kubernetes-list-type`` → ``x_kubernetes_list_type``."""
+    """Return the Python name for a JSON field, such as ``pod_ips`` for ``podIPs``."""
     words = name.lstrip("$").replace("-", "_")
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words)
     words = re.sub(r"([A-Z])(V\d)", r"\1_\2", words)
@@ -26,11 +26,11 @@ def snake_case(name: str) -> str:
 
 
 def field_names(names: Iterable[str], reserved: Iterable[str] = ()) -> dict[str, str]:
-    """Return a Python name for each of the API's names in one object.
+    """Map the API names in one object to unique Python names.
 
     Args:
-        names: The names of the API, which may be any text.
-        reserved: The names of attributes that the class has already.
+        names: The API names, which can be arbitrary strings.
+        reserved: The names that the attributes of the class already have.
     """
     found: dict[str, str] = {}
     reserved = {*reserved, "self"}  # the first argument of the method that attrs writes
@@ -45,19 +45,19 @@ def field_names(names: Iterable[str], reserved: Iterable[str] = ()) -> dict[str,
 
 
 def json_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the API's name for each Python name from which it cannot be made."""
+    """Map Python names to API names, for those API names that cannot be derived from the Python names."""
     return {ours: theirs for theirs, ours in names.items() if camel_case(ours) != theirs}
 
 
 def class_name(*parts: str) -> str:
-    """Return the name of a class: ``Website``, ``tls``, ``x-options`` → ``WebsiteTlsXOptions``."""
+    """Join parts into a class name: ``Website``, ``tls`` and ``x-options`` become ``WebsiteTlsXOptions``."""
     words = (word for part in parts for word in re.split(r"[^0-9A-Za-z]+", part))
     name = "".join(word[:1].upper() + word[1:] for word in words)
     return name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Kind{name}"
 
 
 def unused(wanted: str, taken: set[str], separator: str = "") -> str:
-    """Return a name that is not taken: this one, or with a number after it; takes it."""
+    """Return the wanted name, with a number appended if it is taken, and add the result to the taken names."""
     name, number = wanted, 1
     while name in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions in YAML or JSON."""
+"""Read CustomResourceDefinitions from YAML or JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _API_VERSION: Final = "apiextensions.k8s.io/v1"
 
 
 def read_definitions(text: str) -> list[Mapping[str, Any]]:
-    """Return the CustomResourceDefinitions in documents of YAML, also those in lists; other objects are ignored.
+    """Return the CustomResourceDefinitions in a YAML stream, including items of lists; other objects are ignored.
 
     Raises:
-        ValueError: It is not YAML, has no definition, or one of another version than ``v1``; one line.
+        ValueError: The text is not YAML, contains no definition, or contains a definition with a version other than
+            ``v1``.
     """
     try:
         documents: list[object] = list(yaml.safe_load_all(text))
@@ -30,7 +31,7 @@ def read_definitions(text: str) -> list[Mapping[str, Any]]:
         raise ValueError("not a CustomResourceDefinition: it has too many levels") from error
     found = [one for document in documents for one in _definitions_in(document)]
     if not found:
-        raise ValueError(f"no {_KIND} in it")
+        raise ValueError(f"no {_KIND} found")
     return found
 
 

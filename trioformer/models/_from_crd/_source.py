@@ -1,6 +1,6 @@
-"""Expressions and statements of Python, in the format that ruff and black keep.
+"""Write Python expressions and statements in a format that ruff and black leave unchanged.
 
-What does not fit in a line is written with one item on each line, and a comma after the last one.
+An expression that does not fit on one line has one item per line and a trailing comma.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
 ]
 
 LINE: Final = 88
-"""Characters in a line, unless a name or a text is longer: the default of ruff and black."""
+"""The maximum line length, which is the default of ruff and black; long names and strings can exceed it."""
 
 
 @final
 @attrs.frozen
 class Call:
-    """What has items in brackets: a call, a subscript, a tuple, a dict."""
+    """An expression with items in brackets: a call, a subscript, a tuple or a dict."""
 
     head: str
     items: tuple[tuple[str, Expression], ...]
-    """What is before each item, such as ``name=``, and the item."""
+    """Pairs of a prefix, such as ``name=``, and an item."""
     brackets: str = "()"
 
     def flat(self) -> str:
@@ -46,7 +46,7 @@ class Call:
         return f"{self.head}{self.brackets[0]}{inner}{comma}{self.brackets[1]}"
 
     def lines(self, indent: str) -> str:
-        """Return it with one item on each line."""
+        """Return the expression with one item on each line."""
         deeper = indent + "    "
         inner = (f"{deeper}{before}{_fitted(item, deeper, before, ',')},\n" for before, item in self.items)
         return f"{self.head}{self.brackets[0]}\n{''.join(inner)}{indent}{self.brackets[1]}"
@@ -55,7 +55,7 @@ class Call:
 @final
 @attrs.frozen
 class Union:
-    """A type or None."""
+    """A union type with None."""
 
     type: Expression
 
@@ -63,7 +63,7 @@ class Union:
         return f"{_flat(self.type)} | None"
 
     def lines(self, indent: str) -> str:
-        """Return it in brackets, with each type on its own line if they do not fit in one."""
+        """Return the union in brackets, with each type on its own line if the union does not fit on one."""
         deeper = indent + "    "
         return f"(\n{deeper}{_fitted(self, deeper, '', '')}\n{indent})"
 
@@ -87,7 +87,7 @@ def _fitted(expression: Expression, indent: str, before: str, after: str) -> str
 
 
 def assigned(indent: str, name: str, annotation: Expression, value: Expression | None) -> str:
-    """Return the statement of a field with its annotation and default."""
+    """Return the annotated assignment that defines a field."""
     end = "" if value is None else f" = {_flat(value)}"
     line = f"{indent}{name}: {_flat(annotation)}{end}"
     if len(line) <= LINE:
@@ -106,23 +106,23 @@ def assigned(indent: str, name: str, annotation: Expression, value: Expression |
 
 
 def decorated(decorator: Call) -> str:
-    """Return the line of a decorator."""
+    """Return the source line of a decorator."""
     return "@" + _fitted(decorator, "", "@", "")
 
 
 def called(head: str, *arguments: Expression, **named: Expression) -> Call:
-    """Return a call."""
+    """Return a call expression."""
     items = [("", argument) for argument in arguments]
     return Call(head, (*items, *((f"{name}=", value) for name, value in named.items())))
 
 
 def listed(head: str, *items: Expression) -> Call:
-    """Return a type with arguments, such as ``tuple[int, ...]``."""
+    """Return a parametrized type, such as ``tuple[int, ...]``."""
     return Call(head, tuple(("", item) for item in items), "[]")
 
 
 def literal(value: Any) -> Expression:
-    """Return the expression of a value of JSON: objects are dicts, lists are tuples."""
+    """Return the Python expression for a JSON value; an object becomes a dict, and an array becomes a tuple."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
@@ -133,7 +133,7 @@ def literal(value: Any) -> Expression:
 
 
 def _text(text: str) -> str:
-    """Quote a text as ruff does: with double quotes, unless single ones need fewer backslashes."""
+    """Quote a string as ruff does: with double quotes, unless single quotes need fewer backslashes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     is_plain = text.isprintable()
     if is_plain and "\\" in text and quote not in text and not text.endswith("\\"):
@@ -149,7 +149,7 @@ def _escape(character: str) -> str:
 
 
 def docstring(text: str, indent: str) -> list[str]:
-    """Return the lines of a docstring."""
+    """Return the source lines of a docstring."""
     lines = [_escaped(line.rstrip()) for line in inspect.cleandoc(text).splitlines()]
     # A quote beside those of the docstring would be one of them.
     if lines[0].startswith('"'):
@@ -172,7 +172,7 @@ def _ends_with_quote(line: str) -> bool:
 
 
 def imported(module: str, names: Iterable[str]) -> str:
-    """Return an import, its names sorted as ruff and isort sort them."""
+    """Return an import statement whose names are sorted as ruff and isort sort them."""
     ordered = sorted(names, key=lambda name: (0 if name.isupper() else 1 if name[0].isupper() else 2, name))
     line = f"from {module} import {', '.join(ordered)}"
     if len(line) <= LINE:

@@ -1,4 +1,4 @@
-"""Schemas to types, and what is said about the values of a type besides it."""
+"""Convert schemas to Python types and to arguments of ``trioformer.crds.Schema``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._source import Call, Expression, called, listed, literal
 __all__ = ["ANYTHING", "Facts", "Schema", "Type", "Uses", "facts_of_part", "is_condition", "rules_of", "type_of"]
 
 Schema: TypeAlias = Mapping[str, Any]
-"""A schema of a CustomResourceDefinition, with the API's names."""
+"""A schema in a CustomResourceDefinition, with the API's names."""
 Facts: TypeAlias = dict[str, Expression]
 """The arguments of ``trioformer.crds.Schema``."""
 
@@ -26,7 +26,7 @@ _QUANTITY: Final = (
 # trioformer.crds' own, for bytes; the format "byte" does not allow an empty string.
 _BASE64: Final = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _IMPLIED: Final = {"integer": "int64", "number": "double"}
-"""The formats that trioformer.crds adds to types without one."""
+"""The formats that trioformer.crds adds to a type without a format."""
 _ARGUMENTS: Final = {
     "title": "title",
     "format": "format",
@@ -76,13 +76,13 @@ _CONDITION: Final = frozenset({"lastTransitionTime", "message", "observedGenerat
 @final
 @attrs.define(eq=False)
 class Uses:
-    """The names that the source of a module imports."""
+    """The names that a generated module imports."""
 
     names: dict[str, set[str]] = attrs.field(factory=dict)
-    """By module."""
+    """The imported names, by module."""
 
     def use(self, module: str, name: str) -> str:
-        """Import a name, and return it."""
+        """Add an import to the module, and return the imported name."""
         self.names.setdefault(module, set()).add(name)
         return name
 
@@ -90,24 +90,24 @@ class Uses:
 @final
 @attrs.frozen
 class Type:
-    """The type of a value."""
+    """A Python type for a schema."""
 
     hint: Expression
-    """The type, without None and without what is said about its values."""
+    """The type expression, without None and without constraints."""
     facts: Facts
-    """What is said about its values."""
+    """The constraints on the values."""
     is_class: bool = False
-    """Whether the type is a class of the module, which says about its values what its own decorator says."""
+    """Whether the type is a class of the module; the constraints are then in the decorator of the class."""
     is_literal: bool = False
-    """Whether a default in JSON may be written as it is."""
+    """Whether a JSON default can be written as a Python literal."""
 
     def annotated(self, uses: Uses, more: Facts | None = None) -> Expression:
-        """Return the annotation of an item or a value of a map, with what is said about it."""
+        """Return the annotation for a list item or a map value, with its constraints."""
         return annotated(self.hint, {**self.facts, **(more or {})}, uses)
 
 
 def annotated(hint: Expression, facts: Facts, uses: Uses) -> Expression:
-    """Return a type with what is said about its values."""
+    """Return an ``Annotated`` type with the constraints on its values."""
     if not facts:
         return hint
     schema = called(uses.use("trioformer.crds", "Schema"), **facts)
@@ -115,12 +115,12 @@ def annotated(hint: Expression, facts: Facts, uses: Uses) -> Expression:
 
 
 def type_of(schema: Schema, uses: Uses, make_class: Callable[[Schema], str]) -> Type:
-    """Return the type of the values of a schema.
+    """Return the Python type for a schema.
 
     Args:
-        schema: The schema.
-        uses: What the module imports.
-        make_class: Makes the class of a schema with properties, and returns its name.
+        schema: The schema to convert.
+        uses: The imports of the module, to which new names are added.
+        make_class: A function that writes the class for a schema with properties, and returns the class name.
     """
     kind = schema.get("type")
     if schema.get("x-kubernetes-int-or-string"):
@@ -196,7 +196,7 @@ def _scalar(schema: Schema, kind: str, uses: Uses) -> Type:
 
 
 def is_condition(schema: Schema) -> bool:
-    """Whether a schema is that of meta/v1 Condition."""
+    """Return whether a schema is the schema of ``meta/v1`` Condition."""
     properties = schema.get("properties") or {}
     return (
         properties.keys() == _CONDITION
@@ -211,20 +211,20 @@ def is_condition(schema: Schema) -> bool:
 
 
 def facts_of_part(schema: Schema, uses: Uses) -> Facts:
-    """Return what a schema with properties says besides them, as arguments of ``resource_part``."""
+    """Return everything in a schema except its properties, as arguments of ``resource_part``."""
     return facts_of({key: value for key, value in schema.items() if key != "nullable"}, uses, arguments=_OF_PARTS)
 
 
 def facts_of(
     schema: Schema, uses: Uses, *, implied: Mapping[str, Any] | None = None, arguments: Mapping[str, str] = _ARGUMENTS
 ) -> Facts:
-    """Return what a schema says about its values besides their type, as arguments of ``Schema``.
+    """Return everything in a schema except the type, as arguments of ``trioformer.crds.Schema``.
 
     Args:
-        schema: The schema.
-        uses: What the module imports.
-        implied: What the type says already; None for nothing.
-        arguments: The names of the arguments for members of the schema; what has none is in ``more``.
+        schema: The schema to convert.
+        uses: The imports of the module, to which new names are added.
+        implied: Members of the schema that the type already implies, which are omitted. The default is None.
+        arguments: The argument name for each member of the schema. Other members are passed in ``more``.
     """
     facts: Facts = {}
     more: dict[str, Any] = {}
@@ -252,7 +252,7 @@ def _description(schema: Schema) -> Facts:
 
 
 def rules_of(rules: list[Schema], uses: Uses) -> Call:
-    """Return validation rules."""
+    """Return the expression for validation rules."""
     name = uses.use("trioformer.crds", "Rule")
     made = []
     for rule in rules:

@@ -1,4 +1,4 @@
-"""Developers' tool: generates modules from the schema of a kube-apiserver.  The library never imports it.
+"""A developer tool that generates modules from the schema of a kube-apiserver.
 
 ::
 
@@ -7,10 +7,10 @@
     python -m trioformer.models._generate write               writes core_v1.py, …, builtin_kinds.py from _schema.json
     python -m trioformer.models._generate check               compares the committed modules with _schema.json
 
-- ``_schema.py``: the names and types in OpenAPI and discovery, without descriptions, and the file ``_schema.json``
-- ``_naming.py``: the API's names and types to Python's
-- ``_emit.py``: the text of the modules
-- ``_check.py``: compares committed with generated modules, and the hand-written classes with the schema
+- ``_schema.py``: the names and types from OpenAPI and discovery, and the file ``_schema.json``
+- ``_naming.py``: converts API names and types to Python
+- ``_emit.py``: writes the source of the modules
+- ``_check.py``: compares the committed modules with generated ones, and handwritten classes with the schema
 """
 
 from __future__ import annotations

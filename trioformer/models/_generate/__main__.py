@@ -1,4 +1,4 @@
-"""The command line: ``python -m trioformer.models._generate check``."""
+"""The command ``python -m trioformer.models._generate``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _read(arguments: argparse.Namespace) -> Schema:
 
 
 def main(argv: list[str] | None = None) -> str | None:
-    """Run a command; return an error of one line, or None."""
+    """Run a command, and return a one-line error message or None."""
     parser = argparse.ArgumentParser(prog="python -m trioformer.models._generate", description=__doc__)
     parser.add_argument("--models", type=Path, default=MODELS, help="the directory of the modules and _schema.json")
     commands = parser.add_subparsers(required=True)

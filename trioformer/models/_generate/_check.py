@@ -1,4 +1,4 @@
-"""Compares committed with generated modules, and the hand-written classes with the schema."""
+"""Compare the committed modules with generated ones, and the handwritten classes with the schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._schema import Schema
 
 
 def check(schema: Schema, directory: Path) -> Iterator[str]:
-    """Yield a line for each difference between the modules in ``directory`` and those of the schema."""
+    """Yield a line for each difference between the modules in ``directory`` and the schema."""
     texts = emit(schema)
     for name, text in texts.items():
         path = directory / name

@@ -1,4 +1,4 @@
-"""The text of the generated modules, in ruff's format."""
+"""Write the source of the generated modules in ruff's format."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _VALUE_NAMES = ("EMPTY_MAP", "JSON", "MicroTime", "Time")
 
 
 def emit(schema: Schema) -> dict[str, str]:
-    """Return the file names and texts of all modules.
+    """Return the source of all modules, by file name.
 
     Raises:
-        ValueError: The tool does not support something in the schema.
+        ValueError: The schema contains something that the generator does not support.
     """
     kinds = {one.definition: one for one in schema.resources if one.definition is not None and "/" not in one.name}
     bodies = {
@@ -56,7 +56,7 @@ def emit(schema: Schema) -> dict[str, str]:
 
 
 class _Module:
-    """One module: its classes, their fields and their order."""
+    """One generated module: its classes and fields."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class _Module:
                 raise ValueError(f"{name} has fields with the same Python name: {sorted(types)}")
 
     def text(self) -> str:
-        """Return the text of the module."""
+        """Return the source of the module."""
         order = self._order()
         exported = sorted(map(class_of, order), key=_isort_key)
         classes = [self._class(name) for name in order]
@@ -101,7 +101,7 @@ class _Module:
         )
 
     def _break_cycles(self) -> None:
-        """Make the default of a field None where an instance would contain itself."""
+        """Use None as the default of a field if an instance would otherwise contain itself."""
 
         def visit(name: str, path: tuple[str, ...]) -> None:
             for field, type_ in self.fields.get(name, {}).items():
@@ -122,9 +122,10 @@ class _Module:
         return {name, *below}.union(*map(self._values_below, below))
 
     def _order(self) -> list[str]:
-        """Sort classes by name, but after the classes that they name.
+        """Sort classes by name, but put each class after the classes that it refers to.
 
-        The classes of defaults must come first; if the others do not, pyright reports cycles that do not exist.
+        A class that is used in a default must be defined first. For other classes, the order avoids false reports of
+        cycles from pyright.
         """
         self._break_cycles()
         ordered: list[str] = []
@@ -312,7 +313,7 @@ def _imported(module: str, names: list[str]) -> str:
 
 
 def _isort_key(name: str) -> tuple[int, tuple[str | int, ...], str]:
-    """Constants, then classes, then the rest; numbers inside names by their value."""
+    """Return a sort key for imported names: first constants, then classes, then other names."""
     rank = 0 if name.isupper() else 1 if name[0].isupper() else 2
     parts = tuple(int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name))
     return rank, parts, name

@@ -1,4 +1,4 @@
-"""The API's names and types in Python."""
+"""Convert API names and types to Python."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ LEAVES: Mapping[str, str] = {
     f"{_CRD}.JSONSchemaPropsOrBool": "JSON",
     f"{_CRD}.JSONSchemaPropsOrStringArray": "JSON",
 }
-"""Definitions without fields that are values, not objects."""
+"""Definitions that have no fields and are not objects."""
 
 EMPTY = frozenset({f"{_CRD}.CustomResourceSubresourceStatus"})
-"""Definitions without fields that are objects: only their presence has a meaning."""
+"""Definitions of objects without fields, where only the presence of the object matters."""
 
 BY_HAND = frozenset({f"{_META}.{name}" for name in ("ManagedFieldsEntry", "ObjectMeta", "OwnerReference")})
-"""Classes of ``_meta.py``."""
+"""Handwritten classes in ``_meta.py``."""
 
 _SCALARS = {"string": ("str", '""'), "integer": ("int", "0"), "number": ("float", "0.0"), "boolean": ("bool", "False")}
 
 
 def needs_map(name: str) -> bool:
-    """Whether the camelCase of the Python name differs from the API's name."""
+    """Return whether the camelCase form of the Python name differs from the API name."""
     return camel_case(snake_case(name)) != name
 
 
 def class_of(definition: str) -> str:
-    """``io.k8s.api.core.v1.Pod`` → ``Pod``."""
+    """Return the class name of a definition: ``Pod`` for ``io.k8s.api.core.v1.Pod``."""
     return definition.rpartition(".")[2]
 
 
 def module_of(definition: str) -> str:
-    """``io.k8s.api.core.v1.Pod`` → ``core_v1``."""
+    """Return the module name of a definition: ``core_v1`` for ``io.k8s.api.core.v1.Pod``."""
     return "_meta" if definition in BY_HAND else "_".join(definition.split(".")[-3:-1])
 
 
 def module_of_version(api_version: str) -> str:
-    """``rbac.authorization.k8s.io/v1`` → ``rbac_v1``."""
+    """Return the module name of a group and version: ``rbac_v1`` for ``rbac.authorization.k8s.io/v1``."""
     group, _, version = api_version.rpartition("/")
     return f"{group.partition('.')[0] or 'core'}_{version}"
 
 
 def label_of(definition: str) -> str:
-    """Return the group and version of a definition for docstrings, such as ``core/v1``."""
+    """Return the group and version of a definition, such as ``core/v1``, for docstrings."""
     return module_of(definition).replace("_", "/")
 
 
 @attrs.frozen
 class PythonType:
-    """The annotation and default of a field."""
+    """The Python annotation and default of a field."""
 
     hint: str
     """The annotation."""
@@ -77,7 +77,7 @@ class PythonType:
 
 
 def python_type(type_: str) -> PythonType:
-    """Return the annotation and default of a field with this type in the schema."""
+    """Convert a field type in the schema to a Python annotation and default."""
     inner = names_in(type_)
     definition = None if inner in _SCALARS or inner == "bytes" or inner in LEAVES else inner
     hint = _hint(type_.removesuffix("?"))

@@ -1,12 +1,12 @@
-"""The schema of an API server: its resources, and the names and types of fields.
+"""The schema of an API server: its resources, and the names and types of their fields.
 
-The type of a field is written in a few characters, so that the diff of a new Kubernetes version is easy to read:
+Field types have a short notation, so that the diff for a new Kubernetes version is easy to read:
 
 - ``string``, ``integer``, ``number``, ``boolean``, ``bytes``, or the name of another definition
-- ``[T]`` an array, ``{T}`` a map from strings
-- ``T?`` a Go pointer or an omitted scalar: absent differs from zero (never used for arrays and maps)
+- ``[T]`` for an array, and ``{T}`` for a map with string keys
+- ``T?`` for a Go pointer or an optional scalar, where absent differs from zero (never used for arrays and maps)
 
-A definition without fields has the type and format of OpenAPI, such as ``string date-time``.
+A definition without fields is written as its OpenAPI type and format, such as ``string date-time``.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ import attrs
 Document: TypeAlias = Mapping[str, Any]
 
 VERSIONS = frozenset({"v1", "autoscaling/v2"})
-"""The stable versions that have models: ``v1`` of every group, and these; every beta version has some, too."""
+"""The stable versions that have models, besides all beta versions; ``v1`` means version 1 of every group."""
 
 _ZEROS: tuple[object, ...] = ({}, "", 0, False)
 
 
 @attrs.frozen(kw_only=True)
 class Resource:
-    """A resource or subresource of discovery."""
+    """A resource or subresource from the discovery API."""
 
     api_version: str
-    """The group and version that serve it."""
+    """The group and version that serve the resource."""
     name: str
-    """Its name in URLs: ``pods``, ``pods/status``."""
+    """The name in URLs, such as ``pods`` or ``pods/status``."""
     kind: str
-    """``group/version Kind`` of its objects."""
+    """The kind of the objects, as ``group/version Kind``."""
     definition: str | None
-    """The schema of its objects; options such as ``PodExecOptions`` have none."""
+    """The schema of the objects; options such as ``PodExecOptions`` have none."""
     namespaced: bool
     """Whether each object belongs to a namespace."""
     singular: str = ""
-    """The name for one object; empty for a subresource."""
+    """The singular name; empty for a subresource."""
     short_names: tuple[str, ...] = ()
     """The other names that kubectl accepts."""
     categories: tuple[str, ...] = ()
     """Groups of resources such as ``all``."""
     verbs: tuple[str, ...]
-    """The verbs that it supports."""
+    """The verbs that the resource supports."""
 
 
 @attrs.frozen(kw_only=True)
@@ -58,10 +58,10 @@ class Schema:
     resources: tuple[Resource, ...]
     """Resources and subresources, by group, version and name."""
     definitions: Mapping[str, Mapping[str, str] | str]
-    """By full name: the types of the fields, or the type of a definition without fields."""
+    """The types of the fields, or the type of a definition without fields, by the full name of the definition."""
 
     def dumps(self) -> str:
-        """Encode it as JSON, with one resource or field on each line."""
+        """Encode the schema as JSON, with one resource or field on each line."""
         resources = [
             f"    {json.dumps(f'{one.api_version} {one.name}')}: {json.dumps(_resource_members(one))}"
             for one in self.resources
@@ -78,7 +78,7 @@ class Schema:
 
     @classmethod
     def loads(cls, text: str) -> Schema:
-        """Decode the result of :meth:`dumps`."""
+        """Decode a schema that :meth:`dumps` has encoded."""
         document = json.loads(text)
         resources = tuple(_read_resource(key, members) for key, members in document["resources"].items())
         return cls(kubernetes=document["kubernetes"], resources=resources, definitions=document["definitions"])
@@ -115,14 +115,14 @@ def _definition(fields: Mapping[str, str] | str) -> str:
 
 
 def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema:
-    """Reduce the documents of a server to the names and types that the models need.
+    """Reduce a server's documents to the names and types that the models need.
 
     Args:
-        openapi: The documents of ``/openapi/v3`` for every group and version.
-        discovery: The aggregated discovery (``v2``) of ``/api`` and ``/apis``.
+        openapi: The ``/openapi/v3`` documents for every group and version.
+        discovery: The aggregated discovery documents (``v2``) from ``/api`` and ``/apis``.
 
     Raises:
-        ValueError: Two documents contradict each other, or one uses an unsupported OpenAPI schema.
+        ValueError: Two documents contradict each other, or a document uses an unsupported OpenAPI feature.
     """
     raw: dict[str, Document] = {}
     reduced: dict[str, Mapping[str, str] | str] = {}
@@ -148,7 +148,7 @@ def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema
 
 
 def is_beta(version: str) -> bool:
-    """Whether a version, or an ``apiVersion``, is a beta one, which a server serves only if it is told to."""
+    """Return whether a version or ``apiVersion`` is a beta version, which servers do not serve by default."""
     return "beta" in version.rpartition("/")[2]
 
 
@@ -157,7 +157,7 @@ def _has_models(api_version: str, version: str) -> bool:
 
 
 def api_version_of(group: str, version: str) -> str:
-    """Return ``group/version``, or only the version for the core group."""
+    """Return ``group/version``, or only the version if the group is the core group."""
     return f"{group}/{version}" if group else version
 
 
@@ -247,7 +247,7 @@ def _type(where: str, schema: Document) -> str:
 
 
 def names_in(type_: str) -> str:
-    """Return the innermost type of a field: ``x`` of ``[{x}]``."""
+    """Return the innermost part of a field type, such as ``x`` for ``[{x}]``."""
     return type_.strip("[]{}?")
 
 

@@ -1,17 +1,17 @@
-"""Label and field selectors: parse, match, format.
+"""Label and field selectors: parsing, matching and formatting.
 
-A selector is a conjunction: an object must meet every requirement, and matches a selector without requirements.
-Selectors are parsed once into immutable values; to match an object, only a label with ``>`` or ``<`` is parsed.
-The ``LabelSelector`` in API objects (``matchLabels`` and ``matchExpressions``) is a generated model; the classes here
-are the text form in the ``labelSelector`` and ``fieldSelector`` parameters of lists and watches.
+An object matches a selector if it meets every requirement, so a selector without requirements matches all objects.
+Selectors are parsed once into immutable values, so matching an object is fast.
+The classes in this package represent the text in the ``labelSelector`` and ``fieldSelector`` parameters of lists and
+watches.  The ``LabelSelector`` in API objects (``matchLabels`` and ``matchExpressions``) is a generated model.
 
-The grammars follow apimachinery's ``pkg/labels/selector.go`` and ``pkg/fields/selector.go``.
+The grammars follow ``pkg/labels/selector.go`` and ``pkg/fields/selector.go`` in apimachinery.
 
-- ``_errors.py``: the format of errors of both grammars
-- ``_label_requirement.py``: one requirement on one label, and the checks of keys and values
+- ``_errors.py``: error messages for both grammars
+- ``_label_requirement.py``: one requirement of a label selector, and the checks of keys and values
 - ``_label_selector.py``: label selectors and their parser
 - ``_field_selector.py``: field selectors and their parser
-- ``_selectable_fields.py``: the fields that select objects of a kind
+- ``_selectable_fields.py``: the fields that a field selector can use for each kind
 """
 
 from __future__ import annotations

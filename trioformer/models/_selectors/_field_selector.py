@@ -1,4 +1,4 @@
-"""Field selectors and their parser (apimachinery's ``pkg/fields/selector.go``)."""
+"""Field selectors and their parser (``pkg/fields/selector.go`` in apimachinery)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ _PATH_RULE = "a field path must not be empty and must not contain white space, '
 
 
 class FieldRequirement(NamedTuple):
-    """One requirement on one field: a tuple of path, operator and value."""
+    """One requirement of a field selector: a tuple of path, operator and value."""
 
     path: str
-    """The field, such as ``metadata.name`` or ``spec.nodeName``: API names joined by dots, not empty."""
+    """The path of the field: API names joined by dots, such as ``metadata.name`` or ``spec.nodeName``.  It is not
+    empty."""
     operator: FieldOperator
     """Whether the field must equal the value or differ from it."""
     value: str
-    """The value, without escapes; empty for a field that is not set."""
+    """The value without escapes.  An empty value matches a field that is not set."""
 
     def __str__(self) -> str:
-        """Format as in a selector, with ``,``, ``=`` and a backslash in the value escaped."""
+        """Return the text of the requirement, with every ``,``, ``=`` and backslash in the value escaped."""
         escaped = _TO_ESCAPE.sub(r"\\\g<0>", self.value)
         return f"{self.path}{self.operator}{escaped}"
 
@@ -71,8 +72,9 @@ def _is_path(text: str) -> bool:
 class FieldSelector:
     """A parsed field selector.
 
-    It may have any path; :meth:`selectable_fields` returns the fields that objects of a kind can be selected by.
-    Requirements are sorted by their text, and ``str()`` formats them in this order; it parses to an equal selector.
+    The paths are not checked; :meth:`selectable_fields` returns the fields that a kind supports.
+    The requirements are sorted by their text, and ``str()`` formats them in this order.  Parsing the result of
+    ``str()`` returns an equal selector.
 
     Raises:
         SelectorError: A path, operator or value is not valid.
@@ -86,13 +88,13 @@ class FieldSelector:
         r"""Parse a field selector such as ``metadata.name=web-0,status.phase!=Running``.
 
         The operators are ``=``, ``==`` and ``!=``.
-        In a value ``,``, ``=`` and a backslash must be escaped, as ``\,``, ``\=`` and ``\\``.
-        White space is part of a value, and an error in a path.
-        Empty terms are skipped, and the empty text matches everything.
+        In a value, a comma, an equals sign and a backslash must be escaped as ``\,``, ``\=`` and ``\\``.
+        Whitespace in a value is part of the value, and whitespace in a path is an error.
+        Empty terms are skipped, and an empty selector matches everything.
 
         Raises:
-            SelectorError: The text does not follow the grammar; the error shows the text and the position, in
-                characters from 0.
+            SelectorError: The text does not follow the grammar. The message shows the text and the position of the
+                error, counted from 0.
         """
         requirements: list[FieldRequirement] = []
         for term in _TERM.finditer(text):
@@ -109,13 +111,13 @@ class FieldSelector:
 
     @classmethod
     def of(cls, selector: FieldSelector | Mapping[str, str] | str | None) -> FieldSelector:
-        """Make a selector from any of its forms: a selector, its text, or a mapping of fields that must be equal.
+        """Make a field selector from a selector, its text, or a mapping from fields to required values.
 
-        None, the empty text and the empty mapping match everything.
+        None, an empty string and an empty mapping match everything.
 
         Raises:
-            SelectorError: The text does not parse, or the mapping has an invalid path or value.
-            TypeError: It has another form.
+            SelectorError: The text cannot be parsed, or the mapping has an invalid path or value.
+            TypeError: ``selector`` has any other type.
         """
         if isinstance(selector, FieldSelector):
             return selector
@@ -126,12 +128,12 @@ class FieldSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no requirements, so that everything matches."""
+        """Whether the selector has no requirements and therefore matches everything."""
         return not self.requirements
 
     @staticmethod
     def selectable_fields(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Return the fields that objects of a kind can be selected by, with the API server's conversion to text.
+        """Return the fields that a field selector for this kind can use, with the API server's conversion to text.
 
         Raises:
             TypeError: The class is not a kind.
@@ -139,11 +141,11 @@ class FieldSelector:
         return SelectableFields.of(kind)
 
     def matches(self, getter: Callable[[str], str]) -> bool:
-        """Whether the object matches.
+        """Return whether an object matches the selector.
 
         Args:
-            getter: Returns the object's field at a path as text, the empty string if it is not set.
-                Its exceptions, such as for a path that the kind does not have, propagate.
+            getter: A function that returns the text of the object's field at a path, or an empty string if the field
+                is not set. Exceptions from this function propagate.
         """
         for path, operator, value in self.requirements:  # noqa: SIM110  # a generator under all() costs more
             if (getter(path) == value) is (operator == "!="):
@@ -151,7 +153,7 @@ class FieldSelector:
         return True
 
     def __str__(self) -> str:
-        """Format as the ``fieldSelector`` parameter; empty without requirements."""
+        """Return the text for the ``fieldSelector`` parameter, which is empty if there are no requirements."""
         return ",".join(map(str, self.requirements))
 
 

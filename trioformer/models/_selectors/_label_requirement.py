@@ -1,4 +1,4 @@
-"""One requirement on one label; the rules for keys and values are apimachinery's ``api/validate/content/kube.go``."""
+"""One requirement of a label selector; the rules for keys and values follow ``api/validate/content/kube.go``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ...errors import SelectorError
 from ._errors import shown
 
 LabelOperator: TypeAlias = Literal["=", "!=", "in", "notin", "exists", "!", "gt", "lt"]
-"""The operator of a :class:`LabelRequirement`: apimachinery's names (``pkg/selection``); ``==`` is parsed as ``=``."""
+"""The operator of a :class:`LabelRequirement`, with the names in apimachinery's ``pkg/selection``; ``==`` is parsed as
+``=``."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NAME_RULE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
@@ -34,7 +35,7 @@ _VALUE_COUNTS: Mapping[str, tuple[int, int | None]] = {
 
 
 def key_problem(key: object) -> str | None:
-    """Return why ``key`` is not a label key (``[prefix/]name``), or None."""
+    """Return the reason that ``key`` is not a valid label key (``[prefix/]name``), or None if it is valid."""
     if not isinstance(key, str):
         return f"a label key must be a string, not {type(key).__name__}"
     prefix, slash, name = key.rpartition("/")
@@ -48,7 +49,7 @@ def key_problem(key: object) -> str | None:
 
 
 def value_problem(value: object) -> str | None:
-    """Return why ``value`` is not a label value, or None."""
+    """Return the reason that ``value`` is not a valid label value, or None if it is valid."""
     if not isinstance(value, str):
         return f"a label value must be a string, not {type(value).__name__}"
     if len(value) > _NAME_LENGTH:
@@ -59,14 +60,14 @@ def value_problem(value: object) -> str | None:
 
 
 def number_problem(value: str) -> str | None:
-    """Return why ``value`` is not a value of ``gt`` and ``lt``, or None."""
+    """Return the reason that ``value`` is not a valid value for ``gt`` and ``lt``, or None if it is valid."""
     if _int64(value) is None:
         return f"{shown(value)} must be an integer of at most 64 bits for a comparison"
     return None
 
 
 def _int64(text: str) -> int | None:
-    """Parse a decimal as Go's ``strconv.ParseInt(text, 10, 64)`` does; None if it is not an integer of 64 bits."""
+    """Parse a 64-bit integer like Go's ``strconv.ParseInt(text, 10, 64)``; return None if the text is not valid."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -87,21 +88,23 @@ def _bound_of(requirement: LabelRequirement) -> int | None:
 @final
 @attrs.frozen
 class LabelRequirement:
-    """One requirement on one label.
+    """One requirement of a label selector.
 
-    An absent label meets ``!=``, ``notin`` and ``!`` and no other operator; a label that is not an integer meets
-    neither ``gt`` nor ``lt`` (``Requirement.Matches`` in apimachinery's ``pkg/labels/selector.go``).
+    An object without the label meets only requirements with ``!=``, ``notin`` and ``!``.  A label value that is not an
+    integer meets neither ``gt`` nor ``lt``.  These rules follow ``Requirement.Matches`` in apimachinery's
+    ``pkg/labels/selector.go``.
 
     Raises:
-        SelectorError: The key, the operator, a value or the number of values is not valid.
+        SelectorError: The key, the operator, a value, or the number of values is not valid.
     """
 
     key: str
-    """The label's key, ``name`` or ``prefix/name``."""
+    """The key of the label, as ``name`` or ``prefix/name``."""
     operator: LabelOperator
     """The operator."""
     values: tuple[str, ...] = attrs.field(default=(), converter=_value_set)
-    """Sorted, without duplicates: at least one for ``in`` and ``notin``, none for ``exists`` and ``!``, else one."""
+    """The values, sorted and without duplicates.  ``in`` and ``notin`` need at least one value, ``exists`` and ``!``
+    have no value, and all other operators have one."""
     _bound: int | None = attrs.field(
         init=False, eq=False, repr=False, default=attrs.Factory(_bound_of, takes_self=True)
     )
@@ -141,7 +144,7 @@ class LabelRequirement:
         return number > self._bound if operator == "gt" else number < self._bound
 
     def __str__(self) -> str:
-        """Format as in a selector, such as ``tier in (back,front)``."""
+        """Return the text of the requirement, such as ``tier in (back,front)``."""
         joined = ",".join(self.values)
         match self.operator:
             case "exists":

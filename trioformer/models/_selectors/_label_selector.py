@@ -1,4 +1,4 @@
-"""Label selectors and their parser (apimachinery's ``pkg/labels/selector.go``)."""
+"""Label selectors and their parser (``pkg/labels/selector.go`` in apimachinery)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _others_of(selector: LabelSelector) -> tuple[LabelRequirement, ...]:
 class LabelSelector:
     """A parsed label selector.
 
-    Requirements are sorted by key, those of one key in the given order, and ``str()`` formats them in this order; it
-    parses to an equal selector.
+    The requirements are sorted by key, and requirements with the same key keep their order.  ``str()`` formats them in
+    this order, and parsing the result of ``str()`` returns an equal selector.
     """
 
     requirements: tuple[LabelRequirement, ...] = attrs.field(default=(), converter=_by_key)
@@ -49,24 +49,24 @@ class LabelSelector:
 
         The requirements are ``key=value``, ``key==value``, ``key!=value``, ``key in (a,b)``, ``key notin (a,b)``,
         ``key``, ``!key``, ``key>1`` and ``key<1``, separated by commas; spaces, tabs and newlines are ignored.
-        A value may be empty (``key=``, ``key in ()``, ``key in (a,)``).
-        The empty text matches everything.
+        A value can be empty, as in ``key=``, ``key in ()`` and ``key in (a,)``.
+        An empty selector matches everything.
 
         Raises:
-            SelectorError: The text does not follow the grammar, or a key or value is not valid; the error shows the
-                text and the position, in characters from 0.
+            SelectorError: The text does not follow the grammar, or a key or value is not valid. The message shows the
+                text and the position of the error, counted from 0.
         """
         return cls(_Parser(text).parse())
 
     @classmethod
     def of(cls, selector: LabelSelector | Mapping[str, str] | str | None) -> LabelSelector:
-        """Make a selector from any of its forms: a selector, its text, or a mapping of labels that must be equal.
+        """Make a label selector from a selector, its text, or a mapping from labels to required values.
 
-        None, the empty text and the empty mapping match everything.
+        None, an empty string and an empty mapping match everything.
 
         Raises:
-            SelectorError: The text does not parse, or the mapping has an invalid key or value.
-            TypeError: It has another form.
+            SelectorError: The text cannot be parsed, or the mapping has an invalid key or value.
+            TypeError: ``selector`` has any other type.
         """
         if isinstance(selector, LabelSelector):
             return selector
@@ -77,11 +77,11 @@ class LabelSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no requirements, so that everything matches."""
+        """Whether the selector has no requirements and therefore matches everything."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels matches."""
+        """Return whether an object with these labels matches the selector."""
         for key, value in self._exact:
             if labels.get(key) != value:
                 return False
@@ -91,7 +91,7 @@ class LabelSelector:
         return True
 
     def __str__(self) -> str:
-        """Format as the ``labelSelector`` parameter; empty without requirements."""
+        """Return the text for the ``labelSelector`` parameter, which is empty if there are no requirements."""
         return ",".join(map(str, self.requirements))
 
 
@@ -109,9 +109,10 @@ _BINARY: Mapping[str, LabelOperator] = {
 
 
 class _Parser:
-    """A recursive descent parser of one selector.
+    """A recursive descent parser for one selector.
 
-    ``in`` and ``notin`` are operators only at the position of an operator, otherwise words.
+    ``in`` and ``notin`` are operators only where an operator is expected.  Elsewhere, ``in`` and ``notin`` are keys or
+    values.
     """
 
     def __init__(self, text: str) -> None:

@@ -1,8 +1,9 @@
-"""The fields that objects of a kind can be selected by, and their values as text.
+"""The fields that field selectors can use for each kind, and the text form of their values.
 
-In kube-apiserver, code for each kind defines them: ``AddFieldLabelConversionFunc`` their names (``conversion.go`` in
-``pkg/apis``), and ``ToSelectableFields`` their values (``pkg/registry``).
-The table has those of v1.36; a kind that is not in it can be selected by name and namespace.
+In kube-apiserver, each kind has code for these fields.  ``AddFieldLabelConversionFunc`` in ``pkg/apis`` defines the
+names, and ``ToSelectableFields`` in ``pkg/registry`` defines the values.
+The table contains the fields of Kubernetes v1.36.  Kinds that are not in the table support only the name and the
+namespace.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from .._resources import ResourceInfo, resource_of
 
 
 class _Field(NamedTuple):
-    """The paths of a field's value, and its default."""
+    """One selectable field, with the paths of its value and a default."""
 
     paths: tuple[str, ...]
-    """Paths with the API's names; the first value that is not empty counts."""
+    """Paths with the API's names.  The field's value is the first value that is not empty."""
     default: str = ""
 
 
@@ -79,23 +80,23 @@ _TABLE: Mapping[tuple[str, str], Mapping[str, _Field]] = {
 @final
 @attrs.frozen
 class SelectableFields:
-    """The fields that objects of a kind can be selected by, with the values that the API server compares.
+    """The fields that field selectors can use for one kind, and the values that the API server compares.
 
-    Values are text: ``true`` and ``false``, decimal numbers; an absent field is the empty string, or the default of the
-    server.
+    All values are strings, including booleans (``true`` and ``false``) and decimal numbers.  The value of an absent
+    field is the server's default or an empty string.
     """
 
     kind: str
-    """The kind, for errors."""
+    """The name of the kind, for error messages."""
     names: tuple[str, ...]
-    """The fields, such as ``spec.nodeName``; sorted."""
+    """The sorted names of the fields, such as ``spec.nodeName``."""
     is_default: bool
-    """Whether the kind has only the fields of every kind: name and namespace."""
+    """Whether the kind has only the default fields, which are the name and the namespace."""
     _fields: Mapping[str, _Field]
 
     @classmethod
     def of(cls, kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Return the fields of a kind; a metadata kind has only those in the metadata.
+        """Return the selectable fields of a kind; a metadata kind has only fields of the metadata.
 
         Raises:
             TypeError: The class is not a kind.
@@ -106,23 +107,23 @@ class SelectableFields:
         return name in self._fields
 
     def check(self, names: Iterable[str]) -> None:
-        """Check that the kind has all of these fields.
+        """Check that the kind supports all given fields.
 
         Raises:
-            SelectorError: It does not; the error names the field and the supported ones.
+            SelectorError: A field is not supported. The message lists the supported fields.
         """
         for name in names:
             if name not in self._fields:
                 raise SelectorError(
-                    f"{self.kind} cannot be selected by field {name!r}; supported are {', '.join(self.names)}"
+                    f"{self.kind} cannot be selected by field {name!r}; supported fields: {', '.join(self.names)}"
                 )
 
     def read(self, obj: object, name: str) -> str:
-        """Return the value of a field as text.
+        """Return the value of a field as a string.
 
         Args:
             obj: An object of the kind, or its decoded JSON.
-            name: The field; must be one of :attr:`names`.
+            name: The name of the field, which must be one of :attr:`names`.
         """
         if isinstance(obj, KubernetesObject):  # from the head, without decoding the metadata
             if name == _NAME:
@@ -165,7 +166,7 @@ _WORD_END = re.compile(r"(?<=[a-z0-9])([A-Z]+)")
 
 @functools.cache
 def _steps(path: str) -> tuple[tuple[str, str], ...]:
-    """Return the API's name and the model's name of each step of a path."""
+    """Return the API name and the Python name for each step of a path."""
     return tuple((member, _WORD_END.sub(r"_\1", member).lower()) for member in path.split("."))
 
 
