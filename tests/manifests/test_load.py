@@ -193,7 +193,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
         load_manifests()
     with pytest.raises(TypeError, match="pass either paths"):
         load_manifests("a.yaml", text=CONFIG_MAP)
-    with pytest.raises(TypeError, match="pass a text by text="):
+    with pytest.raises(TypeError, match="to load a string, pass text="):
         load_manifests(CONFIG_MAP)
     with pytest.raises(TypeError, match=r"must be a string or a pathlib.Path, not bytes"):
         load_manifests(b"a.yaml")  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
         ("kind: Pod", "line 1, column 1: a manifest has no apiVersion: add one, such as apps/v1"),
         ("apiVersion: v1", "line 1, column 1: a manifest has no kind: add one, such as Deployment"),
         ("apiVersion: 1\nkind: Pod", "line 1, column 13: apiVersion must be a string, such as apps/v1"),
-        ("apiVersion: a/b/c\nkind: Pod", "line 1, column 13: apiVersion must be such as v1 or apps/v1, not 'a/b/c'"),
+        ("apiVersion: a/b/c\nkind: Pod", "line 1, column 13: apiVersion must look like v1 or apps/v1, not 'a/b/c'"),
         ("apiVersion: v1\nkind: a/b", "line 2, column 7: kind must be a name such as Deployment, not 'a/b'"),
         ("apiVersion: v1\nkind: Pod", "line 1, column 1: the Pod has no metadata; add one with a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: []", "line 3, column 11: the metadata of the Pod must be a mapping"),

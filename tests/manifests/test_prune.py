@@ -170,6 +170,13 @@ async def test_without_manifests_a_set_is_pruned_only_if_asked_for(api_server: A
         assert await kinds_of(client) == ""
 
 
+async def test_only_an_apply_set_can_be_pruned(api_server: APIServer) -> None:
+    selector: Any = "app=shop"
+    async with connected(api_server) as (client, _):
+        with pytest.raises(TypeError, match=r"^prune must be an ApplySet, such as ApplySet\('shop'\), not a str$"):
+            await apply_manifests(client, load_manifests(text=CONFIG_MAP), prune=selector)
+
+
 async def test_the_kinds_of_a_program_that_applies_at_once_stay_in_the_set(api_server: APIServer) -> None:
     async with connected(api_server) as (client, server):
         await apply(client, CONFIG_MAP + SLICE)

@@ -1,4 +1,4 @@
-"""What can go wrong with exec and attach: each row of the table in ``docs/howto/exec.rst`` is tested here."""
+"""Errors of exec and attach: each row of the table in ``docs/howto/exec.rst`` is tested here."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def after_switch(*frames: bytes) -> Bytes:
 CASES: dict[str, list[Command | Bytes]] = {
     "the pod does not exist": [Command("none")],
     "the container does not exist": [Command("web-0", container="other")],
-    "there are several containers, and none is named": [Command("two")],
-    "the pod is not on a node yet": [Command("unscheduled")],
-    "the permission is missing: ``create`` and ``get`` for ``pods/exec``, and for ``pods/attach``": [
+    "the pod has several containers, and no container is named": [Command("two")],
+    "the pod is not assigned to a node yet": [Command("unscheduled")],
+    "the permission ``create`` or ``get`` for ``pods/exec`` or ``pods/attach`` is missing": [
         Bytes(refusal("403 Forbidden", FORBIDDEN))
     ],
     "the program does not exist": [Command("web-0", "nothing")],
@@ -106,14 +106,14 @@ CASES: dict[str, list[Command | Bytes]] = {
         Command("web-0", "print", max_output_bytes=4),
         Bytes(switch(), frame(BINARY, b"\x01" + bytes(1000), length=2**62), max_output_bytes=100),
     ],
-    "there is ``input``, and the server is older than Kubernetes 1.30": [Bytes(switch(V4), END, input="x")],
+    "``input`` is passed, and the server is older than Kubernetes 1.30": [Bytes(switch(V4), END, input="x")],
     "the API server cannot reach the node": [Bytes(refusal("500 Internal Server Error", NO_NODE))],
     "the server, or a proxy in front of it, does not support WebSockets": [
         Bytes(refusal("400 Bad Request", NO_UPGRADE)),
         Bytes(b"HTTP/1.1 302 Found\r\nLocation: https://login.example/\r\nContent-Length: 0\r\n\r\n"),
     ],
-    "a proxy responds with a page of its own": [Bytes(refusal("502 Bad Gateway", PROXY_PAGE, "text/html"))],
-    "the response switches to another protocol": [
+    "a proxy responds with its own page": [Bytes(refusal("502 Bad Gateway", PROXY_PAGE, "text/html"))],
+    "the response is not a valid WebSocket handshake": [
         Bytes(switch(accept="x")),
         Bytes(switch(upgrade="SPDY/3.1")),
     ],
@@ -126,7 +126,7 @@ CASES: dict[str, list[Command | Bytes]] = {
         after_switch(close(1000), END),
         after_switch(b"\x82\x7e\x01"),
     ],
-    "the connection ends inside of a message": [
+    "the connection ends within a message": [
         after_switch(OUTPUT[:-1]),
         after_switch(frame(BINARY, b"\x01" + bytes(1000), length=2**62)),
     ],

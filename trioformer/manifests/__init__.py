@@ -1,16 +1,16 @@
-"""Manifests: load YAML files, apply them to a cluster, wait for their objects, and delete them.
+"""Load manifests from YAML files, apply them to a cluster, wait until their objects are ready, and delete them.
 
-- ``_load.py``: :func:`load_manifests`, from files and texts
-- ``_yaml.py``: YAML and JSON with lines and columns
-- ``_manifest.py``: :class:`Manifest`, an object and its place, and the result of applying it
-- ``_targets.py``: the API of each manifest, and the order in which they are applied
-- ``_apply.py``: :func:`apply_manifests`
-- ``_apply_set.py``: :class:`ApplySet`, a set of objects that are applied together
-- ``_prune.py``: deletes objects that are no longer among the manifests
-- ``_delete.py``: :func:`delete_manifests`
-- ``_wait.py``: :func:`wait_for_manifests`
-- ``_readiness.py``: :func:`readiness_of`, whether an object is ready
-- ``_dump.py``: :func:`dump_manifests`, objects as YAML
+- ``_load.py``: the function :func:`load_manifests`, which reads files or a string
+- ``_yaml.py``: parses YAML and JSON, and finds lines and columns
+- ``_manifest.py``: the class :class:`Manifest`, an object with its location, and :class:`ManifestResult`
+- ``_targets.py``: finds the API of each manifest and the order of application
+- ``_apply.py``: the function :func:`apply_manifests`
+- ``_apply_set.py``: the class :class:`ApplySet`, a set of objects that are applied and pruned together
+- ``_prune.py``: deletes objects whose manifests were removed
+- ``_delete.py``: the function :func:`delete_manifests`
+- ``_wait.py``: the function :func:`wait_for_manifests`
+- ``_readiness.py``: the function :func:`readiness_of`, which decides whether an object is ready
+- ``_dump.py``: the function :func:`dump_manifests`, which writes objects as YAML
 """
 
 from __future__ import annotations

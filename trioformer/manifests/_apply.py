@@ -7,6 +7,7 @@ from typing import Final, final
 
 import attrs
 
+from .._suggestions import describe
 from ..client import Client
 from ..client._internal import default_field_manager
 from ..crds import wait_until_served
@@ -33,46 +34,52 @@ async def apply_manifests(
     prune_all: bool = False,
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Apply manifests by server-side apply, as ``kubectl apply --server-side -f`` does.
+    """Apply manifests with server-side apply, as ``kubectl apply --server-side -f`` does.
 
     For example::
 
         results = await apply_manifests(client, load_manifests("deploy/"), field_manager="deployer")
 
-    Namespaces come first, then CustomResourceDefinitions until their kinds are served, then the objects that pods
-    require for admission, and webhooks last; otherwise the order of the manifests is kept.
-    If the server rejects an object, the others are still applied, one error at the end names all rejected ones, and
-    nothing is pruned.
-    Applying again has no effect, so call it again after any error or cancellation.
+    Namespaces are applied first, then CustomResourceDefinitions, then the objects that pods require for admission, and
+    webhooks last.  Apart from that, the given order of the manifests is kept.  After the CustomResourceDefinitions, the
+    function waits until the server serves their kinds.
+    If the server rejects an object, all other objects are still applied, but nothing is pruned.  At the end, one
+    exception lists all rejected objects.
+    Applying the same manifests again changes nothing, so it is safe to repeat the call after an error or cancellation.
 
     Args:
         client: The cluster.
-        manifests: The result of :func:`load_manifests`, or objects.
-        field_manager: The manager, such as the name of the program; None for the client's.
-        force: Whether to take fields that another manager has set to another value.
-        namespace: The namespace of objects without one; None for the one of the client's configuration.
-        dry_run: Validate and default the objects on the server without storing them.  Objects in a namespace, or of a
-            kind, that the set itself creates are then rejected.
-        prune: The ApplySet of the manifests; delete its objects that are not among them.
-        prune_all: Without manifests, delete the whole ApplySet.
-        on_progress: Called with each result.
+        manifests: The manifests from :func:`load_manifests`, or objects.
+        field_manager: The field manager, such as the name of the program. The default, None, uses the client's field
+            manager.
+        force: Whether to take over fields that another field manager has set to a different value.
+        namespace: The namespace for objects without a namespace. The default, None, uses the namespace in the client's
+            configuration.
+        dry_run: Whether to validate and default the objects on the server without storing them.  The server then
+            rejects an object if its namespace or its kind would be created by the same manifests.
+        prune: The :class:`ApplySet` that the manifests belong to.  Objects of the set that no longer have a manifest
+            are deleted.  The default, None, deletes nothing.
+        prune_all: Whether to delete the whole ApplySet if there are no manifests.
+        on_progress: A function that is called with each result.
 
     Returns:
-        The result for each object, with its ``action``, ``manifest`` and ``object``.  The manifests are in the order of
-        application; pruned objects follow.
+        A result for each object with ``action``, ``manifest`` and ``object``.  The manifests are in the order of
+        application, followed by the pruned objects.
 
     Raises:
-        ManifestsFailedError: The server rejected some of them; the others were applied.  Or nothing was applied,
-            because the parent belongs to another ApplySet, or an API group of the ApplySet is down.
-        ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
-        ConnectionFailedError: No complete response arrived; a note names the object.
+        ManifestsFailedError: The server rejected some manifests, and all others were applied.  If the parent belongs
+            to another ApplySet, or an API group of the ApplySet is down, nothing was applied.
+        ManifestError: Two manifests describe the same object, or a manifest has no name.  Nothing was applied.
+        ConnectionFailedError: No complete response arrived.  A note on the exception names the object.
         UnauthorizedError: The server rejected the credentials.
-        TypeError: ``on_progress`` is async.
-        ValueError: An ApplySet is given without manifests and without ``prune_all``; or there is no field manager.
+        TypeError: ``on_progress`` is an async function, or ``prune`` is not an :class:`ApplySet`.
+        ValueError: There is no field manager, or ``prune_all`` is required to delete a whole ApplySet.
 
     Cancellation:
-        Applied objects stay, and nothing more is pruned.
+        Objects that were already applied remain, and no more objects are pruned.
     """
+    if not isinstance(prune, ApplySet | None):
+        raise TypeError(f"prune must be an ApplySet, such as ApplySet('shop'), not {describe(prune)}")
     manifests = tuple(manifests)
     check_progress(on_progress, "def on_progress(result)")
     manager = default_field_manager(client) if field_manager is None else field_manager
@@ -108,9 +115,10 @@ async def apply_manifests(
 
 
 def _content(obj: KubernetesObject) -> dict[str, object]:
-    """Return the parts that a manifest may change; other writers may change the status between two requests.
+    """Return the parts of an object that a manifest can change.
 
-    A dry run does not change the resourceVersion.
+    The resourceVersion cannot be compared instead, because a dry run does not change it.  The status is left out,
+    because a controller may change it between two requests.
     """
     whole = to_dict(obj)
     metadata = {key: whole["metadata"][key] for key in whole["metadata"] if key not in _BOOKKEEPING}
@@ -120,7 +128,7 @@ def _content(obj: KubernetesObject) -> dict[str, object]:
 @final
 @attrs.define(eq=False)
 class _Run:
-    """One call of :func:`apply_manifests`."""
+    """The state of one call of :func:`apply_manifests`."""
 
     _client: Client
     _field_manager: str
@@ -136,7 +144,7 @@ class _Run:
             self._on_progress(result)
 
     async def apply(self, target: Target, membership: Membership | None) -> None:
-        """Apply one object; record a rejection by the server, and raise other errors."""
+        """Apply one object; record a rejection by the server, but raise all other errors."""
         try:
             result = await self._applied(target, membership)
         except (ConnectionFailedError, UnauthorizedError) as exc:
@@ -166,7 +174,7 @@ class _Run:
         return ManifestResult(manifest=target.manifest, action="unchanged" if is_same else "configured", object=after)
 
     async def wait_for_crds(self, crds: Iterable[Target]) -> None:
-        """Wait until the server serves the kinds of definitions that were applied."""
+        """Wait until the server serves the kinds of the applied CustomResourceDefinitions."""
         applied = {id(result.manifest): result.object for result in self.results}
         for target in crds:
             stored = applied.get(id(target.manifest))

@@ -1,10 +1,10 @@
-"""ApplySets: the cluster stores the set of objects that are applied together, so that objects that left it are deleted.
+"""ApplySets: sets of objects that are applied together, so that removed objects can be deleted.
 
-A parent object, a Secret or ConfigMap, names the kinds and namespaces of the members; each member has the ID of the set
-as a label.
+The set is stored in the cluster.  A parent object, which is a Secret or ConfigMap, lists the kinds and namespaces of
+the members.  Each member has a label with the ID of the set.
 
-Source: KEP-3659, the labels of https://kubernetes.io/docs/reference/labels-annotations-taints/, and kubectl
-``pkg/cmd/apply/applyset.go``.
+Sources: KEP-3659, https://kubernetes.io/docs/reference/labels-annotations-taints/, and ``pkg/cmd/apply/applyset.go``
+in kubectl.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ NAMESPACES: Final = "applyset.kubernetes.io/additional-namespaces"
 _TOOL: Final = "trioformer"
 
 _Change: TypeAlias = Callable[[set[tuple[str, str]], set[str]], tuple[set[tuple[str, str]], set[str]]]
-"""Changes the kinds and namespaces of a set."""
+"""A function that changes the kinds and namespaces of a set."""
 
 
 @final
 @attrs.frozen
 class ApplySet:
-    """A set of objects that are applied together, for ``apply_manifests(prune=…)``; kubectl's ``--applyset``.
+    """A set of objects for ``apply_manifests(prune=…)``, like ``kubectl apply --applyset``.
 
-    Objects of the set that are no longer among the manifests are deleted, also of kinds and in namespaces that the
-    manifests no longer have.
+    Objects in the set that no longer have a manifest are deleted, even if no manifest has the same kind or namespace.
     """
 
     name: str
-    """The name of the parent object, which :func:`apply_manifests` makes."""
+    """The name of the parent object, which :func:`apply_manifests` creates."""
     namespace: str | None = None
-    """The namespace of the parent; None for the one of ``apply_manifests``, or of the client's configuration.
+    """The namespace of the parent.  The default, None, uses the ``namespace`` argument of :func:`apply_manifests` or
+    the client's configuration.
 
-    It must exist: a namespace among the manifests is applied after the parent.
+    The namespace must exist already, because namespaces among the manifests are created after the parent.
     """
     kind: Literal["ConfigMap", "Secret"] = "Secret"
-    """The kind of the parent."""
+    """The kind of the parent object."""
 
     def id(self, namespace: str) -> str:
-        """Return the ID of the set, which is the value of its members' label, for a parent in this namespace."""
+        """Return the set's ID, the value of its members' label, for a parent in this namespace."""
         text = f"{self.name}.{namespace}.{self.kind}."
         digest = hashlib.sha256(text.encode()).digest()
         return f"applyset-{base64.urlsafe_b64encode(digest).decode().rstrip('=')}-v1"
@@ -74,7 +74,7 @@ class ApplySet:
 @final
 @attrs.define(eq=False)
 class Membership:
-    """An ApplySet while its members are applied; made by :func:`open_apply_set`."""
+    """An ApplySet whose members are being applied, created by :func:`open_apply_set`."""
 
     id: str
     """The ID of the set."""
@@ -85,16 +85,16 @@ class Membership:
     _field_manager: str
     _dry_run: bool
     _kinds: frozenset[tuple[str, str]]
-    """Kinds and groups of the earlier and new objects of the set."""
+    """The kinds and groups of the earlier and the new members."""
     _namespaces: frozenset[str]
     _classes: tuple[type[KubernetesObject], ...]
-    """Of the kinds that the server serves."""
+    """The classes for the kinds that the server serves."""
 
     def labelled(self, target: Target, before: KubernetesObject | None) -> KubernetesObject:
-        """Return the object of a target as a member of the set.
+        """Return the object of a target with the label of the set.
 
         Raises:
-            ConflictError: The stored object is a member of another set.
+            ConflictError: The object in the cluster is a member of another set.
         """
         other = "" if before is None else before.metadata.labels.get(MEMBER_LABEL, "")
         if other not in ("", self.id):
@@ -107,7 +107,10 @@ class Membership:
         return from_dict(type(target.object), whole)
 
     async def prune(self, report: Callable[[ManifestResult], None]) -> None:
-        """Delete former members of all kinds and in all namespaces that the set ever had, and update the parent."""
+        """Delete objects that no longer have a manifest, and update the parent.
+
+        The search covers all kinds and namespaces that the set ever had.
+        """
         apis: list[Api[KubernetesObject]] = []
         for cls in self._classes:
             is_namespaced = resource_of(cls).namespaced
@@ -117,7 +120,7 @@ class Membership:
             await self._remove_unused(not_searched)
 
     async def begin(self, parent: KubernetesObject | None) -> None:
-        """Add the kinds and namespaces of the targets to the parent, which is made unless it exists."""
+        """Add the kinds and namespaces of the targets to the parent, and create the parent if it does not exist."""
         kinds, namespaces = _contents(self._targets)
         while parent is None:
             try:
@@ -142,9 +145,9 @@ class Membership:
         await self._write(parent, lambda had, places: (had | kinds, places | namespaces))
 
     async def _remove_unused(self, not_searched: Collection[ResourceInfo]) -> None:
-        """Remove searched kinds and namespaces without members from the parent.
+        """Remove kinds and namespaces without members from the parent, if they were searched.
 
-        Additions of another program stay.
+        Kinds and namespaces that another program has added stay in the parent.
         """
         kinds, namespaces = _contents(self._targets)
         unknown = {(info.kind, info.group) for info in not_searched}
@@ -155,10 +158,10 @@ class Membership:
             await self._write(parent, lambda had, places: (had - gone, places - left))
 
     async def _read(self) -> KubernetesObject | None:
-        """Read the parent; None if it does not exist.
+        """Return the parent, or None if it does not exist.
 
         Raises:
-            ManifestsFailedError: It belongs to another set.
+            ManifestsFailedError: The parent belongs to another set.
         """
         try:
             parent = await self._parents.get(self._apply_set.name)
@@ -167,11 +170,11 @@ class Membership:
                 raise
             return None
         if (problem := _problem_of(parent, self.id)) is not None:
-            raise ManifestsFailedError("the set is not known", [ManifestFailure(_named(parent), _conflict(problem))])
+            raise ManifestsFailedError("the set cannot be used", [ManifestFailure(_named(parent), _conflict(problem))])
         return parent
 
     async def _write(self, parent: KubernetesObject, change: _Change) -> None:
-        """Change the contents of the parent; if another program has written it since it was read, read it again."""
+        """Change the contents of the parent; if another program has changed the parent, read it again and retry."""
         while True:
             annotations = self._annotations(*change(*_contents_of(parent)))
             version = parent.metadata.resource_version
@@ -208,11 +211,11 @@ async def open_apply_set(
     field_manager: str,
     dry_run: bool,
 ) -> Membership:
-    """Make or check the parent, and add the kinds and namespaces of the targets to it before one is applied.
+    """Create or check the parent, and add the kinds and namespaces of the targets before any target is applied.
 
     Raises:
-        ManifestsFailedError: The parent does not belong to an ApplySet, or to one of another tool; or the server does
-            not say whether it serves a kind of the set.
+        ManifestsFailedError: The parent does not belong to this ApplySet or belongs to another tool, or discovery does
+            not show whether the server serves a kind in the set.
     """
     place = apply_set.namespace or namespace or client.config.namespace
     parents = cast("Api[KubernetesObject]", client.api(builtin_kind("v1", apply_set.kind), place))
@@ -252,10 +255,11 @@ async def open_apply_set(
 def _served(
     served: ApiResources, kinds: Iterable[tuple[str, str]], parent: KubernetesObject
 ) -> dict[tuple[str, str], type[KubernetesObject]]:
-    """Return the classes of the kinds that the server serves.
+    """Return the class of each kind that the server serves.
 
     Raises:
-        ManifestsFailedError: A kind is not among them, but they are not all: it may have members.
+        ManifestsFailedError: Discovery failed for an API group of the set, so kinds in this group may still have
+            members.
     """
     found: dict[tuple[str, str], type[KubernetesObject]] = {}
     failures: list[ManifestFailure] = []
@@ -306,14 +310,14 @@ def _conflict(message: str) -> ConflictError:
 
 
 def _contents(targets: Iterable[Target]) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return kind and group of all kinds, and the namespaces, of some targets."""
+    """Return the kinds (with their groups) and the namespaces of some targets."""
     targets = tuple(targets)
     kinds = {(target.api.resource.kind, target.api.resource.group) for target in targets}
     return kinds, {target.api.namespace for target in targets if target.api.namespace is not None}
 
 
 def _contents_of(parent: KubernetesObject) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return the kinds, groups and namespaces in a parent."""
+    """Return the kinds (with their groups) and the namespaces that a parent lists."""
     annotations = parent.metadata.annotations
     kinds = {(kind, group) for kind, _, group in (one.partition(".") for one in _listed(annotations, KINDS))}
     return kinds, set(_listed(annotations, NAMESPACES))

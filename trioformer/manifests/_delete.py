@@ -24,31 +24,34 @@ async def delete_manifests(
     propagation_policy: PropagationPolicy = "Background",
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Delete the objects of manifests, in the reverse order of :func:`apply_manifests`.
+    """Delete the objects of manifests in the reverse order of :func:`apply_manifests`.
 
-    An object that does not exist, or whose kind is no longer served, is ``absent``, which is not an error.
-    If the server rejects a deletion, the others are still deleted.
+    If an object does not exist, or its kind is no longer served, its result is ``absent`` and no error is raised.
+    If the server rejects a deletion, the other objects are still deleted.
 
     Args:
         client: The cluster.
-        manifests: The result of :func:`load_manifests`, or objects; only kind, namespace and name matter.
-        namespace: The namespace of objects without one; None for the one of the client's configuration.
-        wait: Whether to wait until the objects are gone; finalizers and graceful stops take time, so set a deadline.
-        propagation_policy: Whether owned objects are deleted; kubectl's default.
-        on_progress: Called with each result; with ``wait``, when the object is gone.
+        manifests: The manifests from :func:`load_manifests`, or objects. Only the kind, namespace and name are used.
+        namespace: The namespace for objects without a namespace. The default, None, uses the namespace in the client's
+            configuration.
+        wait: Whether to wait until the objects are gone. Finalizers and graceful termination take time, so set a
+            deadline.
+        propagation_policy: Whether and when the server deletes owned objects. The default is kubectl's default.
+        on_progress: A function that is called with each result. If ``wait`` is true, it is called when the object is
+            gone.
 
     Returns:
-        The result for each object, in the order of deletion.
+        A result for each object in the order of deletion.
 
     Raises:
-        ManifestsFailedError: The server rejected some deletions; the others were made.
-        ManifestError: Two manifests are the same object, or one has no name.
-        ConnectionFailedError: No complete response arrived; a note names the object.
+        ManifestsFailedError: The server rejected some deletions. All other objects were deleted.
+        ManifestError: Two manifests describe the same object, or a manifest has no name.
+        ConnectionFailedError: No complete response arrived.  A note on the exception names the object.
         UnauthorizedError: The server rejected the credentials.
-        TypeError: ``on_progress`` is async.
+        TypeError: ``on_progress`` is an async function.
 
     Cancellation:
-        Deleted objects stay deleted.
+        Some objects may already have been deleted.
     """
     check_progress(on_progress, "def on_progress(result)")
     targets = await find_targets(client, manifests, namespace)

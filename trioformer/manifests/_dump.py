@@ -1,4 +1,4 @@
-"""Write objects as YAML that kubectl and :func:`load_manifests` read as the same values."""
+"""Write objects as YAML that kubectl and :func:`load_manifests` read back unchanged."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ _BASE: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 def dump_manifests(
     objects: Iterable[KubernetesObject | Manifest], *, drop_server_fields: bool = False, drop_status: bool = False
 ) -> str:
-    """Write objects as a YAML text with one document for each; empty without objects.
+    """Return objects as YAML with one document for each object, or an empty string if there are no objects.
 
-    Each document begins with a line ``---``, so that texts can be joined.
+    Each document begins with the line ``---``, so that several results can be concatenated.
 
-    For example, export deployments to apply them elsewhere::
+    For example, export deployments to another cluster::
 
         deployments = await client.api(Deployment, namespace="web").list()
         text = dump_manifests(deployments, drop_server_fields=True, drop_status=True)
 
-    A text that any version of YAML reads as a number, a boolean or null is in quotes.
+    Strings that any YAML version would read as a number, a boolean or null are quoted.
 
     Args:
-        objects: Objects or manifests, in the order to write.
-        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``, because
-            objects with it cannot be applied.  Also omit the label of an ApplySet, because a copy is not a member.
-        drop_status: Omit the ``status``.
+        objects: The objects or manifests to write, in this order.
+        drop_server_fields: Whether to omit the metadata that the server sets, such as ``uid`` and ``managedFields``.
+            Objects with these fields cannot be applied.  The label of an ApplySet is also omitted, because a copy is
+            not a member of the set.
+        drop_status: Whether to omit the ``status``.
 
     Raises:
-        DecodeError: An object is not JSON, or has too many levels.
+        DecodeError: An object is not valid JSON, or has too many levels.
     """
     return dump_documents(
         _plain(each, drop_server_fields=drop_server_fields, drop_status=drop_status) for each in objects
@@ -45,7 +46,7 @@ def dump_manifests(
 
 
 def dump_documents(values: Iterable[Mapping[str, object]]) -> str:
-    """Write plain values as :func:`dump_manifests` writes objects."""
+    """Return plain values as YAML in the format of :func:`dump_manifests`."""
     documents = list(values)
     if not documents:
         return ""
@@ -84,10 +85,10 @@ def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_
 
 
 class _Dumper(_BASE):  # type: ignore[misc]  # libyaml's or Python's, found at run time
-    """Quotes ambiguous texts, and writes no aliases."""
+    """A YAML dumper that quotes ambiguous strings and does not use aliases."""
 
     def ignore_aliases(self, _: object) -> bool:
-        """Never write an alias: equal parts of an object are not the same part."""
+        """Return True, because equal parts of an object must be written in full."""
         return True
 
 
@@ -100,7 +101,7 @@ def _text(dumper: Any, value: str) -> Any:
 
 
 def _is_block(value: str) -> bool:
-    """Whether a text of several lines can be written line by line: nothing in it depends on the indentation."""
+    """Return whether a multi-line string can be written as a YAML block, where indentation must not matter."""
     lines = value.split("\n")
     return (
         all(line.isprintable() and line == line.rstrip() for line in lines)

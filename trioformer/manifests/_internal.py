@@ -1,4 +1,4 @@
-"""Names for other packages of trioformer, not for users."""
+"""Private names that other trioformer packages import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load manifests from files and texts, and make objects of them."""
+"""Load manifests from files or a string, and convert them to objects."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from ._manifest import Manifest
 from ._yaml import parse_documents, position_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""The suffixes of files to read in a directory, as in kubectl."""
+"""The suffixes of the files that are read in a directory, as in kubectl."""
 
 _STEP: Final = re.compile(r"\[(?:\.\.\.|([0-9]+))\]|\.(\w+)")
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _MAX_LISTS: Final = 10
-"""Lists inside each other."""
+"""The maximum nesting of lists."""
 
 
 def load_manifests(
@@ -47,37 +47,38 @@ def load_manifests(
     kinds: Iterable[type[KubernetesObject]] = (),
     recursive: bool = False,
 ) -> tuple[Manifest, ...]:
-    """Load manifests from files and directories, or from a text.
+    """Load manifests from files and directories, or from a string.
 
     For example::
 
         manifests = load_manifests("deploy/", "extra.yaml")
 
-    A file is YAML or JSON, with any number of documents; empty ones are skipped, and lists become their items.
+    A file contains any number of YAML or JSON documents.  Empty documents are skipped, and each list is replaced with
+    its items.
     In a directory, the files ``*.yaml``, ``*.yml`` and ``*.json`` are read in the order of their names.
 
-    An object of a built-in kind has its class, and the types of all fields are checked.
-    An object of one of ``kinds`` has that class.  All others are :class:`~trioformer.models.Unstructured`; their
-    resource comes from a CustomResourceDefinition among the manifests, or is guessed from the kind until
-    :func:`apply_manifests` asks the server.
+    An object of a built-in kind, or of a class in ``kinds``, is loaded as an instance of its class, and the types of
+    all its fields are checked.  All other objects are loaded as :class:`~trioformer.models.Unstructured`.  Their
+    resource is read from a CustomResourceDefinition among the manifests.  If there is no definition, the resource is
+    guessed from the kind, and :func:`apply_manifests` later gets the real resource from the server.
 
     Args:
-        paths: Files and directories.
-        text: A YAML or JSON text instead of files.
-        kinds: Your own classes of custom kinds.
-        recursive: Whether to read directories in directories.
+        paths: The files and directories to read.
+        text: A YAML or JSON string to load instead of files.
+        kinds: The classes of your own kinds.
+        recursive: Whether to read subdirectories.
 
     Returns:
-        The manifests, in the order of the files; at least one.
+        The manifests in the order of the files.  The result contains at least one manifest.
 
     Raises:
-        ManifestError: A file cannot be read or is not valid, an object is not valid, or there are no manifests; the
-            text has each problem with file, line and column, and quotes no values.
-        TypeError: There is neither a path nor a text, or both.
+        ManifestError: A file cannot be read, a file or an object is not valid, or there are no manifests.  The message
+            lists every problem with file, line and column, and contains no values.
+        TypeError: Both paths and ``text`` are given, or neither of them.
 
     Time:
-        It reads and parses without a checkpoint: 10 MB take some seconds.  Call it with ``trio.to_thread.run_sync`` if
-        other tasks must not wait.
+        The function reads and parses without a checkpoint, and 10 MB take some seconds.  Use
+        ``trio.to_thread.run_sync`` if other tasks must not be blocked.
     """
     if (text is None) is not bool(paths):
         raise TypeError("pass either paths of files and directories, or text=")
@@ -100,7 +101,7 @@ def load_manifests(
 @final
 @attrs.frozen
 class _Raw:
-    """An object that is not made yet."""
+    """A parsed object that is not converted to its class yet."""
 
     value: dict[str, Any] = attrs.field(repr=False)
     content: Secret[bytes]
@@ -108,20 +109,20 @@ class _Raw:
     line: int
     column: int
     document: int
-    """The index of its document in the file."""
+    """The index of the document in the file."""
     path: tuple[str | int, ...]
-    """Where it is in the document."""
+    """The path of the object in the document."""
 
 
 @final
 @attrs.define(eq=False)
 class _Loading:
-    """One call of :func:`load_manifests`."""
+    """The state of one call of :func:`load_manifests`."""
 
     problems: list[ManifestProblem] = attrs.field(factory=list)
     _raws: list[_Raw] = attrs.field(factory=list)
     _files: list[str | None] = attrs.field(factory=list)
-    """Objects and problems, in this order."""
+    """The files in the order of reading, by which problems are sorted."""
 
     def report(self, message: str, file: str | None, line: int | None = None, column: int | None = None) -> None:
         if file not in self._files:
@@ -140,7 +141,7 @@ class _Loading:
         if not isinstance(name, str):
             raise TypeError(f"a path must be a string or a pathlib.Path, not {type(name).__name__}")
         if "\n" in name:
-            raise TypeError("a path has a line end; pass a text by text=")
+            raise TypeError("a path must not contain a line break; to load a string, pass text=")
         try:
             is_directory = stat.S_ISDIR(os.stat(name).st_mode)
             found = sorted(_files_in(Path(name), recursive=recursive)) if is_directory else [name]
@@ -173,7 +174,7 @@ class _Loading:
                 self._raws += self._objects_in(whole, levels=_MAX_LISTS)
 
     def _objects_in(self, raw: _Raw, *, levels: int) -> Iterator[_Raw]:
-        """Yield an object, or the objects of a list."""
+        """Yield an object itself, or the items of a list."""
         value: object = raw.value
         if not isinstance(value, dict):
             found = "a list" if isinstance(value, list) else "a single value"
@@ -202,7 +203,7 @@ class _Loading:
     # --- objects ---
 
     def manifests(self, classes: dict[Any, type[KubernetesObject]]) -> tuple[Manifest, ...]:
-        """Make the objects, and report problems."""
+        """Convert the parsed objects to their classes, and record problems."""
         defined = {gvk: info for raw in self._raws for gvk, info in _defined_by(raw.value)}
         return tuple(made for raw in self._raws if (made := self._manifest(raw, classes, defined)) is not None)
 
@@ -248,7 +249,7 @@ def _cannot_read(error: OSError) -> str:
 
 
 def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | None:
-    """Return the problem of an object's names, and its path."""
+    """Return a problem with an object's kind or name and the path of the wrong field, or None."""
     for key, example in (("apiVersion", "apps/v1"), ("kind", "Deployment")):
         if not value.get(key):
             return (), f"a manifest has no {key}: add one, such as {example}"
@@ -256,7 +257,7 @@ def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | No
             return (key,), f"{key} must be a string, such as {example}"
     group, _, version = value["apiVersion"].rpartition("/")
     if not is_version(version) or ("/" in value["apiVersion"] and not is_subdomain(group)):
-        return ("apiVersion",), f"apiVersion must be such as v1 or apps/v1, not {quoted(value['apiVersion'])}"
+        return ("apiVersion",), f"apiVersion must look like v1 or apps/v1, not {quoted(value['apiVersion'])}"
     if kind_problem(value["kind"]):
         return ("kind",), f"kind must be a name such as Deployment, not {quoted(value['kind'])}"
     kind = value["kind"]
@@ -279,7 +280,7 @@ def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | No
 
 
 def _inside(whole: object, path: tuple[str | int, ...], inner: str) -> tuple[str | int, ...]:
-    """Follow the path in a decoder's error, such as ``$[0]``; ``[...]`` is a value of a map that is not a string."""
+    """Convert the path in a decode error, such as ``$[0]``; ``[...]`` stands for a map value of the wrong type."""
     value: Any = whole
     try:
         for step in path:
@@ -296,7 +297,7 @@ def _inside(whole: object, path: tuple[str | int, ...], inner: str) -> tuple[str
 
 
 def _dotted(path: tuple[str | int, ...]) -> str:
-    """Write a path as kubectl does, such as ``spec.ports[0].port``."""
+    """Format a path as kubectl does, such as ``spec.ports[0].port``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".") or "content"
 
@@ -322,13 +323,13 @@ def _class_of(
 
 
 def kinds_defined_by(obj: KubernetesObject) -> Iterator[tuple[tuple[str, str], ResourceInfo]]:
-    """Yield group and kind, and the resource, that a CustomResourceDefinition defines; nothing for other objects."""
+    """If an object is a CustomResourceDefinition, yield each defined resource with its group and kind."""
     if obj.kind == _CRD[1]:
         yield from _defined_by(to_dict(obj))
 
 
 def _defined_by(value: dict[str, Any]) -> Iterator[tuple[tuple[str, str], ResourceInfo]]:
-    """Yield the kind that a CustomResourceDefinition defines."""
+    """Yield each resource that the JSON of a CustomResourceDefinition defines, with its group and kind."""
     api_version = value.get("apiVersion")
     if not isinstance(api_version, str) or (api_version.partition("/")[0], value.get("kind")) != _CRD:
         return

@@ -1,4 +1,4 @@
-"""An object, its place in a file, and the result of applying it."""
+"""Manifests, which are objects with a location in a file, and the results of applying them."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from ..errors._internal import ManifestProblem
 from ..models import KubernetesObject
 
 ManifestAction: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "deleted", "absent", "ready"]
-"""The action on an object.
+"""The action that was taken on an object.
 
-The first three are the words of ``kubectl apply``.  An object is ``unchanged`` if only its status or the owners of its
-fields have changed.
-``absent`` is an object that did not exist when it should be deleted.
+The first three actions have the same names in ``kubectl apply``.  An object is also ``unchanged`` if only its status
+or the owners of its fields have changed.
+``absent`` means that an object to delete did not exist.
 """
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Manifest:
-    """An object that :func:`load_manifests` has loaded, and its place."""
+    """An object that :func:`load_manifests` has loaded, with its location."""
 
     object: KubernetesObject
-    """The object, as it was written: defaults are not added."""
+    """The object as it was written, without added defaults."""
     file: str | None = None
-    """The file; None for a text, and for an object that a program has made."""
+    """The file, or None if the object was loaded from a string or created by the program."""
     line: int | None = None
-    """The line where it begins, from 1."""
+    """The line where the object begins, counted from 1."""
     column: int | None = None
-    """The column where it begins, from 1."""
+    """The column where the object begins, counted from 1."""
 
     def problem(self, message: str) -> ManifestProblem:
-        """Return a problem of this manifest, with its place."""
+        """Return a problem with the location of this manifest."""
         return ManifestProblem(message, self.file, self.line, self.column)
 
     @property
     def place(self) -> str:
-        """``file:line``, or only ``line 3`` for a text; empty for an object that a program has made."""
+        """The location as ``file:line``, or ``line 3`` if there is no file; empty if the location is not known."""
         if self.line is None:
             return ""
         return f"line {self.line}" if self.file is None else f"{self.file}:{self.line}"
@@ -55,14 +55,14 @@ class Manifest:
 @final
 @attrs.frozen(kw_only=True)
 class ManifestResult:
-    """The result for one object; ``str()`` is a line such as ``Deployment web in namespace default created``."""
+    """The result for one object, with a ``str()`` such as ``Deployment web in namespace default created``."""
 
     manifest: Manifest
-    """The manifest; of a pruned object, one without a place."""
+    """The manifest.  For a pruned object, the manifest has no location."""
     action: ManifestAction
-    """The action."""
+    """The action that was taken."""
     object: KubernetesObject | None = None
-    """The object as the server has stored it last; None if it is gone."""
+    """The last stored state of the object, or None if the object is gone."""
 
     def __str__(self) -> str:
         obj = self.manifest.object if self.object is None else self.object
@@ -70,10 +70,11 @@ class ManifestResult:
 
 
 ManifestProgress: TypeAlias = Callable[[ManifestResult], None]
-"""Called with each result as soon as it is known; an exception of it ends the work."""
+"""A function that is called with each result as soon as it is known.  If the function raises an exception, no further
+manifests are processed."""
 
 
 def check_progress(given: object, definition: str, *, arguments: int = 1) -> None:
-    """Refuse an async function for the progress, because it would not be awaited."""
+    """Check that a progress callback is not an async function, because it would not be awaited."""
     if given is not None:
         check_sync(given, "on_progress", definition, arguments=arguments)

@@ -1,4 +1,4 @@
-"""Delete objects that were applied before and are no longer among the manifests."""
+"""Delete objects that were applied earlier and no longer have a manifest."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ async def prune_objects(
     *,
     dry_run: bool,
 ) -> frozenset[ResourceInfo]:
-    """Delete objects that were applied with a label and are not among the targets, in the reverse order of applying.
+    """Delete objects that were applied with a label and are not among the targets, in the reverse order of application.
 
     Args:
-        apis: The kinds and namespaces to search.
+        apis: The APIs to search, each for one kind and namespace.
         label: The label of the objects that may be deleted.
-        value: The label's value.
+        value: The value of the label.
         targets: The objects to keep.
-        report: Called with each deleted object.
-        dry_run: Store nothing.
+        report: A function that is called with each deleted object.
+        dry_run: Whether the server only validates the deletion, without storing it.
 
     Returns:
         The kinds that could not be searched because the server does not serve them.
 
     Raises:
-        TrioformerError: An object could not be listed or deleted; those before it are deleted.
+        TrioformerError: A kind could not be listed or an object could not be deleted. Earlier objects are already
+            deleted.
     """
     kept = {target.key for target in targets}
     not_searched: set[ResourceInfo] = set()
@@ -64,9 +65,9 @@ async def prune_objects(
 
 
 def _is_applied_with_label(obj: KubernetesObject, label: str) -> bool:
-    """Whether a manager has applied the object with a label, and no controller owns it.
+    """Return whether a field manager has applied a label to the object and no controller owns the object.
 
-    Controllers copy labels to their objects, for example from a Service to its EndpointSlices.
+    The check is necessary because controllers copy labels, for example from a Service to its EndpointSlices.
     """
     path = "f:metadata", "f:labels", f"f:{label}"
     applied = (part for part in obj.metadata.managed_fields if part.operation == "Apply" and not part.subresource)

@@ -1,7 +1,7 @@
 """Decide whether an object is ready, as ``kubectl rollout status`` and kstatus do.
 
-Source: kubectl ``pkg/polymorphichelpers/rollout_status.go`` for Deployments, DaemonSets and StatefulSets; sigs.k8s.io
-``cli-utils/pkg/kstatus`` for the others.
+Sources: ``pkg/polymorphichelpers/rollout_status.go`` in kubectl for Deployments, DaemonSets and StatefulSets, and
+``sigs.k8s.io/cli-utils/pkg/kstatus`` for all other kinds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 from ..models import KubernetesObject, resource_of, to_dict
 
 ReadyState: TypeAlias = Literal["ready", "waiting", "failed"]
-"""``failed`` if waiting does not help without a change."""
+"""The state of an object.  ``failed`` means that the object does not become ready unless it is changed."""
 
 _JSON: TypeAlias = Mapping[str, Any]
 
@@ -22,32 +22,36 @@ _JSON: TypeAlias = Mapping[str, Any]
 @final
 @attrs.frozen
 class Readiness:
-    """Whether an object is ready."""
+    """The readiness of an object."""
 
     state: ReadyState
-    """The state."""
+    """The state of the object."""
     message: str
-    """The missing or failed part; for a ready object, the reason."""
+    """The reason for the state, such as the missing or failed part."""
 
     def __bool__(self) -> bool:
         return self.state == "ready"
 
 
 def readiness_of(obj: KubernetesObject) -> Readiness:
-    """Return whether an object is ready.
+    """Return the readiness of an object, which depends on its kind.
 
-    - Deployments, DaemonSets and StatefulSets: their rollout is complete.  A Deployment that has exceeded its progress
-      deadline has failed.  With the strategy ``OnDelete``, all pods are ready, of any revision.
-    - ReplicaSets and ReplicationControllers: all replicas are available.
-    - Jobs: complete, or failed.  A suspended Job is ready, because nothing will happen.
-    - Pods: ready or succeeded.
-    - Namespaces: active.
-    - CustomResourceDefinitions: established, or failed if another definition has their names.
-    - APIServices: available.
-    - All others: their condition ``Ready`` or ``Available`` is true.  Without one they are ready, unless their status
-      is of an older generation; with a condition ``Stalled`` they have failed.
+    - Deployments, DaemonSets and StatefulSets are ready when their rollout is complete.  With the strategy
+      ``OnDelete``, they are ready when all pods are ready, regardless of their revision.  A Deployment has failed if
+      it has exceeded its progress deadline.
+    - ReplicaSets and ReplicationControllers are ready when all replicas are available.
+    - Jobs are ready when they are complete, and have failed when their condition ``Failed`` is true.  A suspended Job
+      is ready, because nothing else will happen.
+    - Pods are ready when they are ready or have succeeded.
+    - Namespaces are ready when they are active.
+    - CustomResourceDefinitions are ready when they are established, and have failed if another definition has the same
+      names.
+    - APIServices are ready when they are available.
+    - All other objects are ready when their condition ``Ready`` or ``Available`` is true.  Without these conditions,
+      they are ready unless their status is from an older generation.  An object whose condition ``Stalled`` is true
+      has failed.
 
-    An object that is being deleted is not ready.
+    An object of any kind that is being deleted is not ready.
     """
     whole = cast("_JSON", to_dict(obj))
     gvk = resource_of(type(obj)).gvk
@@ -214,7 +218,7 @@ def _reason(found: _JSON) -> str:
 
 
 def _is_observed(whole: _JSON, status: _JSON) -> bool:
-    """Whether the status is of the newest generation, or has none."""
+    """Return whether the status is from the newest generation or has no generation."""
     generation, observed = _map(whole, "metadata").get("generation"), status.get("observedGeneration")
     if not isinstance(generation, int):
         return True
@@ -232,7 +236,7 @@ _OBSERVING: Final = frozenset(
         ("", "ReplicationController"),
     }
 )
-"""Kinds whose controllers always write the observed generation."""
+"""The kinds whose controllers always write the observed generation."""
 
 
 def _group(whole: _JSON) -> str:

@@ -1,4 +1,4 @@
-"""Find the API of each manifest, and the order in which to apply them."""
+"""Find the API of each manifest and the order of application."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._manifest import Manifest
 
 _NAMESPACES: Final = 0
 CRDS: Final = 1
-"""The rank of CustomResourceDefinitions; objects with a higher rank may be of their kinds."""
+"""The rank of CustomResourceDefinitions.  Objects of the defined kinds have a higher rank."""
 _OTHERS: Final = 6
 # Objects that admission requires come first, as in Helm and kustomize; objects that call webhooks of the set come last.
 # kubectl keeps the order of the files, as do kinds of the same rank here.
@@ -63,42 +63,42 @@ def rank_of(resource: ResourceInfo) -> int:
 @final
 @attrs.frozen
 class Target:
-    """One manifest, and the API of its kind and namespace."""
+    """One manifest with the API for its kind and namespace."""
 
     manifest: Manifest
     object: KubernetesObject
-    """Of the class of the API."""
+    """The object, as an instance of the API's class."""
     api: Api[KubernetesObject]
 
     @property
     def key(self) -> tuple[str, str, str | None, str]:
-        """Group, kind, namespace and name, which identify the object."""
+        """The group, kind, namespace and name, which together identify the object."""
         gvk = self.api.resource.gvk
         return gvk.group, gvk.kind, self.api.namespace, self.object.name
 
     @property
     def rank(self) -> int:
-        """The rank; lower ranks are applied first."""
+        """The rank of the kind; lower ranks are applied first."""
         return rank_of(self.api.resource)
 
     def failure(self, error: TrioformerError) -> ManifestFailure:
-        """Return the failure of this manifest."""
+        """Convert an error to a failure of this manifest."""
         return ManifestFailure(str(self.manifest), error)
 
 
 @final
 @attrs.frozen
 class Targets:
-    """The result of :func:`find_targets`."""
+    """The targets that :func:`find_targets` has found."""
 
     found: tuple[Target, ...]
-    """In the order in which they are applied."""
+    """The targets in the order of application."""
     not_served: tuple[tuple[Manifest, TrioformerError], ...]
-    """Manifests of kinds that the server does not serve, with its error."""
+    """The manifests whose kinds the server does not serve, each with the error from the server."""
 
     @property
     def failures(self) -> list[ManifestFailure]:
-        """The failures of the manifests whose kinds are not served."""
+        """Return a failure for each manifest whose kind is not served."""
         return [ManifestFailure(str(manifest), error) for manifest, error in self.not_served]
 
 
@@ -107,15 +107,16 @@ async def find_targets(
     manifests: Iterable[Manifest | KubernetesObject],
     namespace: str | None,
 ) -> Targets:
-    """Find the API of each manifest; ask the server about kinds that are neither built in nor defined by the set.
+    """Find the API of each manifest; only unknown kinds are looked up on the server.
 
     Args:
         client: The cluster.
-        manifests: Manifests, and objects that a program has made.
-        namespace: The namespace of objects without one; None for the one of the client's configuration.
+        manifests: Manifests, or objects that the program has created.
+        namespace: The namespace for objects without a namespace. None means the namespace in the client's
+            configuration.
 
     Raises:
-        ManifestError: Two manifests are the same object, or one has no name.
+        ManifestError: Two manifests describe the same object, or a manifest has no name.
         StatusError: The server rejected the credentials.
         ConnectionFailedError: No complete response arrived.
     """
@@ -175,7 +176,7 @@ def _target(client: Client, manifest: Manifest, info: ResourceInfo, namespace: s
 
 
 def _without_server_fields(obj: KubernetesObject, *, drop_namespace: bool) -> dict[str, Any] | None:
-    """Remove managedFields, the creation time, and the namespace of a cluster-scoped kind, which cannot be applied."""
+    """Remove fields that cannot be applied, such as managedFields and the namespace of a cluster-scoped object."""
     of_server = obj.metadata.managed_fields or obj.metadata.creation_timestamp is not None
     if not (drop_namespace and obj.namespace) and not of_server:
         return None

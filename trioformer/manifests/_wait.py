@@ -17,10 +17,10 @@ from ._readiness import Readiness, readiness_of
 from ._targets import Target, find_targets
 
 WATCHES: Final = 50
-"""The number of objects to watch at the same time, each on its own connection."""
+"""The maximum number of objects that are watched at the same time, each on its own connection."""
 
 WaitProgress: TypeAlias = Callable[[Manifest, Readiness], None]
-"""Called when an object is ready, and when the reason of its wait changes."""
+"""A function that is called when an object is ready, and when the reason for waiting changes."""
 
 
 async def wait_for_manifests(
@@ -30,7 +30,7 @@ async def wait_for_manifests(
     namespace: str | None = None,
     on_progress: WaitProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Wait until the objects of manifests are ready: rollouts and jobs complete, kinds established.
+    """Wait until the objects of manifests are ready.
 
     For example::
 
@@ -38,31 +38,32 @@ async def wait_for_manifests(
         with trio.fail_after(300):
             await wait_for_manifests(client, manifests, on_progress=print)
 
-    :func:`readiness_of` decides when an object is ready.
-    Set a deadline, because some objects never become ready.
+    For example, a Deployment is ready when its rollout is complete; see :func:`readiness_of`.
+    Set a deadline, because an object may never become ready.
 
     Args:
         client: The cluster.
-        manifests: The result of :func:`load_manifests`, or objects.
-        namespace: The namespace of objects without one; None for the one of the client's configuration.
-        on_progress: Called when an object is ready, and when the reason of its wait changes.
+        manifests: The manifests from :func:`load_manifests`, or objects.
+        namespace: The namespace for objects without a namespace. The default, None, uses the namespace in the client's
+            configuration.
+        on_progress: A function that is called when an object is ready, and when the reason for waiting changes.
 
     Returns:
-        The ready objects, in the order in which they are applied.
+        A result for each ready object, in the order of application.
 
     Raises:
-        ManifestsFailedError: An object has failed, does not exist or was deleted, or the server rejected a request;
-            the wait for the others ends.
-        ManifestError: Two manifests are the same object, or one has no name.
-        ConnectionFailedError: The server's certificate does not verify, or the discovery of a kind failed.
-        ExceptionGroup: Of an exception of ``on_progress``.
-        TypeError: ``on_progress`` is async.
+        ManifestsFailedError: An object has failed, does not exist or was deleted, or the server rejected a request.
+            The function stops waiting for the other objects.
+        ManifestError: Two manifests describe the same object, or a manifest has no name.
+        ConnectionFailedError: The server's certificate cannot be verified, or the discovery of a kind failed.
+        ExceptionGroup: ``on_progress`` raised an exception, which is in the group.
+        TypeError: ``on_progress`` is an async function.
 
     Cancellation:
-        Possible at any time; closes the connections.
+        Closes the connections.
 
     Ownership:
-        The tasks that wait end before it returns.
+        All tasks that the function starts end before it returns.
     """
     check_progress(on_progress, "def on_progress(manifest, readiness)", arguments=2)
     targets = await find_targets(client, manifests, namespace)
@@ -97,8 +98,8 @@ async def wait_until_ready(target: Target, on_progress: WaitProgress | None = No
     """Wait until one object is ready.
 
     Raises:
-        RolloutFailedError: It has failed.
-        TrioformerError: As for ``wait_for``.
+        RolloutFailedError: The object has failed.
+        TrioformerError: A request failed; see ``wait_for``.
     """
     last: Readiness | None = None
 

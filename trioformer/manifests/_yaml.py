@@ -1,4 +1,4 @@
-"""Parse manifests: YAML documents, or a sequence of JSON texts."""
+"""Parse manifests: YAML documents, or a sequence of JSON documents."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _JSON_START: Final = re.compile(r"\s*[{\[]")
 @final
 @attrs.frozen
 class Parsed:
-    """The content of a text."""
+    """The parsed content of a file or string."""
 
     documents: tuple[Document, ...]
-    """Up to the first place that is not YAML."""
+    """The documents before the first syntax error."""
     problems: tuple[ManifestProblem, ...]
-    """The problems."""
+    """The problems that were found."""
 
 
 def parse_documents(content: Secret[bytes], file: str | None) -> Parsed:
-    """Parse YAML or JSON, as many documents as there are."""
+    """Parse YAML or JSON with any number of documents."""
     try:
         text = decode_text(content)
     except YamlError as exc:
@@ -52,10 +52,10 @@ def parse_documents(content: Secret[bytes], file: str | None) -> Parsed:
 
 
 def position_of(content: Secret[bytes], document: int, path: Path) -> tuple[int, int] | None:
-    """Return line and column, from 1, of a value; None if that is not known.
+    """Return the line and column of a value, both counted from 1, or None if they are not known.
 
     Args:
-        content: The text.
+        content: The YAML or JSON content.
         document: The index of the document in :attr:`Parsed.documents`.
         path: The keys and indexes that lead to the value.
     """
@@ -92,11 +92,11 @@ def _syntax_problem(error: YamlError, text: Secret[str], file: str | None) -> Ma
 
 
 class _DuplicateKeyError(ValueError):
-    """A JSON object has a key twice."""
+    """An error for a JSON object that has the same key twice."""
 
 
 def _json_documents(text: Secret[str], file: str | None) -> Parsed | None:
-    """Parse a sequence of JSON texts; None if it is not JSON."""
+    """Parse a sequence of JSON documents; return None if the text is not JSON."""
     documents: list[Document] = []
     position, line = 0, 1
     decoder = json.JSONDecoder(object_pairs_hook=_json_object, parse_constant=_refuse_constant)

@@ -1,15 +1,21 @@
-"""Work with pods: read logs, execute commands, forward ports and copy files.
+"""Read logs, execute commands, forward ports and copy files in pods.
 
-Every function takes an :class:`~trioformer.client.Api`, usually the one of pods.
+Every function takes an :class:`~trioformer.client.Api`, usually the API of pods.
 
-- ``_read_logs.py``: :func:`read_logs` and :func:`follow_logs`, the log of one container; ``_logs.py``: the
-  lines of a followed log, ``_log_lines.py``: :class:`LogLine`, ``_log_requests.py``: requests for logs
-- ``_follow_logs_of.py``: :func:`follow_logs_of`, the logs of the pods of a selector
-- ``_exec.py``: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`; ``_processes.py``:
-  :class:`PodProcess`; ``_terminal.py``: :func:`interact`; ``_websocket.py``: the connection
-- ``_ports.py``: :func:`forward_port` and :func:`connect_port`; ``_port_forward.py``: :class:`PortForward`;
-  ``_port_streams.py``: one connection; ``_port_targets.py``: the choice of the pod
-- ``_copy/``: :func:`copy_to_pod` and :func:`copy_from_pod`
+- ``_read_logs.py``: the functions :func:`read_logs` and :func:`follow_logs`, which read the log of one container
+- ``_logs.py``: the lines of a followed log
+- ``_log_lines.py``: the class :class:`LogLine`
+- ``_log_requests.py``: requests for logs
+- ``_follow_logs_of.py``: the function :func:`follow_logs_of`, which follows the logs of all pods that match a selector
+- ``_exec.py``: the functions :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`
+- ``_processes.py``: the class :class:`PodProcess`
+- ``_terminal.py``: the function :func:`interact`
+- ``_websocket.py``: the connection to a process
+- ``_ports.py``: the functions :func:`forward_port` and :func:`connect_port`
+- ``_port_forward.py``: the class :class:`PortForward`
+- ``_port_streams.py``: one connection to a port
+- ``_port_targets.py``: selection of the pod for a port
+- ``_copy/``: the functions :func:`copy_to_pod` and :func:`copy_from_pod`
 """
 
 from __future__ import annotations

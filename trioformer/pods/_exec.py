@@ -1,4 +1,4 @@
-"""Commands in containers: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`."""
+"""Execute commands in containers: :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`."""
 
 from __future__ import annotations
 
@@ -41,39 +41,39 @@ async def exec_in_pod(
             assert await process.stdout.receive_some() == b"hello"
             exit_code = await process.wait()
 
-    To run a command and get its output, call :func:`run_in_pod`.
-    The request opens a WebSocket and requires permission to ``create`` and ``get`` ``pods/exec``.
-    It is not retried, because the command could be executed twice.
+    To execute a command and get its output, call :func:`run_in_pod` instead.
+    The request opens a WebSocket, and requires permission to ``create`` and ``get`` ``pods/exec``.
+    The request is never retried, because the command could be executed twice.
 
     Args:
         pods: The API of pods.
-        name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
+        name: The pod, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
         command: The program and its arguments; no shell is involved.
-        namespace: The namespace of the pod; by default the one of ``name``, or of this API.
-        container: The container; by default the only one, or the one that the annotation
-            ``kubectl.kubernetes.io/default-container`` names.
+        namespace: The namespace of the pod. The default, None, uses the namespace in ``name`` or of the API.
+        container: The name of the container. The default, None, selects the only container, or the container named by
+            the annotation ``kubectl.kubernetes.io/default-container``.
         stdin: Whether to connect standard input.
         stdout: Whether to connect standard output.
-        stderr: Whether to connect standard error; ignored with a terminal.
+        stderr: Whether to connect standard error. This argument is ignored if ``tty`` is true.
         tty: Whether to allocate a terminal.
-        terminal_size: The initial size of the terminal, its columns and rows, as ``os.get_terminal_size()`` returns it.
+        terminal_size: The initial size of the terminal in columns and rows, as ``os.get_terminal_size()`` returns it.
 
     Raises:
         NotFoundError: The pod does not exist.
-        BadRequestError: The container does not exist, or the pod has several and none is named; or the pod is not
-            assigned to a node yet, or has ended.
+        BadRequestError: The container does not exist, the pod has several containers and no default container, or the
+            pod is not assigned to a node yet or has ended.
         ForbiddenError: The permission is missing.
-        UnexpectedResponseError: The server, or a proxy in front of it, does not support WebSockets.
-        ConnectionFailedError: No response arrived.  The command may have been executed.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.
+        ConnectionFailedError: No response arrived.  The server may have executed the command.
         TypeError: The command is a string.
-        ValueError: The command is empty or contains a NUL.
+        ValueError: The command is empty or contains a NUL character.
 
     Cancellation:
         Closes the connection.  The process loses its input and output, but the node does not kill it.
 
     Ownership:
-        No task is started, so exceptions of the block are not wrapped.
-        The end of the block closes the connection, even if the process still runs.
+        No task is started, so exceptions in the block are not wrapped in groups.  The end of the block closes the
+        connection, even if the process is still running.
     """
     command = check_command(command)
     pod = located(pods, "exec_in_pod", name, namespace)
@@ -108,30 +108,31 @@ async def attach_to_pod(
 ) -> AsyncGenerator[PodProcess, None]:
     """Attach to the main process of a container (``kubectl attach``).
 
-    Yields a :class:`PodProcess`.  It receives only new output; earlier output is in the log.
-    Its ``wait`` returns 0 when the process has ended; the status of the pod has the exit code.
+    Yields a :class:`PodProcess`, which receives only new output.  Earlier output is in the log.
+    When the process has ended, its ``wait`` method returns 0, because only the pod's status contains the real exit
+    code.
 
     Args:
         pods: The API of pods.
-        name: As for :func:`exec_in_pod`.
-        namespace: As for :func:`exec_in_pod`.
-        container: As for :func:`exec_in_pod`.
-        stdin: Whether to connect standard input; the container must have one (``stdin: true``).
-        stdout: As for :func:`exec_in_pod`.
-        stderr: As for :func:`exec_in_pod`.
+        name: The pod; see :func:`exec_in_pod`.
+        namespace: The namespace of the pod; see :func:`exec_in_pod`.
+        container: The name of the container; see :func:`exec_in_pod`.
+        stdin: Whether to connect standard input. The container must have an input (``stdin: true``).
+        stdout: Whether to connect standard output.
+        stderr: Whether to connect standard error. This argument is ignored if ``tty`` is true.
         tty: Whether the container has a terminal (``tty: true``).
-        terminal_size: As for :func:`exec_in_pod`.
+        terminal_size: The initial size of the terminal; see :func:`exec_in_pod`.
 
     Raises:
-        StatusError: As for :func:`exec_in_pod`.
-        UnexpectedResponseError: As for :func:`exec_in_pod`.
+        StatusError: The server rejected the request; see :func:`exec_in_pod`.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.
         ConnectionFailedError: No response arrived.
 
     Cancellation:
         Closes the connection; the process continues.
 
     Ownership:
-        As for :func:`exec_in_pod`.
+        No task is started, and the end of the block closes the connection; see :func:`exec_in_pod`.
     """
     pod = located(pods, "attach_to_pod", name, namespace)
     async with open_process(
@@ -152,7 +153,7 @@ async def attach_to_pod(
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 500
-"""Bytes of standard error in the text of an error."""
+"""The maximum number of bytes of standard error in an error message."""
 
 
 @final
@@ -163,15 +164,15 @@ class CompletedCommand:
     command: tuple[str, ...]
     """The program and its arguments."""
     exit_code: int
-    """Its exit code."""
+    """The exit code of the command."""
     stdout: bytes = attrs.field(repr=False)
-    """Its standard output."""
+    """The standard output of the command."""
     stderr: bytes = attrs.field(repr=False)
-    """Its standard error."""
+    """The standard error of the command."""
 
     @property
     def text(self) -> str:
-        """Its standard output as text; bytes that are not UTF-8 become U+FFFD."""
+        """The standard output as text, in which bytes that are not UTF-8 are replaced with U+FFFD."""
         return self.stdout.decode(errors="replace")
 
 
@@ -195,24 +196,24 @@ async def run_in_pod(
 
     Args:
         api: The API of pods.
-        name: As for :func:`exec_in_pod`.
+        name: The pod; see :func:`exec_in_pod`.
         command: The program and its arguments; no shell is involved.
-        namespace: As for :func:`exec_in_pod`.
-        container: As for :func:`exec_in_pod`.
-        input: The standard input of the command; text is sent as UTF-8.
-        check: Whether to raise an error if the exit code is not 0.
-        max_output_bytes: The maximum size of both outputs together; they are kept in memory.
+        namespace: The namespace of the pod; see :func:`exec_in_pod`.
+        container: The name of the container; see :func:`exec_in_pod`.
+        input: The standard input of the command. A string is sent as UTF-8. The default, None, connects no input.
+        check: Whether to raise :exc:`CommandFailedError` if the exit code is not 0.
+        max_output_bytes: The maximum total size of standard output and standard error, which are kept in memory.
 
     Raises:
         CommandFailedError: The exit code is not 0, and ``check`` is true.
-        LimitExceededError: The output exceeds ``max_output_bytes``.
-        StatusError: As for :func:`exec_in_pod`; or the node could not execute the command, for example because it does
-            not exist.
-        UnexpectedResponseError: As for :func:`exec_in_pod`.
+        LimitExceededError: The output is larger than ``max_output_bytes``.
+        StatusError: The server rejected the request, or the node could not execute the command, for example because
+            the program does not exist.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.
         TypeError: The command is a string.
         ValueError: The command is empty, or ``max_output_bytes`` is negative.
-        ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the command did.
-        TrioformerError: ``input`` is given, and the server is older than Kubernetes 1.30, so it cannot end the input.
+        ConnectionFailedError: No response arrived, or the connection ended before the command did.
+        TrioformerError: ``input`` is given, but the server is older than Kubernetes 1.30 and cannot end the input.
 
     Cancellation:
         Closes the connection.  The command loses its input and output, but the node does not kill it.
@@ -246,7 +247,7 @@ async def run_in_pod(
 
 @final
 class _Outputs:
-    """Collects both outputs of a process in one task."""
+    """A collector that receives both outputs of a process in one task."""
 
     def __init__(self, process: PodProcess, most: int) -> None:
         self._process = process
@@ -275,7 +276,7 @@ class _Outputs:
 
 
 async def _communicate(stdin: trio.abc.SendStream, data: bytes, outputs: _Outputs) -> None:
-    """Send the input and collect the outputs; the command does not have to read all of its input."""
+    """Send the input and collect the outputs; the command may end before it has read all its input."""
     error: Exception | None = None
 
     async def send() -> None:

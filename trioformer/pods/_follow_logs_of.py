@@ -1,8 +1,8 @@
-"""The logs of all pods of a selector, as in stern.
+"""Follow the logs of all pods that match a selector, like the program stern.
 
-An informer reports the pods and the instances of their containers.
-One task follows each instance, which is identified by its number of restarts.  So no instance is followed twice, and
-the last lines of an instance are not mistaken for lines of the next one.
+An informer reports the pods and the instances of their containers; a restart of a container starts a new instance.
+Each instance is identified by the number of restarts, and followed by its own task.  So no instance is followed twice,
+and the last lines of one instance cannot be mistaken for lines of the next.
 """
 
 from __future__ import annotations
@@ -40,46 +40,47 @@ from ._logs import LogLines
 from ._read_logs import follow_instance
 
 MAX_LINE_BYTES: Final = 64 * 1024
-"""The default maximum size of a line; a buffer holds many lines."""
+"""The default maximum size of a line, which limits the memory for buffered lines."""
 MAX_CONTAINERS: Final = 200
-"""The default maximum number of followed containers; each needs a connection."""
+"""The default maximum number of followed containers, each of which needs a connection."""
 DELETED_PATIENCE: Final = 10.0
-"""Seconds without lines after which the log of a deleted pod ends; a failed node never ends it."""
+"""The number of seconds without lines after which the log of a deleted pod is closed.  If the node has failed, the log
+would otherwise never end."""
 ATTEMPTS: Final = 5
-"""The maximum number of requests for a log that the server refuses although the container runs by its status."""
+"""The maximum number of rejected requests for the log of a container that is running according to its status."""
 
 logger = logging.getLogger("trioformer.pods")
 
 InstanceKey: TypeAlias = tuple[str, str, int]
-"""The uid of a pod, a container, and its number of restarts."""
+"""The uid of the pod, the name of the container, and the number of restarts."""
 
 
 @final
 @attrs.define(eq=False)
 class _Follower:
-    """The task of one instance of a container."""
+    """The state of the task that follows one instance of a container."""
 
     deadline: float = math.inf
-    """The time when the wait for lines ends; finite after the pod is deleted."""
+    """The time when the task stops waiting for lines, which is finite only after the pod was deleted."""
     scope: trio.CancelScope | None = None
-    """The scope of the last wait for lines."""
+    """The cancel scope of the last wait for lines."""
     has_delivered: bool = False
-    """Whether lines were received: then a new start of the log would repeat them."""
+    """Whether lines were received, which reading the log from its start would repeat."""
 
     def end_soon(self) -> None:
-        """Continue only while lines arrive."""
+        """Close the log if no lines arrive for a while, because the pod was deleted."""
         self.deadline = min(self.deadline, trio.current_time() + DELETED_PATIENCE)
         if self.scope is not None:
             self.scope.deadline = self.deadline
 
     def record_delivery(self) -> None:
-        """Restart the patience, which does not include the time that a slow reader needs."""
+        """Restart the timeout for a deleted pod, which does not include the time that a slow reader needs."""
         self.has_delivered = True
         if self.deadline < math.inf:
             self.deadline = trio.current_time() + DELETED_PATIENCE
 
     async def receive(self, lines: LogLines) -> list[LogLine]:
-        """Wait for lines; return an empty list at the end of the log or of the patience."""
+        """Wait for lines; return an empty list at the end of the log or after the timeout for a deleted pod."""
         self.scope = trio.CancelScope(deadline=self.deadline)
         with self.scope:
             return await lines.receive_batch()
@@ -89,10 +90,11 @@ class _Follower:
 @final
 @attrs.define(eq=False, repr=False)
 class FollowedLogs(metaclass=NoPublicConstructor):
-    """The lines of the logs of several pods, opened and closed by :func:`follow_logs_of`.
+    """The lines from the logs of several pods, opened and closed by :func:`follow_logs_of`.
 
-    ``async for line in logs`` iterates over :class:`LogLine`.  It does not end by itself, because pods may be added.
-    The lines of one instance of a container are in the order of its log; there is no order between containers.
+    ``async for line in logs`` iterates over :class:`LogLine` objects.  The loop never ends by itself, because new pods
+    may be added.
+    The lines of one container instance are in the order of its log, and lines of different containers are in any order.
     """
 
     _pods: Api[Pod]
@@ -105,10 +107,10 @@ class FollowedLogs(metaclass=NoPublicConstructor):
     _receiver: trio.MemoryReceiveChannel[LogLine]
     _limiter: trio.CapacityLimiter
     _followers: dict[InstanceKey, _Follower] = attrs.field(factory=dict, init=False)
-    """The tasks of all known instances until their pods are deleted, including ended ones."""
+    """The followers of all known instances whose pods still exist, including ended instances."""
     _open: int = attrs.field(default=0, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
-    """Raised to the reader."""
+    """The error to raise when the program reads lines."""
     _slices: Slices = attrs.field(factory=Slices, init=False)
 
     def __repr__(self) -> str:
@@ -134,7 +136,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             raise self._error from None
 
     async def receive_batch(self) -> list[LogLine]:
-        """Wait for lines, and return up to 100 of them.
+        """Wait for lines, and return up to 100 lines.
 
         Raises:
             StatusError: The permission to list pods or to read logs is missing.
@@ -142,7 +144,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The block has ended.
 
         Cancellation:
-            Nothing is lost.
+            No line is lost.
         """
         lines = [await self._receive()]
         with contextlib.suppress(trio.WouldBlock):
@@ -158,7 +160,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                 await self._sender.send(line)
 
     def _fail(self, error: Exception) -> None:
-        """Raise an error to the reader, and discard the buffered lines."""
+        """Store an error for the next read, and discard the buffered lines."""
         self._error = self._error or error
         self._receiver.close()
 
@@ -188,7 +190,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
         self._fail(trio.ClosedResourceError("the informer of the pods has stopped") if error is None else error)
 
     async def _warn_of_missing(self, informer: SharedInformer[Pod]) -> None:
-        """Warn once of requested containers that no pod has at the start."""
+        """Log a warning for requested containers that no pod has at the start."""
         names: set[str] = set()
         try:
             await informer.wait_until_synced()
@@ -203,7 +205,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             logger.warning("no pod has a container %s so far; the containers are %s", quoted(missing), known)
 
     def _follow_all(self, pod: Pod, nursery: trio.Nursery, *, is_initial: bool) -> None:
-        """Start a task for each new instance that has started."""
+        """Start a task for each container instance that has started and is not followed yet."""
         status = pod.status
         for each in (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses):
             key = pod.uid, each.name, each.restart_count
@@ -275,7 +277,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
 
 
 def has_begun(status: ContainerStatus) -> bool:
-    """Whether an instance of a container has started, so that it has a log."""
+    """Return whether an instance of a container has started and therefore has a log."""
     state = status.state
     return state.running is not None or state.terminated is not None or status.last_state.terminated is not None
 
@@ -295,36 +297,38 @@ async def follow_logs_of(
     buffer_size: int = 1_024,
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[FollowedLogs, None]:
-    """Follow the logs of all pods of a selector, including pods that are added later (``stern``).
+    """Follow the logs of all pods that match a selector, including pods that are added later.
 
-    Yields an endless iterator of :class:`LogLine`, each with its pod and container::
+    Yields an endless iterator of :class:`LogLine` objects, each with its pod and container::
 
         async with follow_logs_of(client.api(Pod, namespace="default"), label_selector="app=web") as lines:
             async for line in lines:
                 print(line.pod, line.container, line)
 
-    ``await lines.receive_batch()`` waits for lines and returns up to 100.  A cancelled read loses no line.
-    The lines of one instance of a container are in the order of its log; there is no order between containers.
+    To wait for lines and get up to 100 lines at once, call ``await lines.receive_batch()``.  If a read is cancelled,
+    no line is lost.
+    The lines of one container instance are in the order of its log, and lines of different containers are in any order.
 
-    All containers are followed, including init containers and restarted ones.  As with :func:`follow_logs`, no line is
-    lost or repeated when a connection breaks.
+    All containers are followed, including init containers and restarted containers.  As with :func:`follow_logs`, no
+    line is lost or repeated if a connection breaks.
 
     Args:
         pods: The API of pods in a namespace.
-        label_selector: Follow only pods whose labels match, such as ``deployment.spec.selector.match_labels``.
-        field_selector: Follow only pods whose fields match.
-        factory: A running factory whose informer to use; by default this call runs its own informer.
-        containers: Follow only containers with these names.  A warning is logged once for a name that no pod has at the
-            start.
-        since: Return only newer lines of existing pods; as for :func:`follow_logs`.
-        tail_lines: The number of lines from the end for each existing container; 0 for only new lines.
-        max_line_bytes: The maximum size of a line with its timestamp; a longer line is returned in pieces.
-        max_containers: The maximum number of containers that are followed at a time, each on its own connection; others
-            wait, with a warning.
-        buffer_size: The number of lines that wait for the reader.  While the buffer is full, nothing more is read from
-            the servers.
-        on_retry: Called with every failure that is retried; by default each cause is logged at once, and then once a
-            minute.
+        label_selector: A selector for the labels of the pods, such as ``deployment.spec.selector.match_labels``. The
+            default, None, selects all pods.
+        field_selector: A selector for the fields of the pods. The default, None, selects all pods.
+        factory: A running informer factory, whose informer is used. The default, None, starts a separate informer.
+        containers: The names of the containers to follow. The default, None, follows all containers.  A warning is
+            logged for a name that no pod has at the start.
+        since: The time of the oldest line to return for existing pods; see :func:`follow_logs`.
+        tail_lines: The number of existing lines to return for each existing container. 0 returns only new lines.
+        max_line_bytes: The maximum size of a line including its timestamp. A longer line is returned in pieces.
+        max_containers: The maximum number of containers to follow at the same time, each on its own connection. If
+            there are more, a warning is logged, and the others wait.
+        buffer_size: The maximum number of buffered lines.  While the buffer is full, nothing more is read from the
+            servers.
+        on_retry: A function that is called with every failure before a retry. By default, each cause is logged
+            immediately, and then once a minute.
 
     Raises:
         SelectorError: A selector cannot be parsed.
@@ -332,8 +336,9 @@ async def follow_logs_of(
         TypeError: ``pods`` is not an API of pods, or ``containers`` is a string.
 
     Ownership:
-        The block runs a task for the pods and a task for each followed container.  Its end cancels them and closes all
-        connections.  Exceptions of the block are not wrapped.  Errors of requests are raised by the next read.
+        The block runs a task for the pods and a task for each followed container.  The end of the block cancels these
+        tasks and closes all connections.  Exceptions in the block are not wrapped in groups.  If a request fails, the
+        next read raises the error.
     """
     check_api(pods, "pods")
     check_kind(pods.resource, "follow_logs_of")

@@ -1,13 +1,14 @@
-"""Splits logs into lines, and recognizes lines that were received before a connection broke.
+"""Split logs into lines, and recognize lines that were already received before a connection broke.
 
-A log has no version to resume from, only the timestamp of each line.  Three problems follow:
+A log has no version to resume from, but only a timestamp for each line.  If a log is requested again, three problems
+arise:
 
-- The API server rounds ``sinceTime`` down to a second, so it sends up to a second of lines again.
+- The API server rounds ``sinceTime`` down to a second, so it sends the lines of up to one second again.
 - Several lines may have the same timestamp, and lines of standard output and standard error may be out of order.
-- The node may have started a new file, so the repeated lines may start anywhere.
+- The node may have started a new log file, so the repeated lines may start anywhere.
 
-So the last received lines are remembered by timestamp and content, and compared with the repeated lines
-(:class:`ReceivedLines`).
+So :class:`ReceivedLines` remembers the last received lines by timestamp and content, and compares them with the
+repeated lines.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from typing import Final, final
 import attrs
 
 REMEMBERED: Final = 1024
-"""The maximum number of remembered lines; older lines are recognized by their timestamps only."""
+"""The maximum number of remembered lines.  Older lines are recognized only by their timestamps."""
 DISORDER: Final = 1_000_000_000
-"""Nanoseconds by which a line may be older than a line before it."""
+"""The number of nanoseconds by which a line may be older than an earlier line."""
 MIN_LINE: Final = 256
-"""The minimum of ``max_line_bytes``; a timestamp has at most 35 bytes."""
+"""The minimum value of ``max_line_bytes``.  A timestamp has at most 35 bytes."""
 
 _STAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)")
 _SECOND: Final = 1_000_000_000
@@ -35,12 +36,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 @final
 @attrs.frozen(kw_only=True)
 class LogLine:
-    """One line of the log of a container; ``str(line)`` is its text."""
+    """One line in the log of a container; ``str(line)`` is the text of the line."""
 
     data: bytes
-    """The content without timestamp and line end."""
+    """The content of the line, without the timestamp and the line end."""
     timestamp: str = ""
-    """The time when the container wrote the line: RFC 3339 with nanoseconds, empty if unknown."""
+    """The time when the container wrote the line, in RFC 3339 format with nanoseconds; empty if unknown."""
     pod: str = ""
     """The name of the pod."""
     namespace: str = ""
@@ -48,16 +49,16 @@ class LogLine:
     container: str = ""
     """The name of the container."""
     is_cut: bool = False
-    """Whether the line exceeds ``max_line_bytes``, and the next :class:`LogLine` continues it."""
+    """Whether the line is longer than ``max_line_bytes`` and continues in the next :class:`LogLine`."""
 
     @property
     def text(self) -> str:
-        """The content as text; bytes that are not UTF-8 become U+FFFD."""
+        """The content as text, in which bytes that are not UTF-8 are replaced with U+FFFD."""
         return self.data.decode(errors="replace")
 
     @property
     def time(self) -> datetime | None:
-        """The time when the container wrote the line, in microseconds; None if unknown."""
+        """The time when the container wrote the line, with microseconds, or None if it is unknown."""
         return datetime.fromisoformat(self.timestamp) if self.timestamp else None
 
     def __str__(self) -> str:
@@ -67,19 +68,19 @@ class LogLine:
 @final
 @attrs.frozen
 class Piece:
-    """A line, or a part of a line that is too long."""
+    """A line, or one piece of a line that is too long."""
 
     data: bytes
     index: int
-    """0 for the start of a line."""
+    """The index of the piece in its line, starting from 0."""
     is_last: bool
 
 
 @final
 class LineSplitter:
-    """Splits bytes into lines, and long lines into pieces of equal size.
+    """A splitter of bytes into lines, and of long lines into pieces of equal size.
 
-    A line is cut by its content only, so a repeated line is cut in the same way.
+    The cuts depend only on the content of the line, so a repeated line is cut in the same places.
 
     Args:
         limit: The maximum size of a piece in bytes.
@@ -93,7 +94,7 @@ class LineSplitter:
         self._index = 0
 
     def feed(self, data: bytes) -> list[Piece]:
-        """Add bytes, and return the complete lines and pieces."""
+        """Add received bytes, and return all complete lines and pieces."""
         pieces: list[Piece] = []
         *ends, rest = data.split(b"\n")
         for end in ends:
@@ -105,7 +106,7 @@ class LineSplitter:
         return pieces
 
     def end(self) -> list[Piece]:
-        """Return the last line if it has no line end."""
+        """Return the last line if it has no line end, at the end of the log."""
         return [self._take_last()] if self._begin or self._index else []
 
     def clear(self) -> None:
@@ -127,7 +128,7 @@ class LineSplitter:
 
 @functools.lru_cache(maxsize=64)
 def _seconds_of(text: bytes) -> int:
-    """Return the seconds since 1970; -1 for an invalid time."""
+    """Return the seconds since 1970, or -1 for an invalid time."""
     try:
         return (datetime.fromisoformat(text.decode()) - _EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):
@@ -135,7 +136,7 @@ def _seconds_of(text: bytes) -> int:
 
 
 def split_stamp(line: bytes) -> tuple[int, str, bytes]:
-    """Split a line into nanoseconds since 1970 (-1 without a timestamp), the timestamp, and the rest."""
+    """Split a line into the time in nanoseconds since 1970 (-1 if there is none), the timestamp, and the content."""
     found = _STAMP.match(line)
     if found is None:
         return -1, "", line
@@ -149,11 +150,12 @@ def split_stamp(line: bytes) -> tuple[int, str, bytes]:
 
 @final
 class ReceivedLines:
-    """Remembers the last received lines to recognize repeated ones.
+    """A record of the last received lines, used to recognize repeated lines.
 
-    Repeated lines are a part of the same file, in the same order.
-    Before the first remembered line in it, every line up to the oldest remembered time was received or was not
-    requested.  After it, exactly the remembered lines were received, each as often as it is remembered.
+    Repeated lines are read from the same file in the same order.
+    Before the first remembered line in the repetition, every line up to the oldest remembered time was already
+    received or was not requested.  After the first remembered line, exactly the remembered lines were received, each
+    as often as it is remembered.
     """
 
     __slots__ = ("_forgotten", "_horizon", "_last", "_newest", "_received", "_repeated", "_to_skip", "_was_found")
@@ -161,28 +163,28 @@ class ReceivedLines:
     def __init__(self) -> None:
         self._received: deque[tuple[int, int]] = deque()
         self._horizon = -1
-        """The newest time of a forgotten line, or the time of the first line."""
+        """The horizon: the newest time of a forgotten line, or the time of the first line."""
         self._forgotten = 0
-        """The number of forgotten lines with this time."""
+        """The number of forgotten lines with the horizon's time."""
         self._newest = -1
         self._last = -1
-        """The time of the last line; older than the newest one if the clock of the node was set back."""
+        """The time of the last line.  If the clock of the node was set back, this is not the newest time."""
         self._repeated: Counter[int] = Counter()
         """The remembered lines that may still be repeated."""
         self._to_skip = 0
-        """The number of lines with the horizon's time that are repeated before the remembered ones."""
+        """The number of repeated lines with the horizon's time before the remembered lines."""
         self._was_found = True
 
     @property
     def since(self) -> str:
-        """The ``sinceTime`` that misses no line; empty if no line with a timestamp was received."""
+        """The ``sinceTime`` for a request that misses no line; empty if no line with a timestamp was received."""
         if self._last < 0:
             return ""
         seconds = max((self._last - DISORDER) // _SECOND, 0)
         return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
     def begin_repetition(self) -> None:
-        """Expect repeated lines from now on."""
+        """Start to recognize repeated lines after a new request."""
         self._repeated = Counter(digest for _, digest in self._received)
         self._to_skip = self._forgotten
         self._was_found = False
@@ -192,7 +194,7 @@ class ReceivedLines:
 
         Args:
             instant: The time of the line.
-            content: The bytes and the index of the piece.
+            content: The bytes of the piece and its index.
         """
         digest = hash((instant, content))
         if self._repeated:

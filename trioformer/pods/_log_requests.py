@@ -1,4 +1,4 @@
-"""Requests for logs: the query, the default container, and the state of an instance."""
+"""Requests for logs: query parameters, the default container, and the state of container instances."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod
 
 LogTime: TypeAlias = float | timedelta | datetime | str
-"""The time of the first line: seconds ago, a ``timedelta``, a ``datetime``, or RFC 3339 text."""
+"""The time of the first line, as the number of seconds ago, a ``timedelta``, a ``datetime``, or an RFC 3339 string."""
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation that names the default container of a pod."""
+"""The annotation with the name of a pod's default container."""
 
 NO_CONTENT: Final = 204
-"""The status for a pod that is not assigned to a node."""
+"""The HTTP status for the log of a pod that is not assigned to a node."""
 _ANY: Final = f"{JSON}, */*"
 
 
 def since_params(since: LogTime | None) -> dict[str, str]:
-    """Return the query for a time.
+    """Return the query parameters for the time of the first line.
 
     Raises:
-        TypeError: It has another type.
-        ValueError: It is in the future, a ``datetime`` without a time zone, or text that is not a time.
+        TypeError: ``since`` has any other type.
+        ValueError: ``since`` is in the future, is a ``datetime`` without a time zone, or is not a valid time.
     """
     if since is None:
         return {}
@@ -69,11 +69,11 @@ def log_params(
     previous: bool = False,
     timestamps: bool = False,
 ) -> dict[str, str]:
-    """Return the query of a request for a log.
+    """Return the query parameters for a log request.
 
     Raises:
-        TypeError: A value has the wrong type.
-        ValueError: A value is out of range.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of range.
     """
     params = since_params(since)
     for name, key, value, least in (
@@ -98,13 +98,13 @@ def log_params(
 
 
 def check_max_line_bytes(max_line_bytes: int) -> None:
-    """Raise ValueError if it is less than 256."""
+    """Raise ValueError unless the argument is an int of at least 256."""
     if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
         raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
 
 
 def default_container(pod: Pod) -> str | None:
-    """Return the only container, or the one that the annotation names; None if there is no default."""
+    """Return the pod's only container or the container that the annotation names, or None if there is no default."""
     spec = pod.spec
     named = pod.metadata.annotations.get(DEFAULT_CONTAINER)
     if named and any(each.name == named for each in (*spec.containers, *spec.init_containers)):
@@ -113,19 +113,19 @@ def default_container(pod: Pod) -> str | None:
 
 
 def wants_container(error: TrioformerError) -> bool:
-    """Whether a request failed because the pod has several containers and none was named."""
+    """Return whether a request failed because the pod has several containers and the request did not name one."""
     return isinstance(error, BadRequestError) and "a container name must be specified" in error.status_message
 
 
 def several_containers(where: str, pod: Pod) -> BadRequestError:
-    """Make the error of a pod with several containers if none is named, with kube-apiserver's text."""
+    """Return the error for a pod with several containers and no default, with the same text as in kube-apiserver."""
     names = " ".join(each.name for each in pod.spec.containers)
     problem = f"a container name must be specified for pod {pod.name}, choose one of: [{names}]"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
 
 def not_scheduled(where: str) -> BadRequestError:
-    """Make the error of a pod that is not assigned to a node, for which the server sends an empty response."""
+    """Return the error for a pod that is not assigned to a node, because the server only sends an empty response."""
     problem = "the pod is not assigned to a node yet, so it has no log"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
@@ -133,7 +133,7 @@ def not_scheduled(where: str) -> BadRequestError:
 async def read_log(
     transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
 ) -> str:
-    """Read a whole log; see :func:`read_logs`."""
+    """Read a complete log; see :func:`read_logs`."""
     while True:
         response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
         try:
@@ -152,7 +152,7 @@ async def read_log(
 async def open_log(
     transport: Transport, path: str, where: str, params: Mapping[str, str]
 ) -> AsyncGenerator[ByteStream, None]:
-    """Request a log once, and yield the body of a successful response."""
+    """Send one log request, and yield the body of a successful response."""
     async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
         if body.code == NO_CONTENT:
             raise not_scheduled(where)
@@ -162,21 +162,21 @@ async def open_log(
 
 
 def replaced(where: str, name: str) -> NotFoundError:
-    """Make the error of a deleted pod whose name another pod has now."""
+    """Return the error for a deleted pod whose name now belongs to another pod."""
     problem = "the pod was deleted, and a new one has the same name"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
 
 def lost(where: str, name: str) -> NotFoundError:
-    """Make the error of an instance whose log the node no longer has."""
+    """Return the error for an instance whose log the node has already removed."""
     problem = "the rest of the log is lost: the container was restarted more than once"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
 
 class Instance(enum.Enum):
-    """The state of the followed instance of a container."""
+    """The state of the container instance that is followed."""
 
     RUNNING = "it runs or is about to start"
     ENDED = "it has ended, and the container may be restarted"
@@ -190,7 +190,7 @@ class Instance(enum.Enum):
 @final
 @attrs.frozen
 class LogTarget:
-    """An instance of a container, identified by its number of restarts."""
+    """A container instance, identified by the number of restarts."""
 
     uid: str
     container: str
@@ -198,12 +198,12 @@ class LogTarget:
 
     @classmethod
     def of(cls, pod: Pod, container: str) -> LogTarget:
-        """Return the instance that a pod's status counts now: the running one, or the one that starts next."""
+        """Return the current instance in a pod's status, which is the running instance or the next one."""
         status = status_of(pod, container)
         return cls(pod.uid, container, 0 if status is None else status.restart_count)
 
     def find_in(self, pod: Pod) -> Instance:
-        """Return the state of the instance."""
+        """Return the state of the instance in the status of a pod."""
         if pod.uid != self.uid:
             return Instance.ANOTHER
         status = status_of(pod, self.container)
@@ -219,7 +219,7 @@ class LogTarget:
 
 
 def status_of(pod: Pod, container: str) -> ContainerStatus | None:
-    """Return the status of a container of any kind, or None if the kubelet has not written it yet."""
+    """Return the status of any type of container, or None if the kubelet has not written the status yet."""
     status = pod.status
     found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
     return next((each for each in found if each.name == container), None)

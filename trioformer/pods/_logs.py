@@ -1,14 +1,14 @@
-"""The lines of a log that is followed.
+"""Read the lines of a log that is followed.
 
-The kubelet of the node responds to the request, through the API server.
-The response ends cleanly when the container ends, but also when the connection between API server and kubelet breaks,
-or when the API server stops.
-So the pod is read after each end.  If the container still runs, its log is followed again from the last line.  If it
-has ended, the rest of its log is read once.
-The container may restart at any time between the two requests, and the status is late.
-So after a repeated request, the pod is read again before the lines of the response are used.
+The API server forwards a log request to the kubelet on the node.
+The response ends normally when the container ends.  The response also ends normally if the connection between API
+server and kubelet breaks, or if the API server stops.
+So after each response, this module reads the pod.  If the container is still running, its log is followed again from
+the last line.  If the container has ended, the rest of its log is read once.
+The container may restart between the two requests, and the pod's status is updated with a delay.
+So after a repeated request, the pod is read again before any line of the response is returned.
 
-All of this happens in the task of the reader, as in a resuming watch.
+All these steps run in the task that reads the lines, as in a resuming watch.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from ..models.core_v1 import Pod
 
 MAX_REJECTIONS: Final = 5
-"""How many requests in a row may fail while the status says that the container runs."""
+"""The maximum number of consecutive requests that fail while the container is running according to its status."""
 
 STATUS_DELAY: Final = 1.0
-"""Seconds after which the status of a pod reflects a change on its node."""
+"""The number of seconds after which the status of a pod shows a change on the node."""
 
 logger = logging.getLogger("trioformer.pods")
 
@@ -77,20 +77,22 @@ _FLAGS: Final[Mapping[Instance, Mapping[str, str]]] = {
     Instance.RUNNING: {"follow": "true"},
     Instance.REPLACED: {"previous": "true"},
 }
-"""The query for each state of the instance; without an entry, the rest of the log is requested."""
+"""The query parameters for each state of the instance.  In a state without an entry, the rest of the log is
+requested."""
 
 
 OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[ByteStream]]
-"""Opens the body of a log; raises the error of a response that is not a success."""
+"""A function that opens the body of a log, or raises an error if the response is not successful."""
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class LogLines(metaclass=NoPublicConstructor):
-    """The lines of a followed log, opened and closed by :func:`follow_logs`; for one task at a time.
+    """The lines of a followed log, opened and closed by :func:`follow_logs`.
 
-    ``async for line in lines`` iterates over :class:`LogLine` until the container ends.
-    Each line is returned once, in the order of the log.
+    ``async for line in lines`` iterates over :class:`LogLine` objects until the container ends.  Only one task may
+    read at a time.
+    Each line is returned exactly once, in the order of the log.
     """
 
     _where: str
@@ -98,7 +100,7 @@ class LogLines(metaclass=NoPublicConstructor):
     _get: Callable[[], Awaitable[Pod]]
     _wait_to_retry: Callable[[float], Awaitable[None]]
     _params: dict[str, str]
-    """The query of the first request."""
+    """The query parameters of the first request."""
     _name: str
     _namespace: str
     _target: LogTarget
@@ -113,19 +115,19 @@ class LogLines(metaclass=NoPublicConstructor):
     _body: ByteStream | None = attrs.field(default=None, init=False)
     _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
     _lines: deque[LogLine] = attrs.field(factory=deque, init=False)
-    """Received lines that the reader has not taken."""
+    """Received lines that the program has not read yet."""
     _last: list[Piece] = attrs.field(factory=list, init=False)
-    """The line without a line end at the end of the last response."""
+    """The last line of the last response if it had no line end."""
     _stamp: tuple[int, str] = attrs.field(default=(-1, ""), init=False)
-    """The time of the current line, for its pieces."""
+    """The time of the current line, which all its pieces share."""
     _found: Instance = attrs.field(default=Instance.RUNNING, init=False)
     """The state of the instance, which decides the next request."""
     _opened_at: float = attrs.field(default=math.inf, init=False)
     """The time of the first request."""
     _silent_since: float = attrs.field(default=math.inf, init=False)
-    """The time of the first request whose response lasted without a line: no line is older."""
+    """The time of the first request that returned no line for a while, so that no line can be older."""
     _answered_at: float = attrs.field(default=-math.inf, init=False)
-    """The time when the last response began."""
+    """The time when the last response started."""
     _was_accepted: bool = attrs.field(default=False, init=False)
     """Whether a request has succeeded."""
     _rejections: int = attrs.field(default=0, init=False)
@@ -155,20 +157,21 @@ class LogLines(metaclass=NoPublicConstructor):
         return self._lines.popleft()
 
     async def receive_batch(self) -> list[LogLine]:
-        """Wait for lines, and return all received ones; an empty list at the end of the log.
+        """Wait for lines, and return all received lines, or an empty list at the end of the log.
 
         Raises:
             BadRequestError: The container does not exist or has not started yet, or the pod is not assigned to a node
                 yet.
-            InternalServerError: On the first read: the API server cannot reach the node.
-            StatusError: Another error that a retry cannot fix, such as a missing permission.
+            InternalServerError: The API server could not connect to the node for the first request.
+            StatusError: The server rejected the request, and a retry cannot help, for example because a permission is
+                missing.
             ConnectionFailedError: The connection broke, and the lines have no timestamps to resume from.
             trio.ClosedResourceError: The block has ended.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection; no line is lost.  The next read resumes after the last line, at least a second after
-            the last request.
+            Closes the connection, but no line is lost.  The next read resumes after the last line, at least one second
+            after the last request.
         """
         if self._lines:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -195,7 +198,7 @@ class LogLines(metaclass=NoPublicConstructor):
             self._is_reading = False
 
     async def _step(self) -> list[LogLine]:
-        """Execute one step: wait, connect, read, or check the pod."""
+        """Execute one step of the loop: wait, connect, read, or check the pod."""
         try:
             match self._phase:
                 case _Phase.WAITING:
@@ -262,7 +265,7 @@ class LogLines(metaclass=NoPublicConstructor):
             self._phase = _Phase.CONFIRMING
 
     def _resumed_params(self) -> dict[str, str]:
-        """Return a query that misses no line."""
+        """Return query parameters for a request that misses no line."""
         own = {key: value for key, value in self._params.items() if key in ("container", "timestamps")}
         if since := self._received.since:
             return own | {"sinceTime": since}
@@ -285,7 +288,7 @@ class LogLines(metaclass=NoPublicConstructor):
     # --- received lines ---
 
     def _take(self, pieces: list[Piece]) -> list[LogLine]:
-        """Return the new lines of some pieces."""
+        """Convert pieces to lines, and return only the new lines."""
         lines: list[LogLine] = []
         for piece in pieces:
             data = piece.data
@@ -349,7 +352,7 @@ class LogLines(metaclass=NoPublicConstructor):
         return found
 
     async def _check(self) -> list[LogLine]:
-        """Choose the next request by the status of the pod."""
+        """Choose the next request depending on the status of the pod."""
         self._pacing.record_request()
         found = await self._find()
         if found in (Instance.GONE, Instance.ANOTHER, Instance.LOST):
@@ -362,7 +365,7 @@ class LogLines(metaclass=NoPublicConstructor):
         return []
 
     async def _confirm(self) -> None:
-        """Check whether the response is the log of the followed instance."""
+        """Check that the response is from the log of the followed instance."""
         await trio.sleep_until(self._answered_at + STATUS_DELAY)
         self._require_open()
         found = await self._find()
@@ -383,7 +386,7 @@ class LogLines(metaclass=NoPublicConstructor):
     # --- failures ---
 
     def _handle_failure(self, error: TrioformerError) -> list[LogLine]:
-        """Schedule the next request, or fail with an error that a retry cannot fix."""
+        """Schedule a retry after an error, or raise the error if a retry cannot help."""
         self._require_open()
         # The first request is retried only if no response arrived.
         if not (self._was_accepted or outcome_of(error) is Outcome.LOST):

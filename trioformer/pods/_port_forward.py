@@ -1,11 +1,12 @@
-"""Local ports whose connections are forwarded to a port of a pod.
+"""Listen on local ports, and forward each connection to a port of a pod.
 
 ::
 
     program ── 127.0.0.1:49152 ──▶ listener ── a task for each connection ──▶ PodConnection ──▶ node ──▶ pod
 
-A task for each connection opens the :class:`PodConnection`, and copies in both directions until the pod closes it.
-An error of one connection is reported and ends only this connection.
+For each connection, a task opens a :class:`PodConnection`, and copies data in both directions until the pod closes the
+connection.
+An error in one connection is reported, and does not affect other connections.
 
 Source: client-go ``tools/portforward/portforward.go``.
 """
@@ -30,19 +31,19 @@ from ._port_streams import PodConnection
 from ._port_targets import PortSource, PortTarget
 
 MAX_CONNECTIONS: Final = 1_000
-"""The default maximum number of connections of one port; others wait."""
+"""The default maximum number of connections that one port forwards at the same time."""
 _RECEIVE_SIZE: Final = 64 * 1024
 _LINGER: Final = 2.0
-"""Seconds during which a program may still send after the pod has closed the connection."""
+"""The number of seconds in which a program may still send data after the pod has closed the connection."""
 _RESET: Final = struct.pack("ii", 1, 0)
 """The value of ``SO_LINGER`` that makes ``close()`` reset the connection."""
 _BUSY_PERIOD: Final = 0.1
-"""Seconds to wait before accepting again when the process cannot open more files."""
+"""The number of seconds to wait if the process cannot open more files."""
 
 logger = logging.getLogger("trioformer.pods")
 
 ConnectionErrorHandler: TypeAlias = Callable[[TrioformerError], None]
-"""Called with the error of a connection that was not forwarded, or that broke."""
+"""A function that is called with the error of each connection that was not forwarded or that broke."""
 
 
 @final
@@ -51,7 +52,7 @@ class PortForward(metaclass=NoPublicConstructor):
     """A local port that is forwarded to a port of a pod, opened and closed by :func:`forward_port`."""
 
     addresses: tuple[tuple[str, int], ...]
-    """The local addresses and ports."""
+    """The local addresses and ports that accept connections."""
     _source: PortSource
     _target: PortTarget
     _on_error: ConnectionErrorHandler | None
@@ -126,7 +127,7 @@ class PortForward(metaclass=NoPublicConstructor):
         return await self._source.connect(self._target)
 
     async def _copy(self, local: trio.SocketStream) -> None:
-        """Copy in both directions until the pod or the program closes the connection.
+        """Copy data in both directions until the pod or the program closes the connection.
 
         Raises:
             TrioformerError: The connection to the pod failed.
@@ -146,7 +147,7 @@ class PortForward(metaclass=NoPublicConstructor):
 
 
 async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio.CancelScope) -> None:
-    """Copy to the pod until the program ends its data."""
+    """Copy data to the pod until the program sends the end of its data."""
     while True:
         try:
             data = await local.receive_some(_RECEIVE_SIZE)
@@ -163,7 +164,7 @@ async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio
 
 
 async def _receive_all(remote: PodConnection, local: trio.SocketStream) -> TrioformerError | None:
-    """Copy from the pod until it closes the connection; return the error, if any."""
+    """Copy data from the pod until the pod closes the connection; return an error or None."""
     while True:
         try:
             data = await remote.receive_some()
@@ -178,7 +179,7 @@ async def _receive_all(remote: PodConnection, local: trio.SocketStream) -> Triof
 
 
 async def _linger(local: trio.SocketStream) -> None:
-    """Let the program receive the end of the data; closing a socket that still receives data would reset it."""
+    """Wait until the program closes its side, because closing a socket with unread data would reset the connection."""
     with suppress(trio.BrokenResourceError), trio.move_on_after(_LINGER):
         await local.send_eof()
         while await local.receive_some(_RECEIVE_SIZE):
@@ -186,17 +187,17 @@ async def _linger(local: trio.SocketStream) -> None:
 
 
 def _reset(local: trio.SocketStream) -> None:
-    """Reset the connection, so that the program does not see a regular end."""
+    """Reset the connection, so that the program does not mistake an error for the normal end of the data."""
     with suppress(OSError):
         local.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
-    """Return the addresses to listen on, each with whether it is optional.
+    """Check the addresses to listen on, and return a mapping whose values are True for optional addresses.
 
     Raises:
         TypeError: An address is not a string.
-        ValueError: There is no address, or one is neither an IP address nor ``localhost``.
+        ValueError: No address is given, or an address is neither an IP address nor ``localhost``.
     """
     found: dict[str, bool] = {}
     for each in (address,) if isinstance(address, str) else address:
@@ -215,10 +216,10 @@ def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
 
 
 async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[trio.SocketListener]:
-    """Listen on a port of all addresses.
+    """Listen on the same port of all addresses.
 
     Raises:
-        ListenError: One of them is not available.
+        ListenError: The port is not available on a required address.
     """
     listeners: list[trio.SocketListener] = []
     left = len(addresses)

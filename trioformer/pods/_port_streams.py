@@ -1,4 +1,4 @@
-"""A connection to a port of a pod as a trio stream.
+"""Connect to a port of a pod, with the connection as a trio stream.
 
 ::
 
@@ -8,16 +8,16 @@
       stream.receive_some ◀── data of stream 3 ────
                           ◀── data of stream 1 ────   the error of the node, if any
 
-Each connection uses its own WebSocket.  A WebSocket could carry several connections, but in the SPDY of Kubernetes an
-unread connection blocks the others.
-There is no task; while no task receives, the pod can send only what fits into the buffers in between.
+Each connection uses its own WebSocket.  One WebSocket could carry several connections, but in the Kubernetes
+implementation of SPDY, an unread connection blocks all others.
+There is no background task.  While no task receives, the pod can send only as much data as the buffers can hold.
 
-The receiving task pings a silent node, without a deadline, because a node does not respond while the pod does not read
-its data.
-kube-apiserver needs the ping: it notices the failure of a node only when it sends data to it, and then ends the
-connection.
+The receiving task pings a silent node.  A ping has no deadline, because a node does not respond while the pod does not
+read its data.
+The ping is necessary because kube-apiserver notices the failure of a node only when it sends data to the node.  After
+a failure, kube-apiserver closes the connection.
 
-Source: client-go ``tools/portforward`` and kubernetes ``pkg/kubelet/server/portforward``.
+Sources: ``tools/portforward`` in client-go, and ``pkg/kubelet/server/portforward`` in kubernetes.
 """
 
 from __future__ import annotations
@@ -41,25 +41,26 @@ from ._websocket import open_channels
 _ERROR: Final = 1
 _DATA: Final = 3
 _PIECE: Final = 32 * 1024 - 8
-"""Bytes of one frame, which is one message of the WebSocket."""
+"""The maximum number of bytes in one frame, which is one WebSocket message."""
 _MAX_TEXT: Final = 4 * 1024
-"""The maximum size of the node's error in bytes."""
+"""The maximum size of an error message from the node in bytes."""
 _END_PATIENCE: Final = 1.0
-"""Seconds after the end of the data during which the node may still report an error."""
+"""The number of seconds after the end of the data in which the node may still report an error."""
 _CONTROL_PATIENCE: Final = 5.0
-"""Seconds for sending a control frame, even if the task is cancelled: an incomplete frame breaks the connection."""
+"""The maximum number of seconds for sending a control frame.  A cancelled task still completes the frame, because an
+incomplete frame breaks the connection."""
 _OPEN_PATIENCE: Final = 30.0
-"""Seconds within which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
+"""The number of seconds in which the node must accept the streams (client-go's ``createStreamResponseTimeout``)."""
 _PING_PERIOD: Final = 10.0
-"""Seconds of silence after which the node is pinged (client-go's ``PingPeriod``)."""
+"""The number of seconds without data after which the node is pinged (client-go's ``PingPeriod``)."""
 _NEXT_PING: Final = 60.0
-"""Seconds after a ping without a response until the next one (spdystream's ``PingTimeout``)."""
+"""The number of seconds between two pings if there is no response (spdystream's ``PingTimeout``)."""
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor):
-    """A connection to a port of a pod; one task may send while another one receives."""
+    """A connection to a port of a pod; one task may send while another task receives."""
 
     pod: str
     """The name of the pod."""
@@ -73,12 +74,12 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
     _pieces: deque[bytes] = attrs.field(factory=deque, init=False)
     _accepted: set[int] = attrs.field(factory=set, init=False)
     _receiving: set[int] = attrs.field(factory=lambda: {_ERROR, _DATA}, init=False)
-    """The SPDY streams that the node has not ended."""
+    """The SPDY streams that the node has not closed."""
     _text: bytes = attrs.field(default=b"", init=False)
-    """The data of the error stream."""
+    """The data received on the error stream."""
     _was_reset: bool = attrs.field(default=False, init=False)
     _error: TrioformerError | None = attrs.field(default=None, init=False)
-    """Raised after all received data was returned."""
+    """The error to raise after all received data was returned."""
     _end_deadline: float = attrs.field(default=math.inf, init=False)
     _ping_at: float = attrs.field(factory=lambda: trio.current_time() + _PING_PERIOD, init=False)
     _is_closed: bool = attrs.field(default=False, init=False)
@@ -99,7 +100,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             trio.BusyResourceError: Another task is sending.
 
         Cancellation:
-            The pod may have received part of the data.  Nothing more can be sent.
+            The pod may have received part of the data, and no more data can be sent.
         """
         if self._has_sent_eof and not self._is_closed:
             raise trio.ClosedResourceError("send_eof() was called on this stream")
@@ -112,10 +113,10 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             rest = rest[_PIECE:]
 
     async def send_eof(self) -> None:
-        """End the data to the pod; data from the pod can still be received.
+        """Send the end of the data to the pod; data from the pod can still be received.
 
         Raises:
-            trio.BrokenResourceError: As for :meth:`send_all`.
+            trio.BrokenResourceError: The connection has ended, or an earlier call was cancelled.
             trio.ClosedResourceError: This stream is closed.
             trio.BusyResourceError: Another task is sending.
         """
@@ -126,23 +127,23 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         self._has_sent_eof = True
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately: it is not known whether the pod reads."""
+        """Return immediately, because it is not known whether the pod reads data."""
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` after the pod has closed the connection.
+        """Receive bytes, or ``b""`` after the pod has closed the connection.
 
         A silent node is pinged every ten seconds to detect its failure.
 
         Raises:
-            trio.BrokenResourceError: The node could not connect to the pod or lost the connection to it (the cause is a
-                :class:`~trioformer.errors.PortForwardError`), or the connection to the node broke (the cause is a
-                :class:`~trioformer.errors.ConnectionFailedError`).
+            trio.BrokenResourceError: The node could not connect to the pod, or a connection broke.  The cause of this
+                exception is a :class:`~trioformer.errors.PortForwardError` if the node has reported the error, and a
+                :class:`~trioformer.errors.ConnectionFailedError` otherwise.
             trio.ClosedResourceError: This stream is closed.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Nothing is lost.
+            No data is lost.
         """
         if max_bytes is not None and max_bytes < 1:
             raise ValueError("max_bytes must be at least 1")
@@ -168,14 +169,14 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         return piece
 
     async def aclose(self) -> None:
-        """Close the connection, and discard data that was not received."""
+        """Close the connection, and discard unread data."""
         self._is_closed = True
         await self._resources.aclose()
         await trio.lowlevel.checkpoint_if_cancelled()
 
     @property
     def failure(self) -> TrioformerError | None:
-        """The error that ended the connection, after all data before it was received."""
+        """The error that ended the connection, or None; it is set after all earlier data was received."""
         return None if self._pieces else self._error
 
     # --- sending ---
@@ -201,10 +202,10 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
     # --- receiving ---
 
     async def open(self) -> None:
-        """Open the streams.
+        """Open the SPDY streams of the connection.
 
         Raises:
-            PortForwardError: The node refused them.
+            PortForwardError: The node refused the streams.
             ConnectionFailedError: The connection ended, or the node did not respond.
         """
         headers = {"port": str(self.port), "requestid": "0"}
@@ -222,7 +223,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             raise ConnectionFailedError(f"{self._where}: {self._server}: {problem}")
 
     async def _wait_until_accepted(self) -> None:
-        """Wait until the node accepts the streams: it drops data that arrives earlier."""
+        """Wait until the node accepts the streams, because it drops data that arrives earlier."""
         while True:
             await self._receive()
             if self._accepted.issuperset((_DATA, _ERROR)):
@@ -233,7 +234,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
                 raise PortForwardError(f"{self._where}: the node refused the connection")
 
     async def _receive(self) -> None:
-        """Receive data or the end of the connection, or ping the node."""
+        """Wait for data or the end of the connection, and ping a silent node."""
         received: list[tuple[int, bytes]] | None = None
         # Data that arrived while no task was receiving is received first.
         ping_at = max(self._ping_at, trio.current_time() + 1.0)
@@ -268,7 +269,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             await self._send_control(self._frames.ping())
 
     async def _send_control(self, frame: bytes) -> None:
-        """Send a control frame between the frames of other tasks; if that fails, receiving raises the reason."""
+        """Send a control frame between the frames of other tasks; a failure is raised when receiving."""
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(_CONTROL_PATIENCE, shield=True),
@@ -317,19 +318,19 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
 
 
 async def connect(transport: Transport, path: str, *, where: str, pod: str, port: int) -> PodConnection:
-    """Connect to a port of a pod; the caller closes the connection.
+    """Connect to a port of a pod; the caller must close the connection.
 
     Args:
         transport: The connections to the server.
-        path: The path of the subresource ``portforward``.
-        where: The operation, for errors.
+        path: The URL path of the ``portforward`` subresource.
+        where: The name of the operation for error messages.
         pod: The name of the pod.
-        port: The port.
+        port: The port in the pod.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The server, or a proxy in front of it, does not support the protocol.
-        ConnectionFailedError: The connection failed.
+        UnexpectedResponseError: The server or a proxy does not support the protocol.
+        ConnectionFailedError: The connection to the server failed.
         PortForwardError: The node refused the connection.
 
     Cancellation:

@@ -1,6 +1,6 @@
-"""Finds the pod and the port for a port of a pod, Service or workload, by the rules of kubectl.
+"""Find the pod and port for connections to a pod, Service or workload, with the same rules as kubectl.
 
-Source: kubectl ``pkg/cmd/portforward/portforward.go``, ``pkg/polymorphichelpers`` and ``pkg/util/podutils``.
+Source: ``pkg/cmd/portforward/portforward.go``, ``pkg/polymorphichelpers`` and ``pkg/util/podutils`` in kubectl.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ FORWARDABLE: Final = (
     "statefulsets.apps",
     "jobs.batch",
 )
-"""The resources with a port that can be forwarded."""
+"""The resources whose ports can be forwarded."""
 
 
 @final
 @attrs.frozen
 class PortTarget:
-    """A port of a pod."""
+    """A port of a pod to connect to."""
 
     pod: str
     """The name of the pod."""
     port: int
-    """The port."""
+    """The port of the pod."""
     asked: int
-    """The number of the requested port, for a Service the port of the Service."""
+    """The number of the requested port, which is the port of the Service if the object is a Service."""
 
 
 @final
 @attrs.frozen
 class PortSource:
-    """A port of a pod, Service or workload."""
+    """A requested port of a pod, Service or workload."""
 
     api: Api[Any]
     """The API of the object."""
     pods: Api[Pod]
-    """The API of the pods in its namespace."""
+    """The API of the pods in the object's namespace."""
     name: str
     """The name of the object."""
     port: int | str
@@ -70,11 +70,11 @@ class PortSource:
         return str(self.api.resource) == "pods"
 
     async def find(self) -> PortTarget:
-        """Find the pod; see :func:`find_target`."""
+        """Find the pod and its port; see :func:`find_target`."""
         return await find_target(self.api, self.pods, self.name, self.port, where=self.where)
 
     async def connect(self, target: PortTarget | None = None) -> PodConnection:
-        """Connect to a pod, by default to the one that :meth:`find` returns; the caller closes the connection."""
+        """Connect to a pod, by default to the result of :meth:`find`; the caller must close the connection."""
         if target is None and self.is_pod and isinstance(self.port, int):
             target = PortTarget(self.name, self.port, self.port)  # the node checks it
         target = target or await self.find()
@@ -83,11 +83,11 @@ class PortSource:
 
 
 def check_port(port: int | str) -> int | str:
-    """Check a port, and convert digits to a number.
+    """Check a port, and convert a string of digits to a number.
 
     Raises:
-        TypeError: It is neither a number nor a name.
-        ValueError: It is out of range.
+        TypeError: The port is neither a number nor a name.
+        ValueError: The number is out of range, or the name is empty.
     """
     if isinstance(port, bool) or not isinstance(port, int | str):
         raise TypeError(f"a port must be a number or a name, not {describe(port)}")
@@ -102,18 +102,18 @@ def check_port(port: int | str) -> int | str:
 
 
 async def find_target(api: Api[Any], pods: Api[Pod], name: str, port: int | str, *, where: str) -> PortTarget:
-    """Find the pod and its port.
+    """Choose a pod, and find its port.
 
     Args:
         api: The API of the resource.
         pods: The API of the pods in the same namespace.
         name: The name of the object.
-        port: The port, or its name.
-        where: The operation, for errors.
+        port: The number or name of the port.
+        where: The name of the operation for error messages.
 
     Raises:
         NotFoundError: The object does not exist.
-        PortForwardError: No pod runs, or the port does not exist or is not a TCP port.
+        PortForwardError: No pod is running, or the port does not exist or is not a TCP port.
     """
     if str(api.resource) == "pods":
         pod = _members(await pods.get(name))
@@ -161,7 +161,7 @@ def _selector_text(selector: Mapping[str, Any]) -> str:
 
 
 def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the sort key of kubectl's ``ActivePods``."""
+    """Return a sort key with the same order as ``ActivePods`` in kubectl."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     ready = [each for each in status.get("conditions") or () if each.get("type") == "Ready"]
     is_ready = any(each.get("status") == "True" for each in ready)
@@ -177,7 +177,7 @@ def _rank(pod: Mapping[str, Any]) -> tuple[object, ...]:
 @final
 @attrs.frozen
 class _Earlier:
-    """A time that compares as greater if it is earlier."""
+    """A sort key in which an earlier time is greater."""
 
     time: str
 
@@ -201,7 +201,7 @@ def _port_of_pod(pod: Mapping[str, Any], port: int | str, where: str) -> int:
 def _port_of_service(
     service: Mapping[str, Any], pod: Mapping[str, Any], port: int | str, where: str
 ) -> tuple[int, int]:
-    """Return the port of a Service and the port of its pod."""
+    """Return the port number of a Service and the matching port number of its pod."""
     name = service["metadata"]["name"]
     ports: list[dict[str, Any]] = (service.get("spec") or {}).get("ports") or []
     number = port if isinstance(port, int) else _named(ports, port, "port", f"Service '{name}'", where)

@@ -1,4 +1,4 @@
-"""Ports of pods: :func:`forward_port` and :func:`connect_port`."""
+"""Connect to ports of pods: :func:`forward_port` and :func:`connect_port`."""
 
 from __future__ import annotations
 
@@ -31,44 +31,47 @@ async def forward_port(
 ) -> AsyncGenerator[PortForward, None]:
     """Forward a local port to a port of a pod (``kubectl port-forward``).
 
-    Yields a :class:`PortForward`, which any program on this machine can use::
+    Yields a :class:`PortForward`.  Any program on this machine can connect to its local port::
 
         async with forward_port(services, "web", 80) as forward:
             await open_tcp_stream("127.0.0.1", forward.port)
 
-    The object is a pod, Service, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or ReplicationController.
-    One of its running pods is chosen, preferably a ready one; when that pod is gone, another one is chosen.
-    For a Service, ``port`` is a port of the Service, as in kubectl; for all other kinds it is a port of the pod.
+    The object can be a pod, Service, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or ReplicationController.
+    The function chooses one running pod of the object, preferably a ready pod.  When this pod is gone, another pod is
+    chosen.
+    For a Service, ``port`` is a port of the Service, as in kubectl.  For all other kinds, it is a port of the pod.
 
-    This requires permission to ``create`` and ``get`` ``pods/portforward`` and to ``get`` pods; for other kinds also to
-    ``get`` the object and to ``list`` pods.
+    The function requires permission to ``get`` pods, and to ``create`` and ``get`` ``pods/portforward``.  For all
+    kinds except pods, the function also requires permission to ``get`` the object and to ``list`` pods.
 
     Args:
         api: The API of a kind that has pods.
-        name: The name of the object; an :class:`ObjectRef`, such as a controller's request; or the object itself.
-        port: The port, or its name.
-        namespace: The namespace of the object; by default the one of ``name``, or of this API.
-        local_port: The local port; 0 for any free port, None for the number of ``port``.
-        address: One or several IP addresses to listen on; ``localhost`` means 127.0.0.1 and ::1, or one of them.
-            Every program that can connect to them can connect to the pod.
-        max_connections: The maximum number of connections that are forwarded at a time; others wait.
-        on_error: Called with the error of each connection that fails; by default it is logged as a warning.
+        name: The object, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
+        port: The number or name of the port.
+        namespace: The namespace of the object. The default, None, uses the namespace in ``name`` or of the API.
+        local_port: The local port. The default, 0, selects a free port, and None uses the number of ``port``.
+        address: One or several IP addresses to listen on. ``localhost`` means 127.0.0.1 and ::1, if they are
+            available.  Every program that can connect to an address can connect to the pod.
+        max_connections: The maximum number of connections that are forwarded at the same time. Further connections
+            wait.
+        on_error: A function that is called with the error of each connection that fails. By default, the error is
+            logged as a warning.
 
     Raises:
         NotFoundError: The object does not exist.
-        PortForwardError: No pod runs, or the port does not exist.
+        PortForwardError: No pod is running, or the port does not exist.
         ListenError: The local port is not available.
-        TypeError: The kind cannot be forwarded to.
+        TypeError: Ports of this kind cannot be forwarded.
 
     Error handling:
-        An error ends only its connection, and the program receives a reset.
-        An exception of ``on_error`` leaves the block in an ``ExceptionGroup``.
+        An error ends only one connection, which the program sees as a connection reset.  An exception from
+        ``on_error`` ends the block and is raised in an ``ExceptionGroup``.
 
     Cancellation:
         Closes the port and all connections, as does the end of the block.
 
     Ownership:
-        The block has a nursery with a task for each connection; exceptions of the block are not wrapped.
+        The block runs a task for each connection.  Exceptions in the block are not wrapped in groups.
     """
     source = _port_source("forward_port", api, name, port, namespace)
     async with open_port_forward(
@@ -85,7 +88,7 @@ async def forward_port(
 async def connect_port(
     api: Api[T], name: str | ObjectRef | T, port: int | str, *, namespace: str | None = None
 ) -> AsyncGenerator[trio.abc.HalfCloseableStream, None]:
-    r"""Open one connection to a port of a pod, without a local port.
+    r"""Open one connection to a port of a pod without a local port.
 
     Yields a ``trio.abc.HalfCloseableStream``::
 
@@ -95,25 +98,25 @@ async def connect_port(
 
     Args:
         api: The API of a kind that has pods.
-        name: As for :func:`forward_port`.
-        port: As for :func:`forward_port`.
-        namespace: As for :func:`forward_port`.
+        name: The object; see :func:`forward_port`.
+        port: The number or name of the port; see :func:`forward_port`.
+        namespace: The namespace of the object; see :func:`forward_port`.
 
     Raises:
         NotFoundError: The object does not exist.
         BadRequestError: The pod is not assigned to a node yet, or has ended.
-        PortForwardError: No pod runs, the port does not exist, or the node refused the connection.
-            If nothing listens on the port, the stream raises the error.
+        PortForwardError: No pod is running, the port does not exist, or the node refused the connection.  If nothing
+            listens on the port, reading from the stream raises ``trio.BrokenResourceError``, whose cause is this error.
         ForbiddenError: The permission is missing.
-        UnexpectedResponseError: The server, or a proxy in front of it, does not support WebSockets; or the server is
-            older than Kubernetes 1.31, or its feature gate ``PortForwardWebsockets`` is off.
-        ConnectionFailedError: No response arrived, or the node did not accept the connection within 30 s.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.  Port forwarding requires
+            Kubernetes 1.31 or later, and its feature gate ``PortForwardWebsockets`` must be enabled.
+        ConnectionFailedError: No response arrived, or the node did not accept the connection within 30 seconds.
 
     Cancellation:
         Closes the connection, as does the end of the block.
 
     Ownership:
-        No task is started, so exceptions of the block are not wrapped.
+        No task is started, so exceptions in the block are not wrapped in groups.
     """
     stream = await _port_source("connect_port", api, name, port, namespace).connect()
     try:

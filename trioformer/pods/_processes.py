@@ -1,4 +1,4 @@
-"""Processes in containers: executed commands, and main processes to attach to.
+"""Processes in containers: executed commands and attached main processes.
 
 ::
 
@@ -9,10 +9,11 @@
       process.wait            ◀── channel 3 ───   a Status, the last message
       process.resize ──────────── channel 4 ───▶
 
-There is no task: the reader of one stream receives for all streams, and only one reader receives at a time.
-While the buffer of a stream is full nothing is received, so a process that writes is blocked, as with a pipe.
+There is no background task.  A task that reads one stream receives the data of all streams, and only one task receives
+at a time.
+While the buffer of any stream is full, no data is received, so a process that writes is blocked, as with a pipe.
 
-Source: kubernetes ``pkg/kubelet/server/remotecommand`` and client-go ``tools/remotecommand``.
+Sources: ``pkg/kubelet/server/remotecommand`` in kubernetes, and ``tools/remotecommand`` in client-go.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ ERROR: Final = 3
 RESIZE: Final = 4
 
 MAX_BUFFERED: Final = 1024 * 1024
-"""The size of the buffer of a stream, in bytes."""
+"""The buffer size of each stream in bytes."""
 _MAX_STATUS: Final = 64 * 1024
 _MAX_STATUS_PIECES: Final = 64
-"""The maximum number of pieces of a Status; it is decoded again with each piece."""
+"""The maximum number of messages for one Status, which is decoded again after each message."""
 _END_PATIENCE: Final = 1.0
-"""Seconds after the Status during which the last output may still arrive."""
+"""The number of seconds after the Status in which the last output may still arrive."""
 _LAST_PATIENCE: Final = 0.1
-"""The minimum of these seconds, for output that arrived while no task was receiving."""
+"""The minimum number of seconds to wait for output that arrived while no task was receiving."""
 _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
 
 
@@ -64,14 +65,14 @@ _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "st
 class PodProcess(metaclass=NoPublicConstructor):
     """A process in a container, opened and closed by :func:`exec_in_pod` and :func:`attach_to_pod`.
 
-    ``stdin``, ``stdout`` and ``stderr`` are trio streams; different tasks may use them at the same time.
-    Access to a stream that was not requested raises ``RuntimeError``; a terminal has no ``stderr``.
-    The cause of their ``trio.BrokenResourceError`` is the :class:`~trioformer.errors.ConnectionFailedError` that
-    :meth:`wait` raises.
+    ``stdin``, ``stdout`` and ``stderr`` are trio streams, which different tasks may use at the same time.
+    Access to a stream that was not requested raises ``RuntimeError``.  A process with a terminal has no ``stderr``.
+    If the connection fails, the streams raise ``trio.BrokenResourceError``.  The cause of this exception is the
+    :class:`~trioformer.errors.ConnectionFailedError` that :meth:`wait` raises.
 
     Backpressure:
-        Unread output blocks the process when the buffers are full, as with pipes.  Read ``stdout`` and ``stderr`` in
-        two tasks, or request only one of them; :func:`run_in_pod` does this for you.
+        If the buffers are full of unread output, the process is blocked, as with pipes.  Read ``stdout`` and
+        ``stderr`` in two tasks, or request only one of them.  :func:`run_in_pod` reads both outputs for you.
     """
 
     _socket: ChannelSocket
@@ -83,7 +84,7 @@ class PodProcess(metaclass=NoPublicConstructor):
     _stdout: ProcessOutput | None = attrs.field(default=None, init=False)
     _stderr: ProcessOutput | None = attrs.field(default=None, init=False)
     exit_code: int | None = attrs.field(default=None, init=False)
-    """The exit code; None until it is known."""
+    """The exit code of the process, or None until it is known."""
     _status: bytearray = attrs.field(factory=bytearray, init=False)
     _status_pieces: int = attrs.field(default=0, init=False)
     _status_deadline: float = attrs.field(default=math.inf, init=False)
@@ -94,7 +95,7 @@ class PodProcess(metaclass=NoPublicConstructor):
     _is_closed: bool = attrs.field(default=False, init=False)
     _is_receiving: bool = attrs.field(default=False, init=False)
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
-    """Tasks that wait while another task receives."""
+    """The tasks that are waiting while another task receives."""
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "running" if self.exit_code is None else f"exit code {self.exit_code}"
@@ -102,17 +103,17 @@ class PodProcess(metaclass=NoPublicConstructor):
 
     @property
     def stdin(self) -> trio.abc.SendStream:
-        """Standard input; its ``aclose()`` ends the input."""
+        """The standard input, which ``aclose()`` ends."""
         return self._requested(self._stdin, "stdin")
 
     @property
     def stdout(self) -> trio.abc.ReceiveStream:
-        """Standard output; with a terminal, also standard error."""
+        """The standard output, which includes the standard error if the process has a terminal."""
         return self._requested(self._stdout, "stdout")
 
     @property
     def stderr(self) -> trio.abc.ReceiveStream:
-        """Standard error."""
+        """The standard error."""
         return self._requested(self._stderr, "stderr")
 
     def _requested(self, stream: Stream | None, name: str) -> Stream:
@@ -124,21 +125,22 @@ class PodProcess(metaclass=NoPublicConstructor):
 
     @property
     def can_close_stdin(self) -> bool:
-        """Whether the input can be ended; this requires Kubernetes 1.30."""
+        """Whether the input can be ended, which requires Kubernetes 1.30 or later."""
         return self._socket.can_close_channels
 
     async def wait(self) -> int:
         """Wait until the process ends, and return its exit code.
 
-        With :func:`attach_to_pod` it is always 0, when the process or the connection to it ends.
+        For a process from :func:`attach_to_pod`, the method returns 0 when the process or the connection to the
+        process ends.
 
         Raises:
-            StatusError: The node could not execute the command, for example because it does not exist.
+            StatusError: The node could not execute the command, for example because the program does not exist.
             ConnectionFailedError: The connection ended before the process did.
             trio.ClosedResourceError: The block has ended.
 
         Cancellation:
-            Nothing is lost.
+            No data is lost.
         """
         await self._receive_until(lambda: self.exit_code is not None or self._error is not None)
         if self._error is not None:
@@ -168,7 +170,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         await self._socket.send(channel, data)
 
     async def _receive_until(self, is_done: Callable[[], bool]) -> None:
-        """Receive until the condition is true, unless another task is receiving."""
+        """Receive data until a condition is true; if another task is receiving, wait for that task."""
         await trio.lowlevel.checkpoint_if_cancelled()
         while not is_done():
             if self._is_closed:
@@ -231,7 +233,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         self.exit_code = code
 
     def _end(self, cause: trio.BrokenResourceError | None) -> None:
-        """Handle the end of the connection."""
+        """Record the end of the connection and its cause."""
         self._has_ended = True
         if self.exit_code is None and self._error is None:
             what = str(cause or self._socket.close_text) or "the connection has ended"
@@ -249,7 +251,7 @@ class PodProcess(metaclass=NoPublicConstructor):
 
 
 def exit_code_in(status: Mapping[str, Any]) -> int | None:
-    """Return the exit code in a Status; None if the Status reports another failure."""
+    """Return the exit code in a Status, or None if the Status reports a different failure."""
     if status.get("status") == "Success":
         return 0
     if status.get("reason") != "NonZeroExitCode":
@@ -284,7 +286,7 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
             trio.BusyResourceError: Another task is sending.
 
         Cancellation:
-            The process may have received part of the data.  Nothing more can be sent.
+            The process may have received part of the data, and no more data can be sent.
         """
         if self._is_sending:
             raise trio.BusyResourceError("another task is already sending to this process")
@@ -297,11 +299,11 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
             self._is_sending = False
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately: it is not known whether the process reads."""
+        """Return immediately, because it is not known whether the process reads its input."""
         await trio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
-        """End the input of the process; this has no effect before Kubernetes 1.30."""
+        """End the input of the process.  Servers older than Kubernetes 1.30 ignore this."""
         if self._is_closed:
             await trio.lowlevel.checkpoint()
             return
@@ -339,7 +341,7 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
             self._size += len(data)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` after all output of a process that has ended.
+        """Receive bytes, or ``b""`` if the process has ended and all output was read.
 
         Raises:
             trio.BrokenResourceError: The connection ended before the process did, or the command was not executed.
@@ -347,7 +349,7 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Nothing is lost.
+            No data is lost.
         """
         if max_bytes is not None and max_bytes < 1:
             raise ValueError("max_bytes must be at least 1")
@@ -383,7 +385,7 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
         return piece
 
     async def aclose(self) -> None:
-        """Discard all further output; the process does not notice."""
+        """Discard all further output; the process is not affected."""
         self._is_closed = True
         self._pieces.clear()
         self._size = 0
@@ -392,11 +394,11 @@ class ProcessOutput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
 
 
 def check_command(command: Sequence[str]) -> list[str]:
-    """Check a command.
+    """Check that a command is a list of strings, and return it.
 
     Raises:
-        TypeError: It is a string.
-        ValueError: It is empty or contains a NUL.
+        TypeError: The command is a string.
+        ValueError: The command is empty or contains a NUL character.
     """
     if isinstance(command, str):
         raise TypeError(f"a command must be a list of strings; for a shell, write ['sh', '-c', {command!r}]")
@@ -423,7 +425,7 @@ async def open_process(
     tty: bool,
     terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
-    """Open a process; :func:`exec_in_pod` describes it."""
+    """Open a process; see :func:`exec_in_pod`."""
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
         raise ValueError("at least one of stdin, stdout and stderr must be true")

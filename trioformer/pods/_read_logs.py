@@ -1,4 +1,4 @@
-"""Logs of one container: :func:`read_logs` and :func:`follow_logs`."""
+"""Read the log of one container: :func:`read_logs` and :func:`follow_logs`."""
 
 from __future__ import annotations
 
@@ -28,30 +28,31 @@ async def read_logs(
     timestamps: bool = False,
     limit_bytes: int | None = None,
 ) -> str:
-    """Read the current log of a container (``kubectl logs``).
+    """Return the current log of a container (``kubectl logs``).
 
-    The node keeps the newest part of a log, 10 MiB by default.
-    Bytes that are not UTF-8 become U+FFFD.
+    The node keeps only the newest part of a log, which is 10 MiB by default.
+    Bytes that are not UTF-8 are replaced with U+FFFD.
 
     Args:
         pods: The API of pods.
-        name: The name of the pod; an :class:`ObjectRef`, such as a controller's request; or the pod itself.
-        namespace: The namespace of the pod; by default the one of ``name``, or of this API.
-        container: The container or init container; by default the only one, or the one that the annotation
-            ``kubectl.kubernetes.io/default-container`` names.
+        name: The pod, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
+        namespace: The namespace of the pod. The default, None, uses the namespace in ``name`` or of the API.
+        container: The name of the container or init container. The default, None, selects the only container, or the
+            container named by the annotation ``kubectl.kubernetes.io/default-container``.
         previous: Whether to read the log of the previous instance of the container.
-        since: Return only newer lines: seconds ago, a ``timedelta``, a ``datetime`` with a time zone, or RFC 3339 text.
-            The API server rounds a time down to a second.
-        tail_lines: The number of lines from the end.
+        since: The time of the oldest line to return, as the number of seconds ago, a ``timedelta``, a ``datetime``
+            with a time zone, or an RFC 3339 string.  The API server rounds the time down to a second. The default,
+            None, does not limit the age of lines.
+        tail_lines: The number of lines to return from the end of the log. The default, None, returns all lines.
         timestamps: Whether each line starts with its timestamp.
-        limit_bytes: The maximum size of the log in bytes.
+        limit_bytes: The maximum number of bytes to return. The default, None, sets no limit.
 
     Raises:
         NotFoundError: The pod does not exist.
-        BadRequestError: The container does not exist, or the pod has several and none is named; the container has not
-            started yet; the pod is not assigned to a node yet; or there is no previous instance.
-        InternalServerError: The API server cannot reach the node.
-        LimitExceededError: The log exceeds ``Limits.log_bytes``; pass ``tail_lines`` or ``limit_bytes``.
+        BadRequestError: The container does not exist or has not started yet, the pod has several containers and no
+            default container, the pod is not assigned to a node yet, or there is no previous instance.
+        InternalServerError: The API server cannot connect to the node.
+        LimitExceededError: The log is larger than ``Limits.log_bytes``.  Pass ``tail_lines`` or ``limit_bytes``.
         ValueError: An argument is out of range.
     """
     pod = located(pods, "read_logs", name, namespace)
@@ -86,43 +87,45 @@ async def follow_logs(
 ) -> AsyncGenerator[LogLines, None]:
     """Follow the log of a container until the container ends (``kubectl logs --follow``).
 
-    Yields an iterator of :class:`LogLine`::
+    Yields an iterator of :class:`LogLine` objects::
 
         async with follow_logs(pods, "web-0", tail_lines=10) as lines:
             async for line in lines:
                 print(line.timestamp, line)
 
-    ``await lines.receive_batch()`` waits for lines and returns all that have arrived; the list is empty
-    at the end of the log.
-    A cancelled read loses no line.
+    To get several lines at once, call ``await lines.receive_batch()``, which waits for lines and returns all received
+    lines.  At the end of the log, the list is empty.
+    If a read is cancelled, no line is lost.
 
-    The first read requests the log.  A node responds only when there is a first line.
-    When the response ends or the connection breaks, the log is requested again from the last line, until the status of
-    the pod says that the container has ended, or the pod is deleted.
-    Each line is returned once, unless the node removed it before it was sent.  After a repeated request, lines are held
-    back for a second, until the status confirms that they belong to the same instance.
+    The first read sends the request for the log.  A node responds only when there is a first line.
+    If the response ends or the connection breaks, the log is requested again from the last line.  The requests are
+    repeated until the container has ended according to the pod's status, or the pod is deleted.
+    Each line is returned exactly once, unless the node removes the line before it is sent.  After a repeated request,
+    the lines are delayed by one second, until the pod's status confirms that they are from the same container instance.
     To follow restarted containers or several pods, use :func:`follow_logs_of`.
 
     Args:
         pods: The API of pods.
-        name: As for :func:`read_logs`.
-        namespace: As for :func:`read_logs`.
-        container: As for :func:`read_logs`.
-        since: As for :func:`read_logs`.
-        tail_lines: The number of existing lines to begin with; None for all, 0 for only the lines after the first read.
-        max_line_bytes: The maximum size of a line with its timestamp; a longer line is returned in pieces.
-        on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the log is
-            lost because the container was restarted more than once.  By default they are logged.
+        name: The pod; see :func:`read_logs`.
+        namespace: The namespace of the pod; see :func:`read_logs`.
+        container: The name of the container; see :func:`read_logs`.
+        since: The time of the oldest line to return; see :func:`read_logs`.
+        tail_lines: The number of existing lines to return first. The default, None, returns all existing lines, and 0
+            returns only lines that are written after the first read.
+        max_line_bytes: The maximum size of a line including its timestamp. A longer line is returned in pieces.
+        on_retry: A function that is called with every failure before a retry. If the rest of the log is lost because
+            the container was restarted more than once, the function is called with a :class:`NotFoundError`.
+            By default, these errors are logged.
 
     Raises:
-        NotFoundError: The pod does not exist; or ``name`` is a deleted pod, and another pod has its name.
-            Errors of the log itself are raised by the first read.
-        BadRequestError: The pod has several containers, and none is named.
+        NotFoundError: The pod does not exist, or ``name`` is a deleted pod object whose name now belongs to another
+            pod.  Errors from the log request itself are raised by the first read.
+        BadRequestError: The pod has several containers and no default container.
         ValueError: An argument is out of range.
 
     Ownership:
-        No task is started, so exceptions of the block are not wrapped.
-        The end of the block closes the connection.
+        No task is started, so exceptions in the block are not wrapped in groups.  The end of the block closes the
+        connection.
     """
     async with follow_instance(
         pods,
@@ -150,7 +153,7 @@ async def follow_instance(
     max_line_bytes: int = 1024 * 1024,
     on_retry: WatchErrorHandler | None = None,
 ) -> AsyncGenerator[LogLines, None]:
-    """Follow the log of an instance of a container, by default the current one."""
+    """Follow the log of one container instance, by default the current instance."""
     uid = name.uid if isinstance(name, KubernetesObject) else ""
     pod = located(pods, "follow_logs", name, namespace)
     where = pod.operation("follow", "log")

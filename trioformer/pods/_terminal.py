@@ -1,4 +1,4 @@
-"""Connects a process in a container with the terminal of this program (``kubectl exec -it``)."""
+"""Connect a process in a container to the terminal of this program (``kubectl exec -it``)."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ except ImportError:
     raise ImportError("terminals are not supported on Windows") from None
 
 _PIECE: Final = 4096
-"""Bytes per write: a pipe that is ready accepts at least this many (``PIPE_BUF``)."""
+"""The number of bytes in one write.  A pipe that is ready accepts at least this many (``PIPE_BUF``)."""
 
 
 async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> int:
-    """Connect the standard streams of this program with a process in a container until it ends.
+    """Connect the standard streams of this program to a process in a container until the process ends.
 
     ::
 
         async with exec_in_pod(pods, "web-0", ["sh"], stdin=True, tty=True) as process:
             exit_code = await interact(process)
 
-    If the process has a terminal and ``stdin`` is a terminal, the local terminal is in raw mode during the call, so
-    Ctrl-C is sent to the process.  The mode is always restored.
-    The terminal of the process follows the size of the local one.  Outside the main thread, only the initial size is
-    used.
+    If the process has a terminal and ``stdin`` is a terminal, the local terminal is set to raw mode during the call,
+    so Ctrl-C is sent to the process.  At the end, the previous mode is always restored.
+    The process's terminal has the same size as the local terminal.  If trio does not run in the main thread, later
+    changes of the size are ignored.
 
     Args:
-        process: The process; only the streams that it was opened with are connected.
+        process: The process.  Only the streams that were requested for the process are connected.
         stdin: The file descriptor to read from.
         stdout: The file descriptor for standard output.
-        stderr: The file descriptor for standard error; it may equal ``stdout``.
+        stderr: The file descriptor for standard error, which may be the same as ``stdout``.
 
     Returns:
         The exit code of the process.
 
     Raises:
-        StatusError: As for ``process.wait()``.
-        ConnectionFailedError: As for ``process.wait()``.
+        StatusError: The node could not execute the command.
+        ConnectionFailedError: The connection ended before the process did.
         OSError: ``stdin`` cannot be read, or an output cannot be written.
 
     Cancellation:
-        Restores the terminal.  The process continues until the block of :func:`exec_in_pod` ends.
+        Restores the terminal mode.  The process continues until the block of :func:`exec_in_pod` ends.
 
     Ownership:
-        This function runs its tasks in its own nursery; exceptions are not wrapped.
+        This function runs its tasks in its own nursery.  Exceptions are not wrapped in groups.
     """
     with _raw_mode(stdin) if process.tty else _unchanged():
         async with _background_tasks() as start:
@@ -77,7 +77,7 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
 
 
 def terminal_size(*fds: int) -> os.terminal_size | None:
-    """Return the size of the first file descriptor that is a terminal, or None."""
+    """Return the size of the first file descriptor that is a terminal, or None if there is none."""
     for fd in fds:
         try:
             size = os.get_terminal_size(fd)
@@ -111,9 +111,9 @@ def _unchanged() -> Iterator[None]:
 async def _background_tasks(
     *, waits: bool = False
 ) -> AsyncGenerator[Callable[[Callable[[], Awaitable[None]]], None], None]:
-    """Run tasks in the background of a block; at its end, cancel them or wait for them.
+    """Run background tasks during a block, and cancel them or wait for them at the end of the block.
 
-    The first error is raised without a group.
+    The first exception is raised without an exception group.
     """
     errors: list[Exception] = []
 

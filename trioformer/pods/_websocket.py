@@ -1,4 +1,4 @@
-"""Opens the WebSockets of exec, attach and port-forward (RFC 6455, 4.1)."""
+"""Open WebSockets for exec, attach and port-forward (RFC 6455, section 4.1)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from ..transport._internal import ByteStream, Transport, request_id_in, upgrade
 
 PROTOCOLS: Final = (V5, V4)
 OUTPUT_PROTOCOLS: Final = (V4,)
-"""For a process without input: kube-apiserver or the kubelet translates v5 to SPDY, but passes v4 through."""
+"""The protocols for a process without input.  kube-apiserver or the kubelet converts v5 to SPDY, but forwards v4
+unchanged."""
 _NO_WEBSOCKETS: Final = "WebSockets are refused; check the proxies and load balancers in front of the API server"
 
 _UPGRADE_REQUIRED: Final = 426
-"""The status of a server that requires another protocol (RFC 9110, 15.5.22)."""
+"""The HTTP status of a server that requires a different protocol (RFC 9110, section 15.5.22)."""
 
 
 @asynccontextmanager
 async def open_channels(
     transport: Transport, path: str, *, where: str, protocols: Sequence[str] = PROTOCOLS
 ) -> AsyncGenerator[tuple[ChannelSocket, str], None]:
-    """Open a WebSocket, and yield it with the name of the server for errors.
+    """Open a WebSocket, and yield it with the server's name for error messages.
 
     Args:
         transport: The connections to the server.
-        path: The quoted path with its query.
-        where: The operation, for errors.
-        protocols: The protocols that the server may choose from, the preferred one first.
+        path: The percent-encoded path, including the query.
+        where: The name of the operation for error messages.
+        protocols: The protocols that the server can choose from, in order of preference.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: It does not support WebSockets, or none of the protocols.
+        UnexpectedResponseError: The server does not support WebSockets or any of the protocols.
         ConnectionFailedError: No response arrived.
 
     Cancellation:

@@ -1,4 +1,4 @@
-"""Copies files from a container."""
+"""Copy files from a container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._results import CopyProblem, CopyResult, Counter
 from ._unpack import DamagedArchive, RemoteLink, Unpacker
 
 _MAX_LINKS: Final = 40
-"""The maximum length of a chain of symbolic links, as in Linux."""
+"""The maximum number of symbolic links to follow, as in Linux."""
 
 
 async def copy_from_pod(
@@ -32,47 +32,49 @@ async def copy_from_pod(
     namespace: str | None = None,
     container: str | None = None,
 ) -> CopyResult:
-    """Copy a file or a directory from a container to this machine.
+    """Copy a file or directory from a container to this machine.
 
     ::
 
         await copy_from_pod(client.api(Pod, namespace="default"), "db-0", "/var/backups", "backups")
 
-    The container needs ``tar``.
-    Its archive is not trusted: nothing is written outside of the target or through a symbolic link below it.
-    Permissions of files and new directories are copied, except setuid, setgid and sticky.  Owners and times are not.
-    Symbolic links in a directory are copied if they point inside of it.  Other links, devices, FIFOs and sockets are
-    skipped and listed in the result.
-    A file is written under a temporary name, and renamed when it is complete.
+    The container must have the program ``tar``.
+    The archive from the container is not trusted.  Nothing is written outside the target or through a symbolic link in
+    the target.
+    The permissions of files and new directories are copied, except the setuid, setgid and sticky bits.  Owners and
+    times are not copied.
+    A symbolic link is copied if it points to a path inside the source directory.  Other links, devices, FIFOs and
+    sockets are skipped and listed in the result.
+    Each file is written under a temporary name, and renamed when it is complete.
 
     Args:
         api: The API of pods.
-        name: As for :func:`exec_in_pod`.
-        source: The path in the container, relative to its working directory; a symbolic link is followed.
-        target: The local path of the copy, as for :func:`shutil.copytree`: an existing directory receives the content
-            of the source directory, and an existing file is replaced.  If it ends with ``/``, the source is copied into
-            this directory.
-        namespace: As for :func:`exec_in_pod`.
-        container: As for :func:`exec_in_pod`.
+        name: The pod; see :func:`exec_in_pod`.
+        source: The path in the container, relative to the container's working directory. A symbolic link is followed.
+        target: The local path of the copy. The contents of a source directory are copied into an existing directory,
+            and an existing file is replaced.  If the path ends with ``/``, the source itself is copied into this
+            directory.
+        namespace: The namespace of the pod; see :func:`exec_in_pod`.
+        container: The name of the container; see :func:`exec_in_pod`.
 
     Raises:
-        CopyFailedError: The file does not exist, tar failed or is missing, the archive is damaged or contains paths
-            that were not requested, or a file cannot be written.  The parent directory of the target must exist.  If
-            tar could not read some files, the others are copied.
-        StatusError: As for :func:`exec_in_pod`.
+        CopyFailedError: The source or the target's parent directory does not exist, tar failed or is missing, the
+            archive is damaged or contains paths that were not requested, or a file cannot be written.  If tar could
+            not read some files, all other files are still copied.
+        StatusError: The server rejected the request; see :func:`exec_in_pod`.
         ValueError: ``source`` is empty.
-        UnexpectedResponseError: As for :func:`exec_in_pod`.
-        ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before the archive did.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.
+        ConnectionFailedError: No response arrived, or the connection ended before the archive did.
 
     Cancellation:
-        Closes the connection.  Completely copied files remain; partial files are removed.
+        Closes the connection.  Complete files remain, and partial files are removed.
 
     Memory:
-        A few MiB for files of any size.
+        The copy needs a few MiB of memory for files of any size.
 
     Returns:
-        The numbers of copied ``files``, ``directories``, ``links`` and ``bytes``; the first 1,000 ``skipped`` files
-        with the reasons; and the number of all skipped files, ``skipped_count``.
+        The numbers of copied ``files``, ``directories``, ``links`` and ``bytes``, the first 1,000 ``skipped`` files
+        with the reasons, and the total number of skipped files as ``skipped_count``.
     """
     check_api(api, "api")
     if not source:
@@ -94,11 +96,11 @@ async def copy_from_pod(
         if link is None:
             return counter.result()
         path = posixpath.join(posixpath.dirname(path.rstrip("/")), link)
-    raise CopyFailedError(f"{where}: more than {_MAX_LINKS} symbolic links in a row")
+    raise CopyFailedError(f"{where}: more than {_MAX_LINKS} symbolic links to follow")
 
 
 async def _receive(process: PodProcess, root: str, local: str, where: str, counter: Counter) -> str | None:
-    """Write the files of the archive; returns the target if the source is a symbolic link."""
+    """Write the files in the archive; if the source is a symbolic link, return the target of the link."""
 
     def unpack() -> None:
         unpacker = Unpacker(lambda: bytes(trio.from_thread.run(process.stdout.receive_some)), root, local, counter)

@@ -1,6 +1,6 @@
-"""Makes a tar archive of local files, piece by piece.
+"""Create a tar archive of local files, piece by piece.
 
-The format is GNU's, because busybox ignores long names in the POSIX format.
+The archive has the GNU format, because busybox ignores long names in the POSIX format.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _KINDS: Final = {
 
 @final
 class Packer:
-    """Makes the archive of a file or directory; use it in a thread, and close it.
+    """A writer for the archive of a file or directory, to be used in a thread and closed afterwards.
 
     Attributes:
-        name: The name of the file or directory.
-        is_file: Whether it is a file.
+        name: The base name of the file or directory.
+        is_file: Whether the source is a file.
         mode: The permissions of the file or directory.
 
     Raises:
-        CopyProblem: It cannot be read, or is neither a file nor a directory.
+        CopyProblem: The source cannot be read, or is neither a file nor a directory.
     """
 
     def __init__(self, path: str, counter: Counter) -> None:
@@ -60,15 +60,16 @@ class Packer:
         self.mode = self._stat.st_mode & 0o777
 
     def close(self) -> None:
-        """Close it."""
+        """Close the source."""
         os.close(self._fd)
 
     def run(self, name: str, send: Callable[[memoryview], None]) -> None:
-        """Make the archive.
+        """Create the archive.
 
         Args:
-            name: The name of a single file in the archive.
-            send: Called with the next bytes of the archive; it must not keep them.
+            name: The name in the archive if the source is a single file.
+            send: A function that is called with the next bytes of the archive. The function must not keep a reference
+                to the bytes.
         """
         try:
             if self.is_file:
@@ -112,7 +113,7 @@ class Packer:
         return iter(sorted(os.listdir(fd)))
 
     def _put_entry(self, parent: int, path: tuple[str, ...], send: Callable[[memoryview], None]) -> int | None:
-        """Put an entry of a directory into the archive; return the descriptor of a directory to enter."""
+        """Add a directory entry to the archive; if the entry is a directory, return its descriptor."""
         counter, name, whole = self._counter, path[-1], "/".join(path)
         counter.path = whole
         try:

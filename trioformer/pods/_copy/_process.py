@@ -1,4 +1,4 @@
-"""Runs tar in a container and the local work in a thread."""
+"""Run tar in a container, and run the local part of a copy in a thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .._processes import PodProcess
 T = TypeVar("T")
 
 _KEPT: Final = 4_096
-"""Bytes of standard error that are kept."""
+"""The number of bytes of standard error that are kept."""
 _SHOWN: Final = 500
 _NOT_FOUND: Final = ("executable file not found", "no such file or directory", "not found")
 
 
 @final
 class StandardError:
-    """Keeps the end of the standard error of a process."""
+    """A collector that keeps the end of a process's standard error."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -32,17 +32,17 @@ class StandardError:
 
     @property
     def text(self) -> str:
-        """The end of the standard error, on one line."""
+        """The end of the standard error as one line."""
         return one_line(bytes(self._data[-_SHOWN:]).decode(errors="replace"))
 
     def call_at_end(self, function: Callable[[], object]) -> None:
-        """Call a function when the process has ended."""
+        """Register a function to call when the process has ended."""
         if self.has_ended.is_set():
             function()
         self._on_end = function
 
     async def collect(self, stream: trio.abc.ReceiveStream) -> None:
-        """Collect until the process or the connection ends."""
+        """Collect the standard error until the process or the connection ends."""
         try:
             async for data in stream:
                 self._data += data
@@ -55,7 +55,7 @@ class StandardError:
 
 
 async def run_beside(process: PodProcess, function: Callable[[StandardError], Awaitable[T]]) -> T:
-    """Call a function while collecting the standard error of a process; errors are not wrapped."""
+    """Call a function while collecting a process's standard error; exceptions are not wrapped in groups."""
     errors = StandardError()
     result: T | None = None
     error: Exception | None = None
@@ -78,8 +78,8 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
     """Wait until the process ends, and check that it succeeded.
 
     Raises:
-        CopyFailedError: It failed, or was not executed.
-        ConnectionFailedError: The connection ended first.
+        CopyFailedError: The process failed or could not be started.
+        ConnectionFailedError: The connection ended before the process did.
     """
     cause: StatusError | None = None
     try:
@@ -101,16 +101,17 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a thread outside of trio's limit, because it waits for the network.
+    """Run a function in a thread that does not count for trio's thread limit, because it waits for the network.
 
     Cancellation:
-        Raised in the function at its next ``trio.from_thread.run()``; its end is awaited.
+        ``trio.Cancelled`` is raised at the next ``trio.from_thread.run()`` in the function.  Then ``run_in_thread``
+        waits until the function ends.
     """
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Return the directory and the name of a path in a container, both safe as arguments.
+    """Split a path in a container into a directory and a name, both of which are safe as arguments.
 
     The name is ``"."`` if the path does not end with a name, such as ``/`` or ``..``.
     """
@@ -122,5 +123,5 @@ def split_path(path: str) -> tuple[str, str]:
 
 
 def safe_argument(path: str) -> str:
-    """Return a path that is not mistaken for a flag."""
+    """Return a form of a path that a program cannot mistake for an option."""
     return f"./{path}" if path.startswith("-") else path

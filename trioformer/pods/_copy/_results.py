@@ -1,4 +1,4 @@
-"""The result of a copy."""
+"""Results and problems of copies."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ MAX_SKIPPED: Final = 1_000
 @final
 @attrs.frozen
 class CopyResult:
-    """The result of a copy."""
+    """The result of :func:`copy_to_pod` or :func:`copy_from_pod`."""
 
     files: int
     """The number of files that were copied."""
     directories: int
-    """The number of directories that were copied, without the requested one."""
+    """The number of directories that were copied, excluding the source directory itself."""
     links: int
     """The number of symbolic links that were copied."""
     bytes: int
-    """The size of the files together."""
+    """The total size of the copied files."""
     skipped: Mapping[str, str]
     """The first 1,000 files that were not copied, each with the reason, such as "a FIFO"."""
     skipped_count: int
-    """The number of all files that were not copied."""
+    """The total number of files that were not copied."""
 
 
 class CopyProblem(Exception):  # noqa: N818  # it becomes a CopyFailedError
-    """The reason why files cannot be copied, without the source and target."""
+    """The reason why a file cannot be copied, without the source and target of the copy."""
 
 
 def local_problem(error: OSError, path: str | None = None) -> CopyProblem:
-    """Return the problem of a local file that cannot be read or written."""
+    """Return the problem for an error while reading or writing a local file."""
     return CopyProblem(f"{quoted(path or str(error.filename))}: {error.strerror}")
 
 
 @final
 @attrs.define(eq=False)
 class Counter:
-    """Counts copied files."""
+    """A counter of copied and skipped files."""
 
     path: str = ""
-    """The current file."""
+    """The path of the current file."""
     files: int = 0
     directories: int = 0
     links: int = 0
@@ -62,18 +62,19 @@ class Counter:
             self.skipped[path] = reason
 
     def result(self) -> CopyResult:
-        """Return the result."""
+        """Return the counts as a result."""
         return CopyResult(self.files, self.directories, self.links, self.bytes, self.skipped, self.skipped_count)
 
 
 def is_inside(parts: tuple[str, ...], target: str) -> bool:
-    """Return whether a symbolic link points inside of the copied directory.
+    """Return whether a symbolic link points to a path inside the copied directory.
 
     Args:
-        parts: The path of the link, relative to that directory.
+        parts: The path of the link, relative to the copied directory.
         target: The target of the link.
 
-    ``..`` is accepted only at the start: after a name that is a link, it would be the parent of the link's target.
+    ``..`` is accepted only at the start of the target.  After the name of another link, ``..`` would mean the parent
+    of that link's target.
     """
     if not target or target.startswith("/") or "\0" in target:
         return False

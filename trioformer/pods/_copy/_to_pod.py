@@ -1,4 +1,4 @@
-"""Copies files to a container."""
+"""Copy files to a container."""
 
 from __future__ import annotations
 
@@ -48,41 +48,41 @@ async def copy_to_pod(
 
         await copy_to_pod(client.api(Pod, namespace="default"), "web-0", "site", "/srv/www")
 
-    The container needs ``sh`` and ``tar``; for a file also ``mv`` and ``rm``, and for a new directory ``mkdir`` and
-    ``chmod``.
-    A single file is written under a temporary name, and renamed when it is complete.  tar writes the files of a
-    directory in place.
-    Permissions are copied, except setuid, setgid and sticky.  Owners and times are not.
-    Symbolic links in a directory are copied if they point inside of it.  Other links, devices, FIFOs and sockets are
-    skipped and listed in the result.
+    The container must have the programs ``sh`` and ``tar``.  A single file also requires ``mv`` and ``rm``, and a new
+    directory requires ``mkdir`` and ``chmod``.
+    A single file is written under a temporary name, and renamed when it is complete.  The files in a directory are
+    written in place.
+    Permissions are copied, except the setuid, setgid and sticky bits.  Owners and times are not copied.
+    A symbolic link is copied if it points to a path inside the source directory.  Other links, devices, FIFOs and
+    sockets are skipped and listed in the result.
 
     Args:
         api: The API of pods.
-        name: As for :func:`exec_in_pod`.
-        source: The file or directory; a symbolic link is followed.
-        target: The path of the copy in the container: an existing directory receives the content of the source
-            directory, and an existing file is replaced.  If it ends with ``/``, the source is copied into this
-            directory.
-        namespace: As for :func:`exec_in_pod`.
-        container: As for :func:`exec_in_pod`.
+        name: The pod; see :func:`exec_in_pod`.
+        source: The local file or directory. A symbolic link is followed.
+        target: The path of the copy in the container. The contents of a source directory are copied into an existing
+            directory, and an existing file is replaced.  If the path ends with ``/``, the source itself is copied into
+            this directory.
+        namespace: The namespace of the pod; see :func:`exec_in_pod`.
+        container: The name of the container; see :func:`exec_in_pod`.
 
     Raises:
-        CopyFailedError: tar failed, a program is missing, or the source cannot be read, is neither a file nor a
-            directory, or became shorter during the copy.
-        TrioformerError: The server is older than Kubernetes 1.30, so it cannot end the input of tar.
-        StatusError: As for :func:`exec_in_pod`.
-        UnexpectedResponseError: As for :func:`exec_in_pod`.
-        ConnectionFailedError: As for :func:`exec_in_pod`; or the connection ended before tar did.
+        CopyFailedError: tar failed, a program is missing in the container, the source cannot be read or is neither a
+            file nor a directory, or a file became shorter during the copy.
+        TrioformerError: The server is older than Kubernetes 1.30 and cannot end the input of tar.
+        StatusError: The server rejected the request; see :func:`exec_in_pod`.
+        UnexpectedResponseError: The server or a proxy does not support WebSockets.
+        ConnectionFailedError: No response arrived, or the connection ended before tar did.
 
     Cancellation:
-        Closes the connection and so ends the input of tar.  A single incomplete file is removed.  Some files of a
-        directory may remain, and one of them may be incomplete.
+        Closes the connection, which ends the input of tar.  If a single file is incomplete, it is removed.  If a
+        directory is copied, some of its files may remain, and one of them may be incomplete.
 
     Memory:
-        A few MiB for files of any size, and the names in the current directories.
+        The copy needs a few MiB of memory for files of any size, and memory for the names in the current directories.
 
     Returns:
-        As for :func:`copy_from_pod`.
+        The result, as :func:`copy_from_pod` returns it.
     """
     check_api(api, "api")
     local = os.fspath(source)
@@ -109,7 +109,7 @@ async def copy_to_pod(
 
 
 def _command(packer: Packer, target: str) -> tuple[str, list[str], str]:
-    """Return the name of a single file in the archive, the command that reads it, and the required programs."""
+    """Return a single file's name in the archive, the command that reads the archive, and the required programs."""
     if target.endswith("/"):
         target += packer.name
     if packer.is_file:

@@ -1,7 +1,7 @@
-"""Writes files below a local directory, and never outside of it.
+"""Write files below a local directory, and never outside the directory.
 
-Each directory is opened by its name in its parent, never through a symbolic link, so no path is resolved twice.  A file
-is written under a temporary name, and renamed when it is complete.
+Each directory is opened by its name in its parent directory, and never through a symbolic link.  So no path is
+resolved twice.  Each file is written under a temporary name, and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from ..._text import quoted
 from ._results import CopyProblem, local_problem
 
 Parts: TypeAlias = tuple[str, ...]
-"""A path relative to the directory; empty for the directory itself."""
+"""The parts of a path relative to the directory; empty for the directory itself."""
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_CLOSED: Final = 100_000
-"""The maximum number of directories whose modes are set at the end because they forbid writing."""
+"""The maximum number of directories without write permission, whose modes are only set at the end."""
 
 
 @final
 class LocalTree:
-    """Writes below a directory; use it in a thread, and close it.
+    """A writer for files below a directory, to be used in a thread and closed afterwards.
 
     Raises:
-        CopyProblem: Also from each method: a path cannot be written, contains a link, or must not be replaced.
+        CopyProblem: A path cannot be written, contains a link, or must not be replaced.  Each method can raise this
+            exception, too.
     """
 
     def __init__(self, path: str) -> None:
@@ -43,17 +44,17 @@ class LocalTree:
         self._closed: list[tuple[Parts, int]] = []
 
     def close(self) -> None:
-        """Close it."""
+        """Close the directory."""
         self._leave()
         os.close(self._root)
 
     def set_mode(self, mode: int) -> None:
-        """Set the permissions of the directory itself; the last operation."""
+        """Set the permissions of the directory itself, as the last operation."""
         with self._naming(()):
             os.fchmod(self._root, mode & 0o777)
 
     def make_directory(self, parts: Parts, mode: int) -> None:
-        """Create a directory; an existing one keeps its permissions."""
+        """Create a directory; an existing directory keeps its permissions."""
         parent, name = self._enter(parts), parts[-1]
         with self._naming(parts):
             try:
@@ -69,7 +70,7 @@ class LocalTree:
                 raise CopyProblem(f"more than {_MAX_CLOSED} directories without write permission")
 
     def write_file(self, parts: Parts, mode: int, write: Callable[[int], None]) -> None:
-        """Create or replace a file; ``write`` writes its content to a descriptor."""
+        """Create or replace a file; ``write`` is called with a descriptor and writes the content."""
         parent, name = self._enter(parts), parts[-1]
         with self._naming(parts), self._temporary(parent, parts) as temporary:
             descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=parent)
@@ -81,14 +82,14 @@ class LocalTree:
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_symlink(self, parts: Parts, target: str) -> None:
-        """Create or replace a symbolic link; the caller has checked its target."""
+        """Create or replace a symbolic link; the caller must check its target first."""
         parent, name = self._enter(parts), parts[-1]
         with self._naming(parts), self._temporary(parent, parts) as temporary:
             os.symlink(target, temporary, dir_fd=parent)
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_hard_link(self, parts: Parts, existing: Parts) -> None:
-        """Create or replace a hard link to a file in the tree."""
+        """Create or replace a hard link to another file below the directory."""
         if parts == existing:
             return
         with self._naming(existing):
@@ -109,7 +110,7 @@ class LocalTree:
             os.close(source)
 
     def finish(self) -> None:
-        """Set the permissions of directories that forbid writing."""
+        """Set the permissions of directories without write permission."""
         for parts, mode in reversed(self._closed):
             self._chmod(self._enter(parts), parts, mode)
         self._closed.clear()
@@ -121,14 +122,14 @@ class LocalTree:
 
     @contextmanager
     def _naming(self, parts: Parts) -> Iterator[None]:
-        """Convert operating system errors to problems that name the whole path."""
+        """Convert operating system errors to problems that contain the full path."""
         try:
             yield
         except OSError as exc:
             raise local_problem(exc, self._whole(parts)) from exc
 
     def _enter(self, parts: Parts) -> int:
-        """Return a descriptor of the parent directory of a path, and create it if it does not exist."""
+        """Return a descriptor of a path's parent directory, which is created if it does not exist."""
         above = parts[:-1]
         if above == self._parent:
             return self._parent_fd
@@ -172,14 +173,14 @@ class LocalTree:
 
     @contextmanager
     def _temporary(self, parent: int, parts: Parts) -> Iterator[str]:
-        """Yield a temporary name, and remove the file if it was not renamed."""
+        """Yield a temporary file name, and remove the file at the end if it was not renamed."""
         try:
             found = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
         except FileNotFoundError:
             pass
         else:
             if stat.S_ISDIR(found):
-                raise CopyProblem(f"{quoted(self._whole(parts))} is a directory, so a file does not replace it")
+                raise CopyProblem(f"{quoted(self._whole(parts))} is a directory and cannot be replaced by a file")
             if not (stat.S_ISREG(found) or stat.S_ISLNK(found)):
                 problem = "is not a regular file, so it is not replaced"
                 raise CopyProblem(f"{quoted(self._whole(parts))} {problem}")

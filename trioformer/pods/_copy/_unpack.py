@@ -1,7 +1,7 @@
-"""Reads an untrusted tar archive while it arrives, and writes its files.
+"""Read an untrusted tar archive while it arrives, and write its files.
 
-:mod:`tarfile` parses the headers of GNU tar, busybox and POSIX, with long names and sparse files.
-Its extraction is not used: it resolves each path through links.
+:mod:`tarfile` parses the headers of GNU, busybox and POSIX archives, including long names and sparse files.
+The extraction of :mod:`tarfile` is not used, because it follows links in paths.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ._tree import LocalTree, Parts
 T = TypeVar("T")
 
 _MAX_HEADER: Final = 1024 * 1024
-"""The maximum size of the headers of one file in bytes: names, attributes, the map of a sparse file."""
+"""The maximum size of one file's headers in bytes, including names, attributes and the map of a sparse file."""
 _MAX_HEADERS: Final = 16
-"""The maximum number of headers of one file.  tarfile recurses for each; a ``RecursionError`` inside of a call into
-trio's thread would never return."""
+"""The maximum number of headers of one file.  tarfile makes a recursive call for each header, and after a
+``RecursionError`` inside ``trio.from_thread.run()``, this call would never return."""
 _MAX_NAME: Final = 16 * 1024
-"""The maximum length of a path; the paths of skipped files are kept."""
+"""The maximum length of a path, because the paths of skipped files are kept in memory."""
 _MAX_POSITION: Final = 2**63 - 1
 """The maximum position in a file."""
 _MAX_GLOBAL: Final = 1_000
@@ -39,7 +39,7 @@ _KINDS: Final = {
 
 @final
 class RemoteLink(Exception):  # noqa: N818  # not an error
-    """The source is a symbolic link."""
+    """An exception that reports that the source is a symbolic link."""
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
@@ -48,12 +48,12 @@ class RemoteLink(Exception):  # noqa: N818  # not an error
 
 @final
 class DamagedArchive(CopyProblem):
-    """The archive cannot be read, perhaps because tar failed."""
+    """An exception that reports that the archive cannot be read, perhaps because tar failed."""
 
 
 @final
 class ArchiveStream:
-    """The bytes of an archive as a file that is read once, forward only."""
+    """A file object with the bytes of an archive, which can be read only once and only forward."""
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._receive = receive
@@ -66,28 +66,28 @@ class ArchiveStream:
         """Whether receiving has failed."""
 
     def begin_header(self) -> None:
-        """Start the headers of the next file."""
+        """Reset the limits for the headers of the next file."""
         self._header_size = self._headers = 0
 
     def count_header(self) -> None:
-        """Count a header of the file."""
+        """Count one header of the current file."""
         self._headers += 1
         if self._headers > _MAX_HEADERS:
             raise tarfile.ReadError(f"more than {_MAX_HEADERS} headers of one file")
 
     def tell(self) -> int:
-        """Return the number of bytes that were read."""
+        """Return the number of bytes read so far."""
         return self._position
 
     def seek(self, position: int) -> None:
-        """Skip bytes up to a position."""
+        """Skip forward to a position."""
         if position < self._position:
             raise tarfile.ReadError("a negative size")
         while self._position < position and self._fill():
             self._take(position - self._position)
 
     def read(self, size: int) -> bytes:
-        """Read a part of a header, less at the end of the archive."""
+        """Read ``size`` bytes of a header, or fewer at the end of the archive."""
         self._header_size += size
         if size < 0 or self._header_size > _MAX_HEADER:
             raise tarfile.ReadError(f"a header of more than {_MAX_HEADER} bytes")
@@ -98,7 +98,7 @@ class ArchiveStream:
         return self.last
 
     def read_data(self, size: int) -> memoryview:
-        """Read up to ``size`` bytes of a file; an empty result means the end of the archive."""
+        """Read up to ``size`` bytes of a file; return an empty result at the end of the archive."""
         return self._take(size) if self._fill() else self._rest
 
     def _fill(self) -> bool:
@@ -117,13 +117,13 @@ class ArchiveStream:
 
 @final
 class Unpacker:
-    """Writes the files of an archive; use it in a thread.
+    """A writer for the files in an archive, to be used in a thread.
 
     Args:
-        receive: Returns the next bytes of the archive; empty at its end.
-        root: The requested name, with which each path in the archive starts; ``"."`` for none.
+        receive: A function that returns the next bytes of the archive, or empty bytes at its end.
+        root: The requested name, with which each path in the archive starts. ``"."`` means that there is no such name.
         target: The local path to write to.
-        counter: Counts the copied files.
+        counter: The counter of copied and skipped files.
     """
 
     def __init__(self, receive: Callable[[], bytes], root: str, target: str, counter: Counter) -> None:
@@ -140,8 +140,8 @@ class Unpacker:
         """Read the archive to its end.
 
         Raises:
-            RemoteLink: The source is a symbolic link.
-            DamagedArchive: The archive is invalid or incomplete; everything was received.
+            RemoteLink: The source in the container is a symbolic link.
+            DamagedArchive: The archive is invalid or incomplete. All data has been received.
             CopyProblem: The archive contains paths that were not requested, or a file cannot be written.
         """
         try:
@@ -164,12 +164,12 @@ class Unpacker:
             self._tree.set_mode(self._new_mode)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the target directory."""
         if self._tree is not None:
             self._tree.close()
 
     def _open(self) -> Any:
-        """Return the TarFile after the first header; typeshed does not declare all of its members."""
+        """Open the archive and return the TarFile, whose type is Any because typeshed lacks some members."""
         stream = self._stream
 
         class Member(tarfile.TarInfo):
@@ -186,7 +186,7 @@ class Unpacker:
         )
 
     def _parsed(self, parse: Callable[[], T]) -> T:
-        """Parse a header; a hostile one makes tarfile raise any exception, such as ValueError."""
+        """Call a function that parses a header, and convert all its exceptions to :class:`tarfile.ReadError`."""
         try:
             return parse()
         except Exception as exc:
@@ -241,7 +241,7 @@ class Unpacker:
             counter.skip(counter.path, _KINDS.get(member.type, f"a file of the unknown type {member.type!r}"))
 
     def _begin(self, member: tarfile.TarInfo) -> bool:
-        """Handle the requested file or directory; return whether it is done."""
+        """Handle the first member, which is the requested file or directory; return whether it is complete."""
         if member.isdir():
             self._open_directory(member.mode)
             return True
@@ -280,7 +280,7 @@ class Unpacker:
         return CopyProblem(f"the archive contains {quoted(name)}, which was not requested")
 
     def _copy(self, member: tarfile.TarInfo, descriptor: int) -> None:
-        """Write the data of a file."""
+        """Write the data of a file to a descriptor."""
         stream = self._stream
         stream.seek(member.offset_data)
         sparse: list[tuple[int, int]] | None = getattr(member, "sparse", None)
