@@ -1,4 +1,4 @@
-"""API servers for tests: an embedded one in the test's process, and a real control plane.
+"""API servers for tests: an embedded server in the test's process, and a real control plane.
 
 ::
 
@@ -9,21 +9,22 @@
         api_server.disconnect_watches()                                             # the next watch gets 410
         await trio.sleep(60)                                                        # virtual time, no sockets
 
-:class:`APIServer` is an ASGI application over a storage with etcd's semantics, reached in memory;
-:func:`serve_http` serves it on a socket, as does ``python -m trioformer.testing serve``.
+:class:`APIServer` is an embedded API server with etcd's semantics.  Clients in the same process reach the server in
+memory.
+The function :func:`serve_http` and the command ``python -m trioformer.testing serve`` serve it on a socket.
 :class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
 - ``_server.py``: :class:`APIServer` and its direct API
-- ``_state.py``: :class:`APIServerStatistics`, :class:`APIServerSnapshot`, and objects from files
+- ``_state.py``: :class:`APIServerStatistics`, :class:`APIServerSnapshot`, and the loading of objects from files
 - ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test scripts
-- ``_convert.py``: objects and dicts as stored states, and back
+- ``_convert.py``: conversions between objects, dicts and stored states
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
 - ``_simulation.py``: :func:`simulate_cluster` and :func:`open_simulated_cluster`, a cluster with activity for demos
 - ``_plugin.py``: the fixtures of the pytest plugin
 - ``__main__.py``: the command ``python -m trioformer.testing serve``
 - ``_serving/``: the embedded server's HTTP side
-- ``_storage/``: its objects, revisions and rules
+- ``_storage/``: the embedded server's objects, revisions and rules
 - ``control_plane/``: :class:`ControlPlane`
 """
 

@@ -1,7 +1,8 @@
 """``python -m trioformer.testing serve``: an embedded API server for kubectl and demos.
 
-``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work.
-Generators such as ``kubectl create namespace`` send protobuf, which is not supported; pipe the output of
+The commands ``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work
+with this server.
+Generators such as ``kubectl create namespace`` do not work, because they send protobuf.  Instead, pipe the output of
 ``--dry-run=client -o yaml`` into ``create -f -``.
 """
 
@@ -33,15 +34,15 @@ from ._server import APIServer
 from ._simulation import simulate_cluster
 
 _STOPPED: Final = (130, 143)
-"""The exit codes after a signal; only a signal ends the server."""
+"""The exit codes after a signal, which is the only way to end the server."""
 
 
 class _UsageError(Exception):
-    """The server cannot start; the message is one line."""
+    """An error that prevents the server from starting, with a message of one line."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
     try:
         code = run(_serve, options)

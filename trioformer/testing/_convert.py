@@ -1,4 +1,4 @@
-"""Conversions for the direct API of :class:`APIServer`: objects, dicts, stored states and errors."""
+"""Conversions of objects, dicts, stored states and errors for the direct API of :class:`APIServer`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ._storage._storage import JSONObject, Stored
 
 K = TypeVar("K", bound=KubernetesObject)
 Kind: TypeAlias = type[KubernetesObject] | ResourceInfo | str
-"""A kind: its class, its :class:`ResourceInfo`, or its plural (``pods``, ``deployments.apps``)."""
+"""A kind, as a class, a :class:`ResourceInfo`, or a plural such as ``pods`` or ``deployments.apps``."""
 
 _NOT_SERVED = "is not served; call register() or create its CustomResourceDefinition first"
 
 
 def find_kind(kinds: Kinds, kind: Kind) -> ServedKind:
-    """Return the served kind.
+    """Return the served kind for a class, a :class:`ResourceInfo` or the name of a resource.
 
     Raises:
-        APIStatusError: 404 when the kind is not served.
-        TypeError: The class is not a kind.
+        APIStatusError: The kind is not served (404).
+        TypeError: The class is not a Kubernetes kind.
     """
     if isinstance(kind, str):
         served, name = kinds.find_resource(kind), kind
@@ -39,11 +39,11 @@ def find_kind(kinds: Kinds, kind: Kind) -> ServedKind:
 
 
 def read_object(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> tuple[ServedKind, JSONObject]:
-    """Copy an object or a dict as decoded JSON; returns it with its kind.
+    """Return the kind of an object or a dict, and a copy of it as decoded JSON.
 
     Raises:
-        APIStatusError: 404 when the kind is not served.
-        DecodeError: It has too many levels.
+        APIStatusError: The kind is not served (404).
+        DecodeError: The object has too many levels.
     """
     given: JSONObject = decode(encode_for_server(obj) if isinstance(obj, KubernetesObject) else dumps(obj))
     api_version, kind = str(given.get("apiVersion")), str(given.get("kind"))
@@ -54,7 +54,7 @@ def read_object(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> t
 
 
 def namespace_and_name(served: ServedKind, given: JSONObject) -> tuple[str, str]:
-    """Return an object's namespace and name; the namespace is ``default`` when it is missing."""
+    """Return an object's namespace and name.  A missing namespace is replaced by ``default``."""
     metadata = given.get("metadata") or {}
     namespace = str(metadata.get("namespace") or "default") if served.info.namespaced else ""
     return namespace, str(metadata.get("name") or "")
@@ -69,7 +69,7 @@ def convert_like(
 
 
 def convert_like(example: object, served: ServedKind, stored: Stored) -> KubernetesObject | dict[str, object]:
-    """Convert a state to the class of ``example`` if that is a model or its class, otherwise to a dict."""
+    """Convert a stored state to the class of ``example`` if this is a model or a model class, or else to a dict."""
     raw = object_json(served, stored)
     cls = example if isinstance(example, type) else type(example)
     if issubclass(cls, KubernetesObject):
@@ -80,7 +80,7 @@ def convert_like(example: object, served: ServedKind, stored: Stored) -> Kuberne
 
 @contextmanager
 def as_status_errors(where: str) -> Iterator[None]:
-    """Raise the errors of the block as a client raises them."""
+    """Convert the errors that the block raises to the exceptions that a client raises."""
     try:
         yield
     except APIStatusError as error:

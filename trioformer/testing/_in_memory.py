@@ -9,11 +9,11 @@
       aclose()           ─────────── event ──────────▶ http.disconnect
 
 The client's side owns no task.
-When a response is closed or its request is cancelled, the application receives ``http.disconnect``, and its task in the
-server's nursery ends.
-Chunks wait in a bounded channel, so a client that does not read blocks the application, as a socket would.
+When the response is closed or the request is cancelled, the application receives ``http.disconnect``, and its task in
+the server's nursery ends.  Chunks are sent through a bounded channel, so a client that does not read blocks the
+application, as with a socket.
 
-The stream is a class because an async generator that is not exhausted is closed only by the garbage collector.
+The response stream is a class, because only the garbage collector closes an async generator that is not exhausted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_BUFFERED_CHUNKS = 16
 @final
 @attrs.define(eq=False)
 class PipeStream(trio.abc.Stream):
-    """One side of a connection that has switched to another protocol."""
+    """One end of an in-memory connection that has switched to another protocol."""
 
     _to_peer: trio.MemorySendChannel[bytes]
     _from_peer: trio.MemoryReceiveChannel[bytes]
@@ -47,18 +47,18 @@ class PipeStream(trio.abc.Stream):
 
     @classmethod
     def pair(cls) -> tuple[PipeStream, PipeStream]:
-        """Return both sides."""
+        """Return the two connected ends of a new connection."""
         one, other = (trio.open_memory_channel[bytes](MAX_BUFFERED_CHUNKS) for _ in range(2))
         return cls(one[0], other[1]), cls(other[0], one[1])
 
     @property
     def is_readable(self) -> bool:
-        """True if data has arrived, or the peer has closed the connection."""
+        """Whether data has arrived or the peer has closed the connection."""
         buffer = self._from_peer.statistics()
         return bool(self._rest or buffer.current_buffer_used or not buffer.open_send_channels)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes; blocks while the peer does not receive."""
+        """Send bytes.  This method blocks while the peer does not receive."""
         if data:
             await self._to_peer.send(bytes(data))
         else:
@@ -69,7 +69,7 @@ class PipeStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the peer has closed the connection."""
+        """Receive bytes.  The result is ``b""`` if the peer has closed the connection."""
         if self._rest:
             await trio.lowlevel.checkpoint()
         else:
@@ -82,13 +82,13 @@ class PipeStream(trio.abc.Stream):
         return data
 
     def close(self) -> None:
-        """Close both directions."""
+        """Close both directions of the connection."""
         self._rest = b""
         self._to_peer.close()
         self._from_peer.close()
 
     async def aclose(self) -> None:
-        """Close both directions."""
+        """Close both directions of the connection."""
         self.close()
         await trio.lowlevel.checkpoint()
 
@@ -96,26 +96,26 @@ class PipeStream(trio.abc.Stream):
 @final
 @attrs.define(eq=False)
 class Exchange:
-    """One request and its response, shared by the client's task and the application's."""
+    """A request and its response, shared by the client's task and the application's task."""
 
     scope: Message
     body: bytes
     chunks: trio.MemorySendChannel[bytes]
     head: tuple[int, list[tuple[bytes, bytes]]] | None = None
     response_started: trio.Event = attrs.field(factory=trio.Event)
-    """Set when ``head`` is set, or the application has ended without a response."""
+    """An event that is set when ``head`` is set or the application has ended without a response."""
     disconnected: trio.Event = attrs.field(factory=trio.Event)
-    """Set when the client has disconnected."""
+    """An event that is set when the client has disconnected."""
     is_complete: bool = False
-    """True once the application has sent the end of the body."""
+    """Whether the application has sent the end of the body."""
     upgraded: PipeStream | None = None
-    """The client's side of the other protocol, after status 101."""
+    """The client's end of the connection after it has switched to another protocol."""
     _switched: PipeStream | None = None
-    """The application's side of it."""
+    """The application's end of the connection after it has switched to another protocol."""
     _body_sent: bool = False
 
     async def serve(self, app: Application) -> None:
-        """Run the application on this request."""
+        """Run the application for this request."""
         try:
             await app({**self.scope, "extensions": {UPGRADE: self._upgrade}}, self._receive, self._send)
         finally:
@@ -126,7 +126,7 @@ class Exchange:
             self.response_started.set()
 
     async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
-        """Switch to another protocol; the ASGI extension of the application."""
+        """Switch the connection to another protocol.  The application calls this method as an ASGI extension."""
         self.upgraded, self._switched = PipeStream.pair()
         if self.disconnected.is_set():
             self.upgraded.close()
@@ -161,7 +161,7 @@ class Exchange:
 @final
 @attrs.define(eq=False)
 class ResponseStream(httpx.AsyncByteStream):
-    """The body of a response, streamed."""
+    """The body of a response, as a stream."""
 
     _exchange: Exchange
     _chunks: trio.MemoryReceiveChannel[bytes]
@@ -181,7 +181,7 @@ class ResponseStream(httpx.AsyncByteStream):
         raise httpx.ReadTimeout(f"the embedded API server sent nothing for {self._read_timeout:g} s")
 
     async def aclose(self) -> None:
-        """Disconnect: the application receives ``http.disconnect``, and its task ends."""
+        """Disconnect from the application.  The application receives ``http.disconnect``, and its task ends."""
         self._exchange.disconnected.set()
         if self._exchange.upgraded is not None:
             self._exchange.upgraded.close()
@@ -191,16 +191,16 @@ class ResponseStream(httpx.AsyncByteStream):
 @final
 @attrs.define(eq=False)
 class InMemoryTransport(httpx.AsyncBaseTransport):
-    """Sends requests to the task that runs the server."""
+    """An httpx transport that sends requests to the task that runs the server."""
 
     _get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; returns when the response's head has been received.
+        """Send a request, and return when the head of the response has been received.
 
         Raises:
             RuntimeError: The server is not running.
-            httpx.TransportError: The server ended or refuses connections, or httpx's read timeout passed.
+            httpx.TransportError: The server has ended, the server refuses connections, or httpx's read timeout expired.
         """
         body = await request.aread()
         exchanges = self._get_exchanges()
@@ -228,7 +228,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
 
 
 def connection_refused() -> httpx.ConnectError:
-    """Build the error of a server that does not listen, with the same cause as on a socket."""
+    """Return the error of a refused connection, with the same cause as on a socket."""
     error = httpx.ConnectError("the embedded API server refuses connections")
     error.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
     return error

@@ -1,7 +1,7 @@
-"""Fixtures for pytest-trio: an embedded API server that runs until the test ends, and its client.
+"""Fixtures for pytest-trio: an embedded API server that runs until the test ends, and a client for it.
 
-pytest loads this plugin through its entry point in every environment with trioformer, so it imports nothing of
-trioformer until a fixture is used.
+pytest loads this plugin through its entry point in every environment with trioformer.  So the plugin imports no other
+module of trioformer until a fixture is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LAST_REQUESTS = 20
-"""How many requests the report of a failed test shows."""
+"""The number of requests in the report of a failed test."""
 
 
 _SERVER: pytest.StashKey[APIServer] = pytest.StashKey()
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the last requests, and the state of the objects that they named, to the report of a failed test."""
+    """Add the last requests, and the state of the objects that these requests named, to the report of a failed test."""
     report = yield
     server = item.stash.get(_SERVER, None)
     if report.failed and call.when == "call" and server is not None:
@@ -44,7 +44,7 @@ def pytest_runtest_makereport(
 
 
 def _describe_requests(server: APIServer) -> list[str]:
-    """Describe the last requests and the state of the objects that they named, without their content."""
+    """Describe the last requests, and the state of the objects that they named without the objects' content."""
     from ..errors import NotFoundError  # noqa: PLC0415  # only when a test has failed
 
     lines = []
@@ -69,7 +69,7 @@ def _describe_requests(server: APIServer) -> list[str]:
 
 @pytest.fixture
 def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
-    """Fail with a hint if the test does not run on trio; pytest's own error would be "fixture 'nursery' not found"."""
+    """Fail with a hint if the test does not run on trio.  Pytest would only report "fixture 'nursery' not found"."""
     if not request.config.pluginmanager.has_plugin("trio"):
         pytest.fail(
             "the fixtures of trioformer require pytest-trio; install it with `pip install 'trioformer[testing]'`",
@@ -85,7 +85,10 @@ def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None, nursery: trio.Nursery) -> APIServer:
-    """An empty :class:`~trioformer.testing.APIServer` that runs until the test ends; its errors fail the test."""
+    """An empty :class:`~trioformer.testing.APIServer` that runs until the test ends.
+
+    If the server raises an error, the test fails.
+    """
     from trio.lowlevel import current_clock  # noqa: PLC0415  # only when the fixture is used
     from trio.testing import MockClock  # noqa: PLC0415
 
@@ -105,12 +108,18 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
 
 @pytest.fixture
 def k8s_field_manager(request: pytest.FixtureRequest) -> str:
-    """The field manager of ``k8s_client``: the ini option of that name, "tests" by default."""
+    """The field manager of ``k8s_client``.
+
+    The field manager is set with the ini option ``k8s_field_manager``, and the default is "tests".
+    """
     return str(request.config.getini("k8s_field_manager"))
 
 
 @pytest.fixture
 async def k8s_client(api_server: APIServer, k8s_field_manager: str) -> AsyncIterator[Client]:
-    """A client of ``api_server``, closed when the test ends; it writes as the manager ``k8s_field_manager``."""
+    """A client of ``api_server``, closed when the test ends.
+
+    The field manager of the client is the value of the fixture ``k8s_field_manager``.
+    """
     async with api_server.open_client(field_manager=k8s_field_manager) as opened:
         yield opened

@@ -1,6 +1,6 @@
-"""Pods whose containers a test scripts: their logs, commands, restarts and ends.
+"""Scripted pods: a test controls the logs, commands, restarts and exits of their containers.
 
-A :class:`ScriptedPod` has no state of its own: it writes the stored status and the logs of its pod.
+A :class:`ScriptedPod` has no state of its own.  A scripted pod only changes the stored status and the logs of its pod.
 """
 
 from __future__ import annotations
@@ -23,38 +23,40 @@ from ._storage._storage import JSONObject
 @final
 @attrs.define(eq=False)
 class ScriptedPod:
-    """A pod of the embedded server whose containers a test scripts, returned by :meth:`APIServer.script_pod`.
+    """A pod of the embedded server whose containers a test controls, returned by :meth:`APIServer.script_pod`.
 
     All methods take effect immediately.
-    ``container`` may be omitted if the pod has only one.
-    They raise :class:`~trioformer.errors.NotFoundError` if the pod is gone, and ``ValueError`` if it does not have the
-    container.
+    The argument ``container`` may be omitted if the pod has only one container.
+    The methods raise :class:`~trioformer.errors.NotFoundError` if the pod no longer exists, and ``ValueError`` if the
+    pod does not have the container.
     """
 
     name: str
     """The name of the pod."""
     namespace: str
-    """Its namespace."""
+    """The namespace of the pod."""
     _scripts: PodScripts = attrs.field(repr=False)
 
     def write_log(self, *lines: str | bytes, container: str | None = None, time: datetime | None = None) -> None:
-        """Log lines, given without line ends, from a container.
+        """Add lines to the log of a container.
 
         Args:
-            lines: The lines.
-            container: The container.
-            time: Their timestamp; None for now.
+            lines: The lines, without newline characters.
+            container: The name of the container.
+            time: The timestamp of the lines.  The default, None, is the current time.
         """
         data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
         self.write(data, container=container, time=time)
 
     def write(self, data: str | bytes, *, container: str | None = None, time: datetime | None = None) -> None:
-        """Write to the standard output of a container; a line is in the log once its end is written.
+        """Write to the standard output of a container.
+
+        A line appears in the log when its newline character is written.
 
         Args:
-            data: The output, with line ends.
-            container: The container.
-            time: Its timestamp; None for now.
+            data: The output, with newline characters.
+            container: The name of the container.
+            time: The timestamp of the output.  The default, None, is the current time.
         """
         pod, container = self._find(container)
         encoded = data.encode() if isinstance(data, str) else data
@@ -63,19 +65,22 @@ class ScriptedPod:
         self._scripts.wake()
 
     def rotate_log(self, *, container: str | None = None) -> None:
-        """Start a new log file for a container; the old content can no longer be read."""
+        """Start a new log file for a container.  The old content can no longer be read."""
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).rotate()
 
     def end(self, *, container: str | None = None, exit_code: int = 0) -> None:
-        """End a container; when the last one ends, the pod has succeeded or failed."""
+        """Terminate a container.
+
+        When the last container has terminated, the phase of the pod is Succeeded or Failed.
+        """
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).end()
         state = {"terminated": self._terminated(exit_code)}
         self._set_status(container, lambda status: {**status, "state": state, "ready": False, "started": False})
 
     def restart(self, *, container: str | None = None, exit_code: int = 1) -> None:
-        """End a container and start it again with an empty log; the old log is the previous one."""
+        """Terminate a container and start it again with an empty log.  The old log can be read with ``previous``."""
         pod, container = self._find(container)
         self._scripts.log_of(pod, container).end()
 
@@ -95,17 +100,17 @@ class ScriptedPod:
         exit_code: int = 0,
         container: str | None = None,
     ) -> None:
-        """Set the output and exit code of a command; commands that are not scripted do not exist.
+        """Set the output and the exit code of a command.  Other commands do not exist in the container.
 
         Args:
             command: The program and all of its arguments.
-            stdout: Its standard output.
-            stderr: Its standard error.
-            exit_code: Its exit code.
-            container: The container; None for all.
+            stdout: The standard output of the command.
+            stderr: The standard error of the command.
+            exit_code: The exit code of the command.
+            container: The name of the container.  The default, None, means all containers of the pod.
 
         Raises:
-            TypeError: ``command`` is a single string.
+            TypeError: ``command`` is a string instead of a sequence of strings.
         """
         if isinstance(command, str):
             raise TypeError(f"a command must be a list of arguments, such as {command.split()!r}, not a str")
@@ -113,7 +118,7 @@ class ScriptedPod:
         self._processes().commands[container or "", tuple(command)] = ScriptedCommand(output, errors, exit_code)
 
     def on_exec(self, handler: ProcessHandler, *, container: str | None = None) -> None:
-        """Set a function that plays the commands that clients execute.
+        """Set a handler for the commands that clients execute.
 
         ::
 
@@ -123,28 +128,28 @@ class ScriptedPod:
 
             web.on_exec(echo)
 
-        It runs in a task of the server and is cancelled when the client disconnects.
-        Its exceptions leave :meth:`APIServer.run`.
+        The handler runs in a task of the server and is cancelled when the client disconnects.  Exceptions of the
+        handler are raised by :meth:`APIServer.run`.
 
         Args:
-            handler: Plays a :class:`ScriptedProcess`, and returns its exit code, or None for 0.
-            container: The container; None for all.
+            handler: An async function that takes a :class:`ScriptedProcess` and returns its exit code, or None for 0.
+            container: The name of the container.  The default, None, means all containers of the pod.
         """
         self._processes().on_exec[container or ""] = handler
 
     def on_attach(self, handler: ProcessHandler, *, container: str | None = None) -> None:
-        """Set a function that plays the process of a container for clients that attach to it.
+        """Set a handler for clients that attach to a container.
 
-        Without one, clients receive the log of the container until it ends.
+        Without a handler, clients receive the log of the container until the container terminates.
 
         Args:
-            handler: As for :meth:`on_exec`; the exit code is ignored.
-            container: The container; None for all.
+            handler: An async function as for :meth:`on_exec`.  The exit code is ignored.
+            container: The name of the container.  The default, None, means all containers of the pod.
         """
         self._processes().on_attach[container or ""] = handler
 
     def on_connect(self, port: int, handler: ConnectionHandler) -> None:
-        """Set a function that plays the pod's side of each connection that a client opens to a port by port-forward.
+        """Set a handler for the connections that clients open to a port by port-forward.
 
         ::
 
@@ -154,14 +159,14 @@ class ScriptedPod:
 
             web.on_connect(8080, echo)
 
-        It runs in a task of the server for each connection, and is cancelled when the client disconnects.
-        The connection is closed when it returns.
-        Its exceptions leave :meth:`APIServer.run`, except for the errors of the connection.
-        Connections to other ports are refused.
+        The handler runs in a task of the server for each connection, and is cancelled when the client disconnects.
+        When the handler returns, the connection is closed.  Exceptions of the handler are raised by
+        :meth:`APIServer.run`, except for errors of the connection.  Connections to a port without a handler are
+        refused.
 
         Args:
             port: The port.
-            handler: Plays a :class:`ScriptedConnection`.
+            handler: An async function that takes a :class:`ScriptedConnection`.
         """
         with as_status_errors(f"script pod {self.name}"):
             pod = self._scripts.pod(self.namespace, self.name)
@@ -173,22 +178,20 @@ class ScriptedPod:
         return self._scripts.processes[pod["metadata"]["uid"]]
 
     def disconnect(self, how: WatchEnd = "reset") -> int:
-        """End the requests that follow logs of this pod, as if the connection between server and node had broken.
+        """End the requests that follow logs of this pod, as when the API server loses the connection to the node.
 
         Args:
-            how: ``"clean"`` completes the responses, as kube-apiserver does; ``"reset"`` breaks the connections to the
-                clients; ``"stall"`` sends nothing more.
+            how: The way in which the requests end.  ``"clean"`` completes the responses, as kube-apiserver does.
+                ``"reset"`` breaks the connections to the clients.  ``"stall"`` keeps the connections open but sends
+                nothing more.
 
         Returns:
-            The number of these requests.
+            The number of requests that were ended.
         """
         return self._scripts.followers.end(how, resource=f"{self.namespace}/{self.name}", status=None)
 
     def start(self) -> None:
-        """Start all containers without a status; a pending pod becomes ready.
-
-        :meth:`APIServer.script_pod` calls this.
-        """
+        """Start all containers that have no status.  A pending pod becomes ready."""
         now = timestamp(self._scripts.clock)
         with as_status_errors(f"script pod {self.name}"):
             containers = containers_of(self._scripts.pod(self.namespace, self.name))
@@ -217,7 +220,7 @@ class ScriptedPod:
         return {"exitCode": exit_code, "reason": reason, "finishedAt": timestamp(self._scripts.clock)}
 
     def _find(self, container: str | None) -> tuple[JSONObject, str]:
-        """Return the pod, and the name of the container."""
+        """Return the pod and the name of the selected container."""
         with as_status_errors(f"script pod {self.name}"):
             pod = self._scripts.pod(self.namespace, self.name)
         names = [name for found in containers_of(pod).values() for name in found]

@@ -1,4 +1,4 @@
-"""The embedded API server on a socket, for kubectl and other processes."""
+"""A server that makes the embedded API server available on a socket, for kubectl and other processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger: Final = logging.getLogger("trioformer.testing")
 LIMITS: Final = ServerLimits(
     connections=512, head_size=64 * 1024, body_size=MAX_BYTES, request_period=60.0, send_period=60.0
 )
-"""More than a health port has: each watch is a connection, and selectors may be long."""
+"""The limits are higher than for a health port, because each watch is a connection, and selectors may be long."""
 
 
 def _checked_hosts(names: Iterable[str]) -> tuple[str, ...]:
@@ -37,11 +37,12 @@ def _checked_hosts(names: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.frozen(kw_only=True)
 class Access:
-    """The access rules of a server on a socket: arguments of :func:`serve_http`.
+    """The access rules of a server on a socket, from the arguments of :func:`serve_http`.
 
     Raises:
         TypeError: ``hosts`` is a string.
-        ValueError: Only one of the certificate and the key is given, or the token or a name is not valid.
+        ValueError: Only one of the certificate and the key is given, the token is not valid, or a host name is not
+            valid.
     """
 
     hosts: tuple[str, ...] = attrs.field(default=(), converter=_checked_hosts)
@@ -57,20 +58,23 @@ class Access:
             raise ValueError("the token must be printable ASCII characters without white space")
 
     def tls_context(self, names: tuple[str, str] = ("certificate", "key")) -> ssl.SSLContext | None:
-        """Return the context for TLS, or None for plain HTTP.
+        """Return the TLS context, or None for plain HTTP.
 
         Args:
-            names: The names of the certificate and the key in errors.
+            names: The names of the certificate and the key to use in error messages.
 
         Raises:
-            ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
+            ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not belong to the
+                certificate.
         """
         if self.certificate is None or self.key is None:
             return None
         return server_context(self.certificate, self.key, names=names)
 
     def check(self, bind: str, listener: socket.socket) -> None:
-        """Require TLS and a token for a server that other machines can reach; with ``allow_insecure``, only warn.
+        """Check that a server that other machines can reach has TLS and a token.
+
+        With ``allow_insecure``, only log a warning.
 
         Raises:
             ValueError: TLS or a token is missing.
@@ -93,15 +97,16 @@ class Access:
         )
 
     def guard(self, server: APIServer, bind: str, listener: socket.socket) -> Guard:
-        """Return the server's application with the checks of requests on this socket."""
+        """Return an ASGI application that checks each request before the server's application handles it."""
         address = listener.getsockname()[0]
         hosts = {*self.hosts, plain_host(bind.rpartition(":")[0].strip("[]")), plain_host(address)}
         return Guard(server.asgi_app, frozenset(hosts), _is_unspecified(address), self.token)
 
     def url(self, listener: socket.socket) -> str:
-        """Return the URL for clients; for a server on all addresses, the host is the first of ``hosts``.
+        """Return the URL for clients.
 
-        No certificate is valid for 0.0.0.0, and other machines cannot connect to it.
+        If the server listens on all addresses, the host in the URL is the first of ``hosts``.  The address 0.0.0.0 is
+        not used, because no certificate is valid for it and other machines cannot connect to it.
         """
         is_everywhere = _is_unspecified(listener.getsockname()[0])
         host = next(iter(self.hosts), "localhost") if is_everywhere else None
@@ -126,32 +131,34 @@ async def serve_http(
 ) -> None:
     """Serve an embedded API server over HTTP/1.1 until cancelled.
 
-    It does not need :meth:`APIServer.run`; both can run at the same time and serve the same objects.
+    :meth:`APIServer.run` is not needed, but both can run at the same time and serve the same objects.
 
-    Web pages in a browser on this machine cannot use the server.  It refuses a ``Host`` other than a loopback name or
-    address, its own name or address, or one of ``hosts``, and an ``Origin`` of another site.
+    Web pages in a browser on this machine cannot use the server.  The server rejects requests with an ``Origin``
+    header of another site.  The server also rejects requests unless their ``Host`` header is a loopback name or
+    address, the server's own name or address, or one of ``hosts``.
 
     Args:
         server: The server.
-        bind: The ``host:port`` to listen on; port 0 is any free port.  Addresses outside loopback require TLS and a
-            token, or ``allow_insecure``.
-        hosts: Other names under which clients reach the server.
+        bind: The ``host:port`` to listen on.  Port 0 selects a free port.  An address that is not a loopback address
+            requires TLS and a token, or ``allow_insecure``.
+        hosts: Additional host names that clients use to reach the server.
         certificate: A PEM file with the server's certificate chain, for TLS.
-        key: A PEM file with the certificate's key.
+        key: A PEM file with the private key of the certificate.
         token: The bearer token that requests must have, except for ``/healthz``, ``/livez`` and ``/readyz``.
-        allow_insecure: Accept other machines without TLS or a token, and log a warning.
-        access_log: The logger for finished requests; a watch is logged when it ends.
-        task_status: Reports the URL once connections are accepted.
+        allow_insecure: Whether to accept requests from other machines without TLS or a token.  If such requests are
+            accepted, the server logs a warning.
+        access_log: The logger for finished requests.  A watch is logged when it ends.
+        task_status: The status that reports the server's URL when the server accepts connections.
 
     Raises:
         TypeError: ``hosts`` is a string.
         ValueError: ``bind`` is not ``host:port``, one of ``hosts`` is not a host name or address, or other machines
             could use the server without TLS or a token.
         ConfigError: The certificate or the key cannot be read or is not valid.
-        OSError: Cannot listen on the address.
+        OSError: The server cannot listen on the address.
 
     Cancellation:
-        Ends requests and watches immediately and closes the socket.
+        The server ends all requests and watches immediately and closes the socket.
 
     Ownership:
         The tasks of all connections belong to a nursery of this function.

@@ -37,25 +37,26 @@ from ._storage._storage import JSONObject, Storage
 from ._storage._tracking import Writer
 
 URL = "http://embedded.invalid"
-"""The server's address in memory; a domain that never resolves."""
+"""The URL of every in-memory server, with a domain that never resolves."""
 _DIRECT = Writer("APIServer", writes_all=True)
-"""The manager of changes by the direct API."""
+"""The manager of changes that are made through the direct API."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True, repr=False)
 class APIServer:
-    """A Kubernetes API server in this process.
+    """An embedded Kubernetes API server, which runs in this process.
 
-    It serves all built-in kinds, and custom kinds, with the semantics of kube-apiserver v1.36 over etcd: one revision
-    counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
-    compaction and 410, selectors, the subresources status, scale, binding, eviction and log, three kinds of patch,
-    server-side apply with conflicts and ``managedFields``, Tables and discovery for kubectl.
-    It does not validate or default the specs of built-in kinds, does not authenticate, and reads only JSON.
-    The garbage collector is its only controller; a deleted pod is removed immediately.
+    The server supports all built-in kinds and custom kinds, with the semantics of kube-apiserver v1.36 on etcd.  It
+    supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
+    watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
+    scale, binding, eviction and log, and discovery and Tables for kubectl.
 
-    Clients reach it without sockets, through :meth:`open_client` or :meth:`http_transport`, while a task runs
-    :meth:`run`::
+    The server does not validate or default the specs of built-in kinds, does not authenticate clients, and reads only
+    JSON.  The garbage collector is the only controller of the server.  A deleted pod is removed immediately.
+
+    While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
+    without sockets::
 
         server = APIServer()
         async with trio.open_nursery() as nursery:
@@ -63,40 +64,38 @@ class APIServer:
             async with server.open_client() as client:
                 ...
 
-    The direct API, for tests, is :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
-    :meth:`list`: synchronous methods that take effect immediately, before, during and after :meth:`run`.
-    They take and return models or dicts, write the status together with the rest, use the namespace ``default`` unless
-    another is given, and raise the errors of a client.
+    Tests can also use the direct API: :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
+    :meth:`list`.  The methods of the direct API are synchronous, take effect immediately, and also work before and
+    after :meth:`run`.  They take and return models or dicts, and raise the same errors as a client.  The status is
+    written together with the other fields, and the default namespace is ``default``.
 
     The server never polls and uses trio's clock, so it works under ``trio.testing.MockClock(autojump_threshold=0)``.
-    Generated names and uids are the same in every run.
+    Generated names and uids are the same in every test run.
     """
 
     clock: Clock = wall_clock
-    """Returns the time for timestamps in objects; by default the real time, or the virtual time of a mock clock."""
+    """A function that returns the time for timestamps.  The default is the real time, or the time of a mock clock."""
     bookmark_period: float = 60.0
     """Seconds between the bookmarks of a watch that allows them."""
     watch_timeout: float = 1_800.0
-    """Seconds after which a watch without ``timeoutSeconds`` ends; 1,800 to 3,600 in kube-apiserver."""
+    """Seconds after which a watch without ``timeoutSeconds`` ends.  kube-apiserver uses 1,800 to 3,600 seconds."""
     expired_as_status: bool = False
-    """Respond to a watch from a compacted revision with HTTP 410, as a server without watch cache does, instead of an
-    ERROR event."""
+    """Whether a watch from a compacted revision fails with HTTP 410 instead of an ERROR event."""
     first_revision: int = 1
-    """The first revision.  If this server replaces another one, it must be higher than the last revision there, so that
-    watches of old revisions get 410; otherwise clients would resume them and miss the difference."""
+    """The first revision.  If this server replaces another one, set a higher revision than the last one there, so that
+    watches from old revisions fail with 410.  Otherwise, clients would resume these watches and miss changes."""
     history_limit: int = 10_000
     """The minimum number of changes that are kept for each kind."""
     seed: int = 0
     """The seed of the random numbers for uids and generated names."""
     garbage_collector: bool = False
-    """Run a garbage collector in :meth:`run`, which deletes objects whose owners are gone and completes foreground and
-    orphaning deletions.  Without it owner references have no effect, and every deletion is in
-    the background."""
+    """Whether :meth:`run` runs a garbage collector.  Without a garbage collector, owner references have no effect, and
+    every deletion is a background deletion."""
     managed_fields: bool = True
-    """Record the managers of objects that clients create, in ``metadata.managedFields``.
-    Without them a write takes about 50 µs less; objects still get managers at their first server-side apply."""
+    """Whether the managers of objects that clients create are recorded in ``metadata.managedFields``.  If False, a
+    write is about 50 µs faster, and objects only get managers at their first server-side apply."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
-    """The last 1,000 requests, oldest first, including discovery and failed requests; a test may clear it."""
+    """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)
     _kinds: Kinds = attrs.field(init=False, factory=Kinds.builtin)
     _registry: Registry = attrs.field(init=False)
@@ -127,16 +126,16 @@ class APIServer:
     # --- serving ------------------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the in-memory transport until cancelled.
+        """Serve clients of the in-memory transport until cancelled.
 
         Raises:
             RuntimeError: The server is already running.
 
         Cancellation:
-            Ends every request; unfinished responses break.  No task is left when this returns.
+            All requests end, and unfinished responses fail.  No task is left when this method returns.
 
         Ownership:
-            The tasks of all requests belong to a nursery of this method, so an error in the server leaves it in an
+            The tasks of all requests belong to a nursery of this method, so an error in the server is raised in an
             ``ExceptionGroup``.
         """
         if self._exchanges is not None:
@@ -155,7 +154,7 @@ class APIServer:
 
     @property
     def asgi_app(self) -> Application:
-        """The server as an ASGI application, for a server with sockets; it does not need :meth:`run`."""
+        """The ASGI application of this server, for an HTTP server.  It does not need :meth:`run`."""
         return self._app
 
     @property
@@ -166,7 +165,7 @@ class APIServer:
     def http_transport(self) -> httpx.AsyncBaseTransport:
         """Return an httpx transport that reaches this server in memory, and streams responses.
 
-        Its requests raise ``RuntimeError`` while :meth:`run` is not running.
+        Requests raise ``RuntimeError`` while :meth:`run` is not running.
         """
         return InMemoryTransport(self._open_exchanges)
 
@@ -174,8 +173,8 @@ class APIServer:
         """Open a client of this server.
 
         Args:
-            field_manager: As for :func:`~trioformer.client.open_client`.
-                For other arguments call that function with :attr:`config` and :meth:`http_transport`.
+            field_manager: The field manager, as for :func:`~trioformer.client.open_client`.  To set other arguments,
+                call that function with :attr:`config` and :meth:`http_transport`.
         """
         return open_client(self.config, http_transport=self.http_transport(), field_manager=field_manager)
 
@@ -189,10 +188,10 @@ class APIServer:
     # --- direct API ---------------------------------------------------------------------------------------------------
 
     def register(self, kind: type[KubernetesObject] | ResourceInfo) -> None:
-        """Serve a custom kind; creating its CustomResourceDefinition has the same effect.
+        """Serve a custom kind, as if its CustomResourceDefinition had been created.
 
         Raises:
-            TypeError: The class is not a kind.
+            TypeError: The class is not a Kubernetes kind.
         """
         self._kinds.add(kind if isinstance(kind, ResourceInfo) else resource_of(kind))
 
@@ -205,7 +204,7 @@ class APIServer:
         """Create an object, including its status.
 
         Raises:
-            StatusError: As a client would get it.
+            StatusError: The server rejects the request, with the same error as for a client.
         """
         with as_status_errors("create"):
             served, given = read_object(self._kinds, obj)
@@ -218,10 +217,10 @@ class APIServer:
     def replace(self, obj: Mapping[str, object]) -> dict[str, object]: ...
 
     def replace(self, obj: K | Mapping[str, object]) -> K | dict[str, object]:
-        """Replace an object, including its status; a ``resourceVersion`` in it must be the current one.
+        """Replace an object, including its status.  Its ``resourceVersion``, if any, must be the current one.
 
         Raises:
-            StatusError: As a client would get it.
+            StatusError: The server rejects the request, with the same error as for a client.
         """
         with as_status_errors("replace"):
             served, given = read_object(self._kinds, obj)
@@ -260,11 +259,11 @@ class APIServer:
         namespace: str = "default",
         subresource: Literal["status"] | None = None,
     ) -> K | dict[str, object]:
-        """Apply a JSON merge patch to an object, including its status; with ``subresource="status"``, only to that.
+        """Apply a JSON merge patch to an object, or only to its status with ``subresource="status"``.
 
         Raises:
-            StatusError: As a client would get it.
-            TypeError: The patch contains a model that would be merged.
+            StatusError: The server rejects the request, with the same error as for a client.
+            TypeError: The patch contains a model object, whose unset fields cannot be merged.
         """
         if (found := find_model(patch)) is not None:
             problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
@@ -326,10 +325,10 @@ class APIServer:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Sequence[K | dict[str, object]]:
-        """Return the stored objects of a kind, ordered by namespace and name; the namespace None is all namespaces.
+        """Return the stored objects of a kind in one namespace or in all, ordered by namespace and name.
 
         Raises:
-            BadRequestError: A selector does not parse, or a field is not selectable for the kind.
+            BadRequestError: A selector is not valid, or the kind does not support a field selector for this field.
             NotFoundError: The kind is not served.
         """
         with as_status_errors("list"):
@@ -345,15 +344,15 @@ class APIServer:
     def delete(self, kind: KubernetesObject) -> None: ...
 
     def delete(self, kind: Kind | KubernetesObject, name: str = "", *, namespace: str = "default") -> None:
-        """Delete an object; one with finalizers stays until they are removed.
+        """Delete an object.  If the object has finalizers, it remains until they are removed.
 
         Args:
-            kind: The object, or its kind.
-            name: Its name, when only the kind is given.
-            namespace: Its namespace, when only the kind is given.
+            kind: The object, or its class.
+            name: The name of the object, if ``kind`` is a class.
+            namespace: The namespace of the object, if ``kind`` is a class.
 
         Raises:
-            StatusError: As a client would get it.
+            StatusError: The server rejects the request, with the same error as for a client.
         """
         if isinstance(kind, KubernetesObject):
             namespace, name = kind.namespace or "default", kind.name
@@ -362,31 +361,32 @@ class APIServer:
             self._registry.delete(find_kind(self._kinds, kind), namespace, name)
 
     def load(self, *paths: str | os.PathLike[str]) -> None:
-        """Create the objects of YAML and JSON files and directories, with their status, and new versions and uids.
+        """Create the objects in YAML and JSON files or directories, including their status, with new uids.
 
         Raises:
-            ManifestError: A file cannot be read or is not valid; nothing was created.
-            StatusError: As a client would get it; the objects before this one were created.
+            ManifestError: A file cannot be read or is not valid.  No object was created.
+            StatusError: The server rejects an object, as it would for a client.  The earlier objects were created.
         """
         load_objects(self._registry, paths)
 
     def snapshot(self) -> APIServerSnapshot:
-        """Return the stored objects, the served kinds and the revision, for :meth:`restore`."""
+        """Return a snapshot of the stored objects, the served kinds and the revision, for :meth:`restore`."""
         return APIServerSnapshot(self._storage.revision, self._storage.objects(), self._kinds.copy())
 
     def restore(self, snapshot: APIServerSnapshot) -> None:
-        """Go back to a snapshot of this or another server, like a cluster whose etcd is restored from a backup.
+        """Restore a snapshot of this or another server, as an etcd backup is restored in a cluster.
 
-        Objects have the resource versions of the snapshot, and new writes have revisions that no client has seen, as
-        after ``etcdutl snapshot restore --bump-revision``.  All watches and followed logs are reset; scripted pods and
-        faults stay.
-        Stop controllers first: until their informers have listed again, they would act on the previous objects.
+        Objects have the resource versions of the snapshot.  New writes get revisions that no client has seen, as after
+        ``etcdutl snapshot restore --bump-revision``.  All watches and requests that follow logs are reset.  Scripted
+        pods and faults are kept.
+        Stop controllers first.  Otherwise, the controllers act on the old objects until their informers have listed
+        again.
         """
         self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
         self._app.reset_streams()
 
     def script_pod(self, name: str, *, namespace: str = "default") -> ScriptedPod:
-        """Script the containers of a pod: their logs, commands, restarts and ends.
+        """Return a :class:`ScriptedPod`, to control the logs, commands, restarts and exits of a pod's containers.
 
         ::
 
@@ -394,8 +394,8 @@ class APIServer:
             web = server.script_pod("web-0")
             web.write_log("listening on port 8080")
 
-        Containers without a status start to run, and a pending pod becomes ready.
-        Logs of pods that are not scripted are empty, and end when the status of the container says so.
+        Containers without a status are started, and a pending pod becomes ready.  The logs of other pods are empty,
+        and end when the stored status of the container is terminated.
 
         Raises:
             NotFoundError: The pod does not exist.
@@ -407,18 +407,17 @@ class APIServer:
     # --- faults and statistics ----------------------------------------------------------------------------------------
 
     def compact(self, revision: int | None = None) -> int:
-        """Discard history, as etcd does every few minutes.
+        """Discard the history of changes, as kube-apiserver does in etcd every few minutes.
 
-        Watches that have not read it get an ERROR event with 410; watches that are up to date continue.
-        New watches and continued lists from earlier revisions get 410.
+        Watches that have not read the discarded changes get an ERROR event with 410.  Watches that are up to date
+        continue.  New watches and continued lists from earlier revisions fail with 410.
 
         Args:
-            revision: The last revision to discard.
-                None discards all history and makes all revisions that clients know too old, as if another object had
-                been written since.
+            revision: The last revision to discard.  The default, None, discards the whole history, and makes all
+                revisions that clients know too old.
 
         Returns:
-            The oldest revision from which a watch can begin.
+            The oldest revision from which a watch can start.
 
         Raises:
             ValueError: The revision is in the future.
@@ -431,13 +430,14 @@ class APIServer:
         """End the open watches immediately, without sending pending changes.
 
         Args:
-            how: ``"clean"`` completes the response, as after ``timeoutSeconds``; ``"reset"`` breaks the connection in
-                the middle of the response; ``"stall"`` sends nothing more but keeps the connection open.
-            kind: The kind whose watches end; None for all kinds.
-            status: The code of an ERROR event to send first; None to send no event.
+            how: The way in which the watches end.  ``"clean"`` completes the response, as after ``timeoutSeconds``.
+                ``"reset"`` breaks the connection in the middle of the response.  ``"stall"`` keeps the connection open
+                but sends nothing more.
+            kind: The kind whose watches end.  The default, None, means all kinds.
+            status: The status code of an ERROR event to send first.  The default, None, sends no event.
 
         Returns:
-            The number of these watches.
+            The number of watches that were ended.
 
         Raises:
             NotFoundError: The kind is not served.
@@ -457,26 +457,28 @@ class APIServer:
         after: float = 0.0,
         body: Mapping[str, object] | None = None,
     ) -> None:
-        """Make the next ``n`` matching requests fail, or respond late.
+        """Make the next ``n`` matching requests fail, or delay the responses to them.
 
         Args:
-            n: The number of requests.
-            verb: Match only this verb: ``list``, ``watch``, ``update``, …
-            resource: Match only this resource: ``pods``, or with its group, ``deployments.apps``.
-            status: The HTTP code.  A function is called with the request and returns the code, or None if the request
-                does not match.  None serves the request, ``after`` some time.
-            retry_after: Seconds for the ``Retry-After`` header and the Status's details.
-            after: Seconds on trio's clock to hold the request first; infinity: until the client gives up.
-            body: Members of the Status in the response, which replace the usual ones.
+            n: The number of matching requests that are affected.
+            verb: The verb of matching requests, such as ``list`` or ``watch``.  The default, None, matches all verbs.
+            resource: The resource of matching requests, such as ``pods`` or ``deployments.apps``.  The default, None,
+                matches all resources.
+            status: The HTTP status code of the responses.  If None, the requests succeed after a delay of ``after``
+                seconds.  A function is called with each request, and returns the status code, or None if the request
+                does not match.
+            retry_after: The seconds in the ``Retry-After`` header and in the details of the Status.
+            after: Seconds on trio's clock by which the response is delayed.  With ``math.inf``, the request hangs.
+            body: Fields of the Status in the response, which replace the default ones.
 
         Raises:
-            ValueError: ``n``, ``status`` or ``after`` is out of range.
+            ValueError: The value of ``n``, ``status`` or ``after`` is out of range.
         """
         self._faults.add(Fault(n, verb, resource, status, retry_after, after, body))
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
-        """Refuse in-memory connections while the block runs; resets all open watches and followed logs first."""
+        """Reset all open watches and followed logs, and refuse in-memory connections while the block runs."""
         self._is_unreachable = True
         self._app.reset_streams()
         try:
@@ -485,7 +487,7 @@ class APIServer:
             self._is_unreachable = False
 
     def statistics(self) -> APIServerStatistics:
-        """Return the server's statistics."""
+        """Return a snapshot of the server's statistics."""
         return APIServerStatistics(
             is_running=self._exchanges is not None,
             open_watches=len(self._watches),

@@ -17,7 +17,7 @@ from ._server import APIServer
 from ._storage._clock import timestamp
 
 PERIOD = 0.5
-"""Seconds between two changes; any three in a row add, update and delete a pod."""
+"""Seconds between two changes.  Of three consecutive changes, one adds, one updates and one deletes a pod."""
 MAX_PODS = 6
 """The maximum number of pods."""
 NODES = ("node-1", "node-2", "node-3")
@@ -29,23 +29,24 @@ NAMESPACE = "default"
 async def open_simulated_cluster(
     simulate: Callable[[APIServer], Awaitable[object]] | None = None, *, server: APIServer | None = None
 ) -> AsyncGenerator[Client, None]:
-    """Open a client of an embedded API server with simulated activity; the server runs until the block ends.
+    """Run an embedded API server with simulated activity, and open a client of this server.
 
-    It replaces :func:`~trioformer.client.open_client` in a program that must run without a cluster::
+    A demo can call this function instead of :func:`~trioformer.client.open_client` to run without a cluster::
 
         async with open_simulated_cluster() if "--embedded" in sys.argv else open_client() as client:
             ...
 
     Args:
-        simulate: An async function that acts on the server, :func:`simulate_cluster` by default.  It is started with
-            ``nursery.start``, so the block begins after its ``task_status.started()``.
-        server: The server, which must not be running; by default a new one.
+        simulate: An async function that simulates the activity, by default :func:`simulate_cluster`.  The function is
+            started with ``nursery.start``, so the block begins when it has called ``task_status.started()``.
+        server: The server, which must not be running.  The default is a new server.
 
     Raises:
-        ExceptionGroup: ``simulate`` has failed; exceptions of the block are raised unchanged.
+        ExceptionGroup: The function ``simulate`` raised an exception.  Exceptions of the block are raised unchanged.
 
-    Cancellation, ownership: owns the tasks of the server and of ``simulate``, and cancels them when the block ends.
-        The block and the simulation may clean up in a shielded scope: the server serves until both have ended.
+    Ownership:
+        The tasks of the server and of ``simulate`` belong to this context manager, which cancels them when the block
+        ends.  The server runs until the block and the simulation have ended, so both may clean up in a shielded scope.
     """
     served = APIServer() if server is None else server
     serving = trio.CancelScope(shield=True)
@@ -62,7 +63,7 @@ async def open_simulated_cluster(
 
 
 async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
-    """Serve until ``scope``, a shield, is cancelled: tasks that are cancelled may need the server to clean up."""
+    """Run the server until the shielded ``scope`` is cancelled, so that tasks can use it to clean up."""
     with scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
@@ -72,13 +73,13 @@ async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """Simulate activity in the namespace ``default`` of an embedded API server until cancelled.
 
-    Creates three nodes and three pods.
-    Then, every half second in turn, a pod is created (it runs half a second later), another is relabelled, and the
-    oldest is deleted; there are at most six.
-    The sequence is the same in every run.
+    The simulation creates three nodes and three pods.  Then the simulation makes one change every half second.  In
+    turn, the simulation creates a pod, changes the label of another pod, and deletes the oldest pod.  A new pod starts
+    to run half a second after it was created, and there are at most six pods.  The sequence of changes is the same in
+    every run.
 
     Cancellation:
-        At any time; the objects stay.
+        The simulation can be cancelled at any time.  The objects are not deleted.
     """
     cluster = _SimulatedCluster(server)
     cluster.create_nodes()
@@ -93,7 +94,7 @@ async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[No
 @final
 @attrs.define(eq=False)
 class _SimulatedCluster:
-    """Acts as a scheduler, a kubelet and a user of kubectl."""
+    """A cluster simulation that plays the roles of a scheduler, a kubelet and a kubectl user."""
 
     _server: APIServer
     _pods: list[str] = attrs.field(factory=list)
@@ -109,7 +110,7 @@ class _SimulatedCluster:
                 self._server.create(_node(name))
 
     def advance(self, step: int) -> None:
-        """Make the changes of one step."""
+        """Make the changes of the next step."""
         existing = {pod.name for pod in self._server.list(Pod, namespace=NAMESPACE)}
         self._pods = [name for name in self._pods if name in existing]  # clients may delete them too
         if self._pending in existing:
@@ -125,7 +126,7 @@ class _SimulatedCluster:
                 self._server.delete(Pod, self._pods.pop(0), namespace=NAMESPACE)
 
     def create_pod(self) -> str:
-        """Create the next pod, bound to a node but not running; returns its name."""
+        """Create the next pod, bound to a node but not running, and return its name."""
         app = list(APPS)[self._count % len(APPS)]
         made = self._server.create(from_dict(Pod, _pod(app, NODES[self._count % len(NODES)])))
         self._count += 1
@@ -133,7 +134,7 @@ class _SimulatedCluster:
         return made.name
 
     def start_pod(self, name: str) -> None:
-        """Set a pod's status to running and ready."""
+        """Set the status of a pod to running and ready."""
         status = _running(name.partition("-")[0], self._count, timestamp(self._server.clock))
         self._server.patch(Pod, name, {"status": status}, namespace=NAMESPACE)
 

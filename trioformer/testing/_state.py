@@ -1,4 +1,4 @@
-"""Statistics, snapshots, and objects from files of an embedded API server."""
+"""The statistics and snapshots of an embedded API server, and the loading of objects from files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class APIServerStatistics:
     """A snapshot of an embedded API server's statistics."""
 
     is_running: bool
-    """Whether :meth:`APIServer.run` serves the in-memory transport."""
+    """Whether :meth:`APIServer.run` is running."""
     open_watches: int
     """The number of open watches."""
     followed_logs: int
@@ -37,13 +37,13 @@ class APIServerStatistics:
     revision: int
     """The revision of the last write."""
     compacted_revision: int
-    """The revision of the last compaction; changes before it cannot be read."""
+    """The revision of the last compaction.  Earlier changes can no longer be read."""
 
 
 @final
 @attrs.frozen(eq=False)
 class APIServerSnapshot:
-    """The objects and kinds of an embedded API server, for :meth:`APIServer.restore`."""
+    """A snapshot of the objects and kinds of an embedded API server, for :meth:`APIServer.restore`."""
 
     revision: int
     """The revision of the last write."""
@@ -52,7 +52,7 @@ class APIServerSnapshot:
 
 
 def load_objects(registry: Registry, paths: Iterable[str | PathLike[str]]) -> None:
-    """Create the objects of files: namespaces and definitions first; see :meth:`APIServer.load`."""
+    """Create the objects in files for :meth:`APIServer.load`, with namespaces and CustomResourceDefinitions first."""
     for manifest in sorted(load_manifests(*paths), key=lambda one: rank_of(resource_of(type(one.object)))):
         with as_status_errors(f"load {manifest}"):
             served, given = read_object(registry.kinds, manifest.object)

@@ -46,7 +46,7 @@ def test_removing_a_missing_object_is_an_error() -> None:
 
 
 def test_a_future_revision_cannot_be_compacted() -> None:
-    with pytest.raises(ValueError, match="the storage is at 1"):
+    with pytest.raises(ValueError, match="the last revision is 1"):
         Storage().compact(2)
 
 

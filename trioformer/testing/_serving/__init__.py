@@ -1,7 +1,7 @@
-"""Private: the embedded API server's HTTP side.
+"""The HTTP side of the embedded API server (private).
 
 - ``_app.py``: the ASGI application
-- ``_requests.py``: paths and query parameters as request records
+- ``_requests.py``: the parsing of paths and query parameters
 - ``_resources.py``: requests for kinds
 - ``_subresources.py``: requests for ``scale``, ``binding`` and ``eviction``
 - ``_discovery.py``: requests for discovery, health, version and OpenAPI
@@ -9,9 +9,9 @@
 - ``_watching.py``: watches
 - ``_logs.py``: requests for logs
 - ``_pod_scripts.py``: the scripts and logs of containers
-- ``_rendering.py``: states as objects, Tables or PartialObjectMetadata
+- ``_rendering.py``: the encoding of stored states as objects, Tables or PartialObjectMetadata
 - ``_tables.py``: the columns of Tables
-- ``_responses.py``: responses with a known body
+- ``_responses.py``: responses that are not streams
 - ``_faults.py``: injected failures
 
 The other modules of ``trioformer.testing`` import these modules directly.

@@ -1,13 +1,12 @@
 """The embedded API server as an ASGI application.
 
-Every request except a watch or a followed log is handled synchronously, without a checkpoint between reading its body
-and sending its response.
-The task of a watch or followed log streams it, while a second task waits for the client to disconnect.
-A process in a container is a WebSocket, which requires the ASGI extension ``UPGRADE``; the in-memory transport and
-`serve_http` have it.
+Most requests are handled synchronously, without a checkpoint between reading the body and sending the response.
+A watch or a followed log is streamed in one task, while a second task waits for the client to disconnect.
+A request for exec, attach or port-forward becomes a WebSocket.  A WebSocket requires the ASGI extension ``UPGRADE``,
+which the in-memory transport and `serve_http` support.
 
-When an application returns before its last ``http.response.body``, the ASGI server breaks the connection; a watch is
-reset this way.
+To reset a watch, the application returns before it has sent the last ``http.response.body``, and the ASGI server
+breaks the connection.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
 @final
 @attrs.define(eq=False)
 class Application:
-    """An ASGI 3 application for ``http`` and ``lifespan``."""
+    """The ASGI 3 application, for the scopes ``http`` and ``lifespan``."""
 
     _kinds: Kinds
     _resources: Resources
@@ -58,7 +57,7 @@ class Application:
     """The number of received requests."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve one request, or the lifespan of the ASGI server."""
+        """Handle one request, or the lifespan events of the ASGI server."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
@@ -67,7 +66,7 @@ class Application:
             raise RuntimeError(f"the embedded API server does not support {scope['type']}, only http and lifespan")
 
     def reset_streams(self) -> None:
-        """Break the connections of all watches and followed logs."""
+        """Break the connections of all watches and all requests that follow logs."""
         for streams in (self._watches, self._followers):
             streams.end("reset", resource=None, status=None)
 
@@ -128,7 +127,7 @@ class Application:
 
 
 async def _disconnects_within(seconds: float, receive: Receive) -> bool:
-    """Wait, and return whether the client disconnected."""
+    """Wait for a number of seconds, but return True immediately if the client disconnects."""
     with trio.move_on_after(seconds):
         await receive()  # after the body only a disconnect can follow
         return True
@@ -164,7 +163,7 @@ async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> No
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """Read a request's body; returns None when the client disconnects before it is complete."""
+    """Read the body of a request.  Return None if the client disconnects before the body is complete."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -190,7 +189,7 @@ def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 async def send_response(response: Response, send: Send, more_headers: Headers = ()) -> None:
-    """Send a response."""
+    """Send a complete response."""
     chunks: Iterator[bytes] = iter(response.chunks)
     first = list(islice(chunks, 2))
     headers = _encoded((*response.headers, *more_headers))

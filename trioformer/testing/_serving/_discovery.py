@@ -1,9 +1,9 @@
-"""Discovery: groups, versions, kinds, health, and the part of OpenAPI that kubectl needs.
+"""Discovery of groups, versions and kinds, the health endpoints, and the part of OpenAPI that kubectl needs.
 
 kubectl requests the aggregated format (``apidiscovery.k8s.io/v2``) from ``/api`` and ``/apis``; other clients request
-each group and version separately.  Both are supported.
-``kubectl create`` checks whether the server validates fields: it looks for the query parameter ``fieldValidation`` of a
-kind's PATCH in ``/openapi/v3``.  The OpenAPI document contains only this parameter.
+each group and version separately.  The server supports both formats.
+``kubectl create`` checks in ``/openapi/v3`` whether the PATCH of a kind has the query parameter ``fieldValidation``.
+The OpenAPI document contains only this parameter.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ VERSION: JSONObject = {
 
 _STATUS_VERBS = ["get", "patch", "update"]
 _SERVED: Final = frozenset(("binding", "eviction", "scale", "token", *PARTS))
-"""The subresources that are served; streams such as ``log`` and ``exec`` are not."""
+"""The subresources that discovery contains, without streams such as ``log`` and ``exec``."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Response:
-    """Handle a request for a path that is not a resource.
+    """Handle a request whose path is not the path of a resource.
 
     Raises:
-        APIStatusError: 405 when the path supports only GET and HEAD.
+        APIStatusError: The method is not GET or HEAD (405).
     """
     parts = [part for part in record.path.split("/") if part]
     found = _find(kinds, record, parts, accept, host)
@@ -99,7 +99,7 @@ def _groups(kinds: Kinds) -> list[str]:
 
 
 def _versions(kinds: Kinds, group: str) -> list[str]:
-    """Return the versions of a group, the preferred one first: v2 before v1, v1 before v1beta1."""
+    """Return the versions of a group in order of preference: v2 before v1, and v1 before v1beta1."""
     versions = dict.fromkeys(served.info.version for served in kinds if served.info.group == group)
     return sorted(versions, key=_priority, reverse=True)
 

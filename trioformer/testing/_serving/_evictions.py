@@ -1,6 +1,6 @@
-"""The ``eviction`` of pods: a deletion that the disruption budgets must allow.
+"""The ``eviction`` subresource of pods: deletions that PodDisruptionBudgets must allow.
 
-No controller counts pods: the status of a budget decides, as with kube-apiserver alone.
+Only the status of a budget decides whether an eviction is allowed, because no controller counts the pods.
 
 Source: kubernetes ``pkg/registry/core/pod/storage/eviction.go``.
 """
@@ -28,10 +28,11 @@ _RETRY_AFTER: Final = 10
 def evict(
     registry: Registry, served: ServedKind, namespace: str, name: str, eviction: JSONObject, *, dry_run: bool
 ) -> None:
-    """Delete a pod, and count it in its budget.
+    """Evict a pod, and count the disruption in the status of its budget.
 
     Raises:
-        APIStatusError: 400, 404, 409, 422, 429 when the budget does not allow it, or 500 when there are several.
+        APIStatusError: The request is not valid (400, 404, 409 or 422), the budget does not allow the eviction (429),
+            or several budgets select the pod (500).
     """
     if metadata_of(eviction).get("name") != name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -49,7 +50,7 @@ def evict(
 
 
 def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run: bool) -> None:
-    """Check that the budget of a pod allows its eviction, and count it there."""
+    """Check that the budget of a pod allows its eviction, and count the disruption in the status of the budget."""
     labels = pod["metadata"].get("labels") or {}
     served = registry.kinds.find(*_BUDGETS)
     if served is None:
@@ -98,7 +99,7 @@ def _is_ready(pod: JSONObject) -> bool:
 
 
 def _selects(budget: JSONObject, labels: dict[str, str]) -> bool:
-    """Return whether a budget selects a pod with these labels; without a selector it selects no pods."""
+    """Return True if a budget selects a pod with these labels.  A budget without a selector selects no pods."""
     selector = value_at(budget, "spec", "selector")
     if not isinstance(selector, dict):
         return False

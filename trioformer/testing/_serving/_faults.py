@@ -1,4 +1,4 @@
-"""Fault injection: the next matching requests fail or respond late."""
+"""Fault injection: matching requests fail, or their responses are delayed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .._storage._status import APIStatusError, status_error
 from ._requests import RequestRecord
 
 StatusChooser: TypeAlias = Callable[[RequestRecord], int | None]
-"""Returns the HTTP code with which a request fails, or None if it does not fail."""
+"""A function that returns the HTTP status code for a request, or None if the request does not match."""
 
 
 @final
 @attrs.define(eq=False)
 class Fault:
-    """A fault for a number of matching requests."""
+    """An injected fault that affects a number of matching requests."""
 
     remaining: int
     verb: str | None
@@ -27,10 +27,10 @@ class Fault:
     after: float
     """Seconds before the response."""
     body: Mapping[str, object] | None
-    """The Status of the response; None for the usual one."""
+    """The Status of the response, or None for the default Status."""
 
     def error_for(self, record: RequestRecord) -> APIStatusError | bool | None:
-        """Return the error with which a request fails, None if it is only late, or False if it does not match."""
+        """Return the error for a request, None if there is only a delay, or False if the fault does not match."""
         names = (record.resource, f"{record.resource}.{record.group}" if record.group else record.resource)
         if self.verb not in (None, record.verb) or (self.resource is not None and self.resource not in names):
             return False
@@ -48,12 +48,12 @@ class Fault:
 @final
 @attrs.define(eq=False)
 class Faults:
-    """The injected faults; the oldest that matches a request applies."""
+    """The injected faults.  The oldest fault that matches a request is used."""
 
     _faults: list[Fault] = attrs.field(factory=list)
 
     def add(self, fault: Fault) -> None:
-        """Let the next matching requests fail."""
+        """Add a fault for the next matching requests."""
         if fault.remaining < 1:
             raise ValueError(f"n must be at least 1, not {fault.remaining}")
         if isinstance(fault.status, int) and not 400 <= fault.status <= 599:
@@ -68,7 +68,7 @@ class Faults:
         return sum(fault.remaining for fault in self._faults)
 
     def take(self, record: RequestRecord) -> tuple[float, APIStatusError | None]:
-        """Return the seconds for which to hold a request, and the error with which it then fails, or None."""
+        """Return the seconds by which to delay a request, and the error to respond with, or None."""
         for fault in self._faults:
             error = fault.error_for(record)
             if isinstance(error, bool):

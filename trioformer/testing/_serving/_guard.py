@@ -1,9 +1,10 @@
-"""Refuses requests on a socket that a web page makes its visitor's browser send.
+"""Protection of a server on a socket against requests that web pages send from a browser.
 
-Every page can send requests to ``http://127.0.0.1:8001`` in the visitor's name.
-If a page resolves its own name to 127.0.0.1 (DNS rebinding), the ``Host`` of the request is that name.
-A request to another site has an ``Origin``, which kubectl and other clients do not send.
-A form cannot send JSON, and ``_resources.py`` refuses all other bodies.
+Any web page can make its visitor's browser send requests to ``http://127.0.0.1:8001``.
+With DNS rebinding, the host name of the page resolves to 127.0.0.1, and the ``Host`` header of the request contains
+this name.
+A request to another site has an ``Origin`` header, which kubectl and other clients do not send.
+A web form cannot send JSON, and ``_resources.py`` rejects bodies of all other content types.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ._app import Application, Message, Receive, Send, send_response
 from ._responses import error_response
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
-"""Paths that need no token, as in kube-apiserver."""
+"""The paths that can be requested without a token, as in kube-apiserver."""
 _HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::[0-9]{0,5})?")
 
 
@@ -30,13 +31,13 @@ _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]+(?:\.(?!-)[a-z0-9_-]+)*")
 
 
 def host_of(header: str) -> str | None:
-    """Return the host in a ``Host`` header, without brackets and port; None when it is not valid."""
+    """Return the host in a ``Host`` header, without brackets and port, or None if the header is not valid."""
     found = _HOST.fullmatch(header)
     return None if found is None else plain_host(found["address"] or found["name"])
 
 
 def plain_host(host: str) -> str:
-    """Normalize a host for comparison: lower case, without a final dot, addresses in their shortest form."""
+    """Normalize a host for comparison: in lower case, without a final dot, and with a shortened IP address."""
     name = host.lower().removesuffix(".")
     try:
         return str(ipaddress.ip_address(name))
@@ -45,10 +46,10 @@ def plain_host(host: str) -> str:
 
 
 def checked_host(given: str) -> str:
-    """Normalize a host that the user allows; an IPv6 address may have brackets.
+    """Normalize and check a host from the user's configuration.  An IPv6 address may have brackets.
 
     Raises:
-        ValueError: It is not a host name or an IP address.
+        ValueError: The text is not a host name or an IP address.
     """
     is_bracketed = given.startswith("[") and given.endswith("]")
     host = plain_host(given[1:-1] if is_bracketed else given)
@@ -69,18 +70,19 @@ def _is_address(host: str) -> bool:
 @final
 @attrs.define(eq=False)
 class Guard:
-    """An ASGI 3 application that forwards allowed requests and refuses all others."""
+    """An ASGI 3 application that forwards allowed requests to another application and rejects all others."""
 
     _app: Application
     _hosts: frozenset[str]
     """Allowed hosts in addition to loopback, as :func:`plain_host` returns them."""
     _allows_addresses: bool
-    """Allow every IP address, for a server on all addresses; only names can be rebound."""
+    """Whether every IP address is allowed, for a server on all addresses.  DNS rebinding is only possible with
+    names."""
     _token: Secret[str] | None
     """The bearer token that requests must have."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Forward or reject one request."""
         try:
             self._check(scope)
         except APIStatusError as error:
@@ -96,7 +98,8 @@ class Guard:
             raise status_error(403, message=f"the Host {(host or given)[:100]!r} {problem}")
         for origin in _values(scope, b"origin"):
             if origin.lower() != f"{scope['scheme']}://{given}".lower():
-                raise status_error(403, message="requests of other sites' pages are refused: the request has an Origin")
+                problem = "requests from web pages of other sites are rejected, and this request has an Origin header"
+                raise status_error(403, message=problem)
         if (
             self._token is not None
             and scope["path"] not in OPEN_PATHS

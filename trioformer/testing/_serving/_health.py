@@ -11,13 +11,13 @@ from typing import Final
 from ._responses import Response, text_response
 
 ENDPOINTS: Final = frozenset({"healthz", "livez", "readyz"})
-"""The first part of the path."""
+"""The first parts of the paths of the health endpoints."""
 _CHECKS: Final = ("ping", "log", "etcd", "informer-sync")
 """A selection of kube-apiserver's checks."""
 
 
 def health(endpoint: str, check: str, query: Mapping[str, str]) -> Response | None:
-    """Return the response of an endpoint, or of one check; None if the check does not exist."""
+    """Return the response of a health endpoint or of one of its checks, or None if the check does not exist."""
     if check:
         return text_response("ok") if check in _CHECKS else None
     if "verbose" not in query:

@@ -1,7 +1,7 @@
-"""Lists: their revisions and pages.
+"""List requests: the choice of the revision, and pages.
 
-Source: apimachinery ``ValidateListOptions``, apiserver ``pkg/storage/continue.go`` and ``pkg/storage/etcd3``,
-and the API concepts page's table of ``resourceVersion``, ``resourceVersionMatch``, ``limit`` and ``continue``.
+Source: apimachinery ``ValidateListOptions``, apiserver ``pkg/storage/continue.go`` and ``pkg/storage/etcd3``, and the
+API concepts page's table of ``resourceVersion``, ``resourceVersionMatch``, ``limit`` and ``continue``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FALSE = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 
 def flag(query: Mapping[str, str], name: str) -> bool | None:
-    """Parse a boolean query parameter as Go does; present and empty is True, absent None."""
+    """Parse a boolean query parameter as Go does.  An empty parameter is True, and an absent parameter is None."""
     text = query.get(name)
     if text is None:
         return None
@@ -54,7 +54,7 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """Parse an integer query parameter; absent is None."""
+    """Parse an integer query parameter.  Return None if the parameter is absent."""
     text = query.get(name)
     if text is None:
         return None
@@ -67,7 +67,7 @@ def number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def revision_number(text: str) -> int | None:
-    """Parse a resourceVersion; returns None when it is not a number."""
+    """Parse a resourceVersion.  Return None if the resourceVersion is not a number."""
     value = int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else -1
     return value if 0 <= value < 2**64 else None
 
@@ -75,7 +75,7 @@ def revision_number(text: str) -> int | None:
 @final
 @attrs.frozen
 class ListOptions:
-    """The query parameters of a list or watch."""
+    """The query parameters of a list or watch request."""
 
     selection: Selection
     """The selectors."""
@@ -98,7 +98,7 @@ class ListOptions:
 
     @classmethod
     def parse(cls, served: ServedKind, query: Mapping[str, str]) -> ListOptions:
-        """Parse and validate the parameters."""
+        """Parse and validate the query parameters."""
         options = cls(
             selection=Selection.parse(served, query.get("labelSelector", ""), query.get("fieldSelector", "")),
             resource_version=query.get("resourceVersion", ""),
@@ -188,7 +188,7 @@ def list_page(storage: Storage, served: ServedKind, namespace: str, options: Lis
 
 
 def minimum_revision(storage: Storage, resource_version: str) -> int:
-    """Parse the minimum resourceVersion of a response; 0 and empty mean that any version will do."""
+    """Parse the minimum resourceVersion of a response.  If the minimum is 0 or empty, any version is allowed."""
     requested = revision_number(resource_version or "0")
     if requested is None:
         problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
@@ -199,7 +199,7 @@ def minimum_revision(storage: Storage, resource_version: str) -> int:
 
 
 def _exact_revision(storage: Storage, options: ListOptions) -> int | None:
-    """Return the exact revision to read, or None for the current one."""
+    """Return the exact revision to read, or None for the current revision."""
     requested = minimum_revision(storage, options.resource_version)
     # A limit without resourceVersionMatch requests the exact revision, as before resourceVersionMatch existed.
     is_exact = options.match == "Exact" or (options.limit and not options.match)
@@ -245,13 +245,16 @@ def _key_of(stored: Stored) -> str:
 
 
 def encode_continue(revision: int, start: str) -> str:
-    """Build a token: the listed revision, and the next key, without the namespace when one is listed."""
+    """Encode a continue token, which contains the listed revision and the next key.
+
+    The key does not contain the namespace if only one namespace is listed.
+    """
     token = dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": "/" + start})
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
 def decode_continue(text: str) -> tuple[int, str]:
-    """Parse a token."""
+    """Decode a continue token."""
     if "+" in text or "/" in text:  # Python accepts them, with a warning from 3.15 on; Go does not
         raise bad_request("invalid continue token: continue key is not valid")
     try:
@@ -267,6 +270,6 @@ def decode_continue(text: str) -> tuple[int, str]:
 
 
 def invalid_watch_revision(resource_version: str) -> Exception:
-    """Build the 500 with which kube-apiserver rejects a watch whose resourceVersion is not a number."""
+    """Return a 500 error for a watch whose resourceVersion is not a number, as in kube-apiserver."""
     problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
     return status_error(500, reason="", message=f'{problem}"{resource_version}": invalid syntax')

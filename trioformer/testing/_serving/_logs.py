@@ -27,7 +27,7 @@ _FALSE: Final = ("false", "0")
 @final
 @attrs.frozen(kw_only=True)
 class LogOptions:
-    """The query of a request for a log."""
+    """The query parameters of a request for a log."""
 
     container: str
     follow: bool
@@ -39,7 +39,7 @@ class LogOptions:
 
     @classmethod
     def parse(cls, record: RequestRecord, now: datetime) -> LogOptions:
-        """Read the query."""
+        """Parse the query parameters."""
         query, causes = record.query, list[JSONObject]()
         numbers: dict[str, int | None] = {}
         for key, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
@@ -78,7 +78,7 @@ def _number(text: str) -> int:
 
 
 def _time(text: str) -> datetime:
-    """Read a time; the API server sends it to the kubelet in whole seconds."""
+    """Parse a time and truncate it to whole seconds, as the API server sends it to the kubelet."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -132,7 +132,7 @@ def _only_container(pod: JSONObject, name: str) -> str:
 
 
 def _chunks(entries: list[LogEntry], options: LogOptions) -> list[bytes]:
-    """Return the requested part of a log: the last lines, then only newer ones, then the first bytes."""
+    """Return the requested part of a log, limited by ``tailLines``, then by time, then by ``limitBytes``."""
     tail = options.tail_lines
     chosen = entries if tail is None else entries[max(len(entries) - tail, 0) :]
     data = b"".join(_rendered(each, options) for each in chosen)
@@ -148,7 +148,7 @@ def _rendered(entry: LogEntry, options: LogOptions) -> bytes:
 @final
 @attrs.define(eq=False)
 class LogStream:
-    """A request that follows the log of one instance of a container; it ends when this instance has ended."""
+    """A request that follows the log of one instance of a container, until this instance has terminated."""
 
     _scripts: PodScripts
     _uid: str
@@ -160,14 +160,14 @@ class LogStream:
 
     @property
     def resource(self) -> str:
-        """The key under which the request is registered."""
+        """The key that identifies the request in the set of open requests."""
         return f"{self._namespace}/{self._name}"
 
     async def run(self, opened: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Send the log until its container has ended.
+        """Send the log until its container has terminated.
 
         Returns:
-            True to complete the response, False to break the connection.
+            True to complete the response, or False to break the connection.
         """
         log, options = self._log, self._options
         left = options.limit_bytes

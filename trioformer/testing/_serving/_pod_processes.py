@@ -1,4 +1,4 @@
-"""Processes in containers: requests for exec and attach, played by the functions of a test.
+"""Requests for exec and attach, which are passed to the handlers of a test.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (ExecLocation, AttachLocation) and
 ``pkg/kubelet/server/remotecommand``.
@@ -27,19 +27,20 @@ from ._scripted_processes import ScriptedInput, ScriptedOutput, ScriptedProcess
 UPGRADE: Final = "trioformer.upgrade"
 """The ASGI extension that switches to another protocol.
 
-``scope["extensions"]`` has a function: it takes the headers of the response with status 101, and returns the stream.
+In ``scope["extensions"]``, it is a function that takes the headers of the response with status 101 and returns the
+stream.
 """
 Upgrade: TypeAlias = Callable[[list[tuple[bytes, bytes]]], Awaitable[trio.abc.Stream]]
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE = range(5)
 _MAX_INPUT: Final = 16
-"""The maximum number of pieces of input that wait for the process."""
+"""The maximum number of chunks of input that wait for the process."""
 
 
 @final
 @attrs.define(eq=False)
 class ProcessRequest:
-    """A request for exec or attach, which becomes a WebSocket."""
+    """A request for exec or attach, whose connection is switched to a WebSocket."""
 
     _scripts: PodScripts
     _pod: JSONObject
@@ -48,11 +49,11 @@ class ProcessRequest:
     _is_attach: bool
 
     protocols: tuple[str, ...] = (V5, V4)
-    """The supported subprotocols."""
+    """The supported WebSocket subprotocols."""
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord, query: bytes) -> ProcessRequest:
-        """Check a request."""
+        """Check and parse a request."""
         name = record.name or ""
         pod = scripts.pod(record.namespace or "", name)
         container = record.query.get("container", "") or _only_container(pod, name)
@@ -64,7 +65,7 @@ class ProcessRequest:
         return cls(scripts, pod, container, pairs, record.subresource == "attach")
 
     async def run(self, socket: ChannelSocket) -> None:
-        """Play the process until it ends, or the client disconnects."""
+        """Run the handler of the process until it returns or the client disconnects."""
         flags = {name for name, value in self._query if value in ("true", "1")}
         send, receive = trio.open_memory_channel[bytes](_MAX_INPUT)
         process = ScriptedProcess._create(
@@ -83,7 +84,7 @@ class ProcessRequest:
                 status = await self._play(process)
                 await socket.send(_ERROR, dumps(status))
             except (trio.BrokenResourceError, trio.ClosedResourceError):
-                pass  # the client has gone
+                pass  # the client has disconnected
             nursery.cancel_scope.cancel()
 
     async def _play(self, process: ScriptedProcess) -> JSONObject:
@@ -105,7 +106,7 @@ class ProcessRequest:
         return _ended(code or 0) if not self._is_attach else {"metadata": {}, "status": "Success"}
 
     async def _follow(self, process: ScriptedProcess, log: ContainerLog) -> None:
-        """Send new log entries of the container until it ends."""
+        """Send new log entries of the container until it terminates."""
         position = log.dropped + len(log.entries)
         while True:
             entries = log.entries[max(position - log.dropped, 0) :]
@@ -174,19 +175,19 @@ def _failure(problem: str) -> JSONObject:
 
 
 class UpgradeRequest(Protocol):
-    """A request that becomes a WebSocket."""
+    """A request whose connection is switched to a WebSocket."""
 
     @property
     def protocols(self) -> Sequence[str]:
-        """The supported subprotocols."""
+        """The supported WebSocket subprotocols."""
         ...
 
 
 async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
-    """Switch to WebSockets.
+    """Switch the connection of a request to a WebSocket.
 
     Raises:
-        APIStatusError: 400 if the request does not ask for them, or the ASGI server does not support them.
+        APIStatusError: The request does not ask for a WebSocket, or the ASGI server does not support WebSockets (400).
     """
     key = headers.get("sec-websocket-key", "")
     asks = "upgrade" in headers.get("connection", "").lower() and headers.get("upgrade", "").lower() == "websocket"

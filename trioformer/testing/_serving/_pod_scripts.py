@@ -1,6 +1,6 @@
-"""The scripts and logs of containers; each instance of a container, numbered by ``restartCount``, has its own log.
+"""The scripts and logs of containers.  Each instance of a container has its own log, numbered by ``restartCount``.
 
-The state of a container is that of its stored status.
+The state of a container is read from the stored status of its pod.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATUSES: Final = {
     "initContainers": "initContainerStatuses",
     "ephemeralContainers": "ephemeralContainerStatuses",
 }
-"""The fields of the status that have the containers of a field of the spec."""
+"""The field of the status that corresponds to each field of the spec with containers."""
 
 LogKey: TypeAlias = tuple[str, str, int]
 """The uid of a pod, a container, and its number of restarts."""
@@ -41,11 +41,11 @@ class LogEntry:
 
     time: datetime
     data: bytes
-    """With its line end, unless the container has ended without one."""
+    """The line with its newline character, unless the container has ended without one."""
 
     @property
     def stamp(self) -> bytes:
-        """The time, as a kubelet writes it."""
+        """The time of the line, in the format that a kubelet writes."""
         return self.time.strftime("%Y-%m-%dT%H:%M:%S.%f000Z ").encode()
 
 
@@ -56,13 +56,13 @@ class ContainerLog:
 
     entries: list[LogEntry] = attrs.field(factory=list)
     dropped: int = 0
-    """How many entries were before the first one, in files that the node has removed."""
+    """The number of earlier entries, in log files that the node has removed."""
     _begin: bytes = b""
-    """The beginning of a line."""
+    """The beginning of a line that is not complete yet."""
     _begun_at: datetime | None = None
 
     def write(self, data: bytes, time: datetime) -> None:
-        """Add output of the container; as with containerd, the log contains only complete lines."""
+        """Add output of the container.  As with containerd, only complete lines are added to the log."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             self.entries.append(LogEntry(self._begun_at or time, self._begin + end + b"\n"))
@@ -71,25 +71,25 @@ class ContainerLog:
             self._begin, self._begun_at = self._begin + rest, self._begun_at or time
 
     def end(self) -> None:
-        """Add a line that has no end."""
+        """Add the last line to the log, even if it is incomplete."""
         if self._begun_at is not None:
             self.entries.append(LogEntry(self._begun_at, self._begin))
             self._begin, self._begun_at = b"", None
 
     def rotate(self) -> None:
-        """Drop the current entries."""
+        """Discard the current entries, as a log rotation does."""
         self.dropped += len(self.entries)
         self.entries.clear()
 
 
 def containers_of(pod: JSONObject) -> dict[str, list[str]]:
-    """Return the names of the containers of a pod, by the field of the spec that has them."""
+    """Return the names of a pod's containers, grouped by the field of the spec, such as ``initContainers``."""
     spec = pod.get("spec") or {}
     return {field: [each["name"] for each in spec.get(field) or ()] for field in STATUSES}
 
 
 def status_of(pod: JSONObject, container: str) -> JSONObject | None:
-    """Return the stored status of a container, or None."""
+    """Return the stored status of a container, or None if it has none."""
     status = pod.get("status") or {}
     found = (each for field in STATUSES.values() for each in status.get(field) or ())
     return next((each for each in found if each.get("name") == container), None)
@@ -98,7 +98,7 @@ def status_of(pod: JSONObject, container: str) -> JSONObject | None:
 @final
 @attrs.define(eq=False)
 class PodScripts:
-    """The logs of all containers, and the requests that follow them."""
+    """The logs of all containers, and the open requests that follow these logs."""
 
     _registry: Registry
     followers: Watches
@@ -112,18 +112,18 @@ class PodScripts:
 
     @property
     def served(self) -> ServedKind:
-        """The kind of pods."""
+        """The served kind Pod."""
         served = self._registry.kinds.find(*PODS)
         assert served is not None
         return served
 
     @property
     def clock(self) -> Clock:
-        """The time of the cluster."""
+        """The clock of the cluster."""
         return self._registry.clock
 
     def pod(self, namespace: str, name: str) -> JSONObject:
-        """Return a pod.
+        """Return the stored pod.
 
         Raises:
             APIStatusError: The pod does not exist.
@@ -136,13 +136,13 @@ class PodScripts:
         return self.logs[pod["metadata"]["uid"], container, restarts - restarts_ago]
 
     def update(self, namespace: str, name: str, change: Callable[[JSONObject], JSONObject]) -> None:
-        """Change a pod, including its status."""
+        """Change a stored pod, including its status."""
         self._registry.update(self.served, namespace, name, change, part="whole", writer=_KUBELET)
 
     def wake(self) -> None:
-        """Let the requests that follow a log look at it again."""
+        """Wake the requests that follow logs, so that they read new entries."""
         self._registry.storage.wake("pods")
 
     async def wait(self) -> None:
-        """Wait until a pod has changed, or :meth:`wake` is called."""
+        """Wait until any pod changes or :meth:`wake` is called."""
         await self._registry.storage.wait("pods")

@@ -1,7 +1,9 @@
-"""Requests that forward ports of pods; the functions of a test play the connections.
+"""Requests for port-forward, whose connections are passed to the handlers of a test.
 
-client-go sends all connections of ``kubectl port-forward`` through one WebSocket, as two SPDY streams each.
-A connection whose handler does not receive blocks the others of the same WebSocket, as in a node.
+client-go sends all connections of ``kubectl port-forward`` through one WebSocket, with two SPDY streams for each
+connection.
+If the handler of a connection does not receive data, all connections of the same WebSocket are blocked, as on a real
+node.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (PortForwardLocation) and cri-streaming
 ``pkg/streaming/portforward/httpstream.go``.
@@ -27,27 +29,27 @@ from ._scripted_connections import ConnectionHandler, PortForwarding, ScriptedCo
 @final
 @attrs.define(eq=False)
 class PortForwardRequest:
-    """A request for port-forward, which becomes a WebSocket."""
+    """A request for port-forward, whose connection is switched to a WebSocket."""
 
     _scripts: PodScripts
     _pod: JSONObject
 
     protocols: tuple[str, ...] = (TUNNEL,)
-    """The supported subprotocols."""
+    """The supported WebSocket subprotocols."""
 
     @classmethod
     def parse(cls, scripts: PodScripts, record: RequestRecord) -> PortForwardRequest:
-        """Check a request."""
+        """Check and parse a request."""
         pod = scripts.pod(record.namespace or "", record.name or "")
         if not pod["spec"].get("nodeName"):
             raise bad_request(f"pod {record.name} does not have a host assigned")
         return cls(scripts, pod)
 
     async def run(self, socket: ChannelSocket) -> None:
-        """Play the connections until the client disconnects."""
+        """Run the handlers of the connections until the client disconnects."""
         forwarding = PortForwarding(socket, SpdyFrames(is_client=False))
         async with trio.open_nursery() as nursery:
-            # The client has gone, or does not send SPDY.
+            # The client has disconnected, or does not send SPDY.
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError, SpdyError):
                 while received := await socket.receive_batch():
                     for _, data in received:
@@ -87,7 +89,7 @@ class PortForwardRequest:
         forwarding, uid = connection._forwarding, self._pod["metadata"]["uid"]
         handler = self._handler_of(connection.port)
         frames = forwarding.frames
-        # The client has reset the connection, or is gone.
+        # The client has reset the connection or has disconnected.
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             try:
                 problem = ""

@@ -1,6 +1,6 @@
-"""Encodes stored states: as objects, as Tables for kubectl, or as PartialObjectMetadata.
+"""The encoding of stored states as objects, as Tables for kubectl, or as PartialObjectMetadata.
 
-Only Tables decode the objects.
+The objects are decoded only for Tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",
 
 
 def clauses_of(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the media types of an ``Accept`` header and their parameters, in order."""
+    """Yield the media types of an ``Accept`` header in order, with their parameters."""
     for clause in accept.split(","):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         pairs = (parameter.partition("=") for parameter in parameters)
@@ -36,14 +36,14 @@ def clauses_of(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def object_json(served: ServedKind, stored: Stored) -> bytes:
-    """Return an object's JSON, with kind and apiVersion."""
+    """Return the JSON of an object, with its kind and apiVersion."""
     return b"{" + served.type_meta + stored.body
 
 
 @final
 @attrs.define(eq=False)
 class Rendering:
-    """Encodes one response in the negotiated format; only a watch's first Table has column definitions."""
+    """An encoder of one response in the negotiated format.  In a watch, only the first Table has column definitions."""
 
     format: Literal["object", "table", "partial"]
     """The format that the client accepts."""
@@ -57,12 +57,14 @@ class Rendering:
 
         Args:
             accept: The header.
-            clock: For the ages in a Table.
-            include_object: ``includeObject``: the part of each object in the rows of a Table.
-            is_list: True for a list, whose metadata-only kind is PartialObjectMetadataList; False for a watch.
+            clock: The clock from which the ages in a Table are calculated.
+            include_object: The query parameter ``includeObject``, which selects the part of each object that the rows
+                of a Table contain.
+            is_list: True for a list, whose metadata-only kind is PartialObjectMetadataList, and False for a watch.
 
         Raises:
-            APIStatusError: 406 when no format is supported, or the first does not fit the response.
+            APIStatusError: No format in the header is supported, or the first supported format is not valid for this
+                response (406).
         """
         for media_type, parameters in clauses_of(accept or "*/*"):
             if media_type not in _JSON_TYPES:
@@ -91,7 +93,7 @@ class Rendering:
         return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
 
     def page(self, served: ServedKind, page: Page) -> Iterator[bytes]:
-        """Encode a page of a list, in pieces of about :data:`CHUNK` bytes."""
+        """Encode a page of a list in chunks of about :data:`CHUNK` bytes."""
         metadata: JSONObject = {"resourceVersion": str(page.revision)}
         if page.continue_token:
             metadata["continue"] = page.continue_token
@@ -117,7 +119,7 @@ class Rendering:
         return b'{"type":"' + kind.encode() + b'","object":' + self.one(served, stored) + b"}\n"
 
     def bookmark(self, served: ServedKind, revision: int, *, ends_initial_events: bool = False) -> bytes:
-        """Encode a bookmark: an empty object of the kind, with a resourceVersion."""
+        """Encode a bookmark, which is an empty object of the kind with a resourceVersion."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if ends_initial_events:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}

@@ -1,4 +1,4 @@
-"""Parses HTTP method, path and query into verb, kind, namespace and name.
+"""The parsing of HTTP methods, paths and queries into verb, kind, namespace and name.
 
 Source: apiserver ``pkg/endpoints/request/requestinfo.go``.
 """
@@ -20,7 +20,7 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 @final
 @attrs.frozen(kw_only=True)
 class RequestRecord:
-    """One request to the embedded server, parsed."""
+    """A parsed request to the embedded server."""
 
     verb: str
     """The verb as in RBAC: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
@@ -48,18 +48,18 @@ class RequestRecord:
 
     @property
     def is_resource(self) -> bool:
-        """True for the path of a kind, False for discovery, health and others."""
+        """Whether the path belongs to a resource, and not to discovery or a health endpoint, for example."""
         return bool(self.resource)
 
 
 def parse_query(query: bytes) -> FrozenMap[str]:
-    """Decode a query string; the first value of a repeated parameter counts."""
+    """Decode a query string.  If a parameter is repeated, its first value is used."""
     pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
     return FrozenMap(reversed(pairs))
 
 
 def read_request(method: str, path: str, query: bytes, *, user_agent: str, time: float) -> RequestRecord:
-    """Parse a request."""
+    """Parse the method, the path and the query of a request."""
     parameters = parse_query(query)
     parts = [part for part in path.split("/") if part]
     record = RequestRecord(verb=method.lower(), path=path, query=parameters, user_agent=user_agent, time=time)

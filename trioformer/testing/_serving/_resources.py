@@ -1,6 +1,6 @@
-"""Handles requests for kinds: each verb, with a response or a watch as its result.
+"""The handler of requests for resources, which returns a response or a stream for each verb.
 
-All of it is synchronous, so each request is atomic.
+The whole module is synchronous, so each request is atomic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted m
 @final
 @attrs.frozen
 class ResourceRequest:
-    """A request for a kind, with its body and the headers that matter."""
+    """A request for a resource, with its body and the relevant headers."""
 
     record: RequestRecord
     """The parsed path and query."""
@@ -60,25 +60,25 @@ class ResourceRequest:
 
     @property
     def name(self) -> str:
-        """The object's name in the path; empty when the path has none."""
+        """The name in the path, or an empty string if the path has no name."""
         return self.record.name or ""
 
     @property
     def namespace(self) -> str:
-        """The namespace in the path; empty when the path has none."""
+        """The namespace in the path, or an empty string if the path has no namespace."""
         return self.record.namespace or ""
 
     @property
     def part(self) -> Part:
-        """The part of the object that a write may change."""
+        """The part of the object that the request may change."""
         return PARTS.get(self.record.subresource or "", "main")
 
     @property
     def dry_run(self) -> bool:
-        """True for a dry run.
+        """Whether the request is a dry run.
 
         Raises:
-            APIStatusError: 400 when ``dryRun`` has an unsupported value.
+            APIStatusError: The value of ``dryRun`` is not supported (400).
         """
         value = self.record.query.get("dryRun", "")
         if value not in ("", "All"):
@@ -92,25 +92,25 @@ class ResourceRequest:
         return Writer(name, self.record.subresource or "")
 
     def field_check(self) -> FieldCheck:
-        """Return the check of unknown and duplicate fields that the request asks for.
+        """Return the check for unknown and duplicate fields that the request specifies.
 
         Raises:
-            APIStatusError: 422 when ``fieldValidation`` has an unsupported value.
+            APIStatusError: The value of ``fieldValidation`` is not supported (422).
         """
         return FieldCheck(self.record.verb, self.record.query.get("fieldValidation", ""), self.warnings)
 
 
 def _check_json(request: ResourceRequest) -> None:
-    """Check that the content type of a body is JSON, or missing, as kube-apiserver does.
+    """Check that the content type of a body is JSON or missing, as kube-apiserver does.
 
-    Forms in a browser can send other types to any server.
+    Web forms in a browser can send bodies of other types to any server.
     """
     if request.content_type not in ("", "application/json"):
         raise status_error(415, message=_UNKNOWN_FORMAT)
 
 
 def read_object(request: ResourceRequest, kind: str, fields: FieldCheck | None = None) -> JSONObject:
-    """Decode the object in a request's body, which must be JSON; duplicate fields are noted."""
+    """Decode the object in a request's body, which must be JSON.  Duplicate fields are recorded."""
     _check_json(request)
     try:
         obj: Any = decode_body(request.body)
@@ -127,14 +127,14 @@ def read_object(request: ResourceRequest, kind: str, fields: FieldCheck | None =
 @final
 @attrs.define(eq=False)
 class Resources:
-    """Handles requests for kinds."""
+    """The handler of requests for resources."""
 
     _registry: Registry
     _settings: WatchSettings
     _scripts: PodScripts
 
     def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind]:
-        """Handle a request; returns the response, or the watch, log or process to send, and the kind."""
+        """Handle a request.  Return the response, or the stream to send instead, and the kind."""
         record = request.record
         if (record.group, record.version, record.resource) == ("", "v1", "bindings"):
             return self._bind(request)
@@ -261,7 +261,7 @@ class Resources:
         return _one(rendering, served, stored)
 
     def _apply(self, request: ResourceRequest, served: ServedKind) -> Response:
-        """Apply a configuration: update the object, or create it when it does not exist."""
+        """Apply a configuration, which updates the object or creates it if it does not exist."""
         rendering = self._rendering(request)
         check_manager("PatchOptions", request.record.query, is_apply=True)
         force, config = is_forced(request.record.query), read_config(request.body)
@@ -317,7 +317,7 @@ def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int 
 
 
 def _delete_options(request: ResourceRequest) -> DeleteOptions:
-    """Read the DeleteOptions of a delete: in its body, or in the query if that is empty."""
+    """Parse the DeleteOptions of a delete request from its body, or from the query if the body is empty."""
     if not request.body.strip():
         return DeleteOptions.parse({}, request.record.query)
     _check_json(request)

@@ -40,6 +40,6 @@ def text_response(text: str, *, code: int = 200) -> Response:
 
 
 def error_response(error: APIStatusError) -> Response:
-    """Return a response with an error's Status."""
+    """Return a response with the Status of an error."""
     headers = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
     return Response(code=error.code, chunks=[encode_status(error.status)], headers=headers)

@@ -1,4 +1,4 @@
-"""The ``scale`` of workloads, and of custom kinds, whose definitions have the paths of its fields.
+"""The ``scale`` subresource of workloads, and of custom kinds whose definition contains the paths of its fields.
 
 Source: kubernetes ``pkg/registry/apps/*/storage``, apiextensions-apiserver ``pkg/registry/customresource/etcd.go``.
 """
@@ -26,7 +26,7 @@ from ._tables import objects_at, value_at
 @final
 @attrs.frozen
 class ScalePaths:
-    """The paths of the fields of a Scale in the objects of a kind."""
+    """The paths of the fields in an object that correspond to the fields of its Scale."""
 
     replicas: tuple[str, ...] = ("spec", "replicas")
     """The path of ``spec.replicas``."""
@@ -37,7 +37,7 @@ class ScalePaths:
 
     @classmethod
     def of(cls, registry: Registry, served: ServedKind) -> ScalePaths:
-        """Find the paths of a kind, in its definition if it has one."""
+        """Return the paths for a kind, which are read from the CustomResourceDefinition of a custom kind."""
         stored = None if served.is_builtin else registry.storage.get(DEFINITIONS, served.resource)
         if stored is None:
             return cls()
@@ -61,7 +61,7 @@ def scale_of(paths: ScalePaths, served: ServedKind, stored: Stored) -> JSONObjec
     """Return the Scale of an object.
 
     Raises:
-        APIStatusError: 500 if a custom object does not have a number of replicas.
+        APIStatusError: A custom object does not have a number of replicas (500).
     """
     obj = decode(b"{" + stored.body)
     replicas = value_at(obj, *paths.replicas)
@@ -103,7 +103,7 @@ def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
 def rescale(
     registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
 ) -> JSONObject:
-    """Change a Scale and return it; only the replicas can be changed."""
+    """Change a Scale and return it.  Only the number of replicas can be changed."""
     paths = ScalePaths.of(registry, served)
     current = registry.get(served, namespace, name)
     obj = decode(b"{" + current.body)
@@ -133,10 +133,11 @@ def apply_scale(
     *,
     force: bool,
 ) -> JSONObject:
-    """Apply a Scale and return it; its manager owns the replicas of the object.
+    """Apply a Scale and return it.  The manager of the request then owns the replicas field of the object.
 
     Raises:
-        APIStatusError: 400, 404, 409 or 422, or 500 for a custom kind.
+        APIStatusError: The configuration is not valid (400, 404 or 422), other managers own the replicas field (409),
+            or the kind is a custom kind, as in kube-apiserver (500).
     """
     paths = ScalePaths.of(registry, served)
     version, kind = config.get("apiVersion"), config.get("kind")
@@ -169,7 +170,7 @@ def apply_scale(
 
 
 def _at(path: tuple[str, ...], value: object) -> JSONObject:
-    """Return nested objects with a value at a path."""
+    """Return nested dicts that contain a value at a path."""
     nested: Any = value
     for part in reversed(path):
         nested = {part: nested}

@@ -1,4 +1,4 @@
-"""Connections to ports of pods, played by a test."""
+"""Connections to ports of pods, for which a test provides the handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIECE: Final = 32 * 1024 - 8
 @final
 @attrs.define(eq=False)
 class PortForwarding:
-    """One WebSocket with its connections."""
+    """A WebSocket for port-forward with its connections."""
 
     socket: ChannelSocket
     frames: SpdyFrames
@@ -31,16 +31,16 @@ class PortForwarding:
     """The streams of half-open connections, by the client's number and by kind."""
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame."""
+        """Send an SPDY frame to the client."""
         await self.socket.send(0, frame)
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor):
-    """The pod's side of a connection that a client has opened by port-forward, played by a test.
+    """The pod's side of a connection that a client has opened by port-forward.
 
-    It is closed when its handler returns.
+    The connection is closed when its handler returns.
     """
 
     port: int
@@ -60,11 +60,11 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         return f"<{type(self).__name__} to port {self.port}>"
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes to the client; blocks while it does not receive.
+        """Send bytes to the client.  This method blocks while the client does not receive.
 
         Raises:
             trio.BrokenResourceError: The client has closed the connection.
-            trio.ClosedResourceError: :meth:`send_eof` or :meth:`fail` was called.
+            trio.ClosedResourceError: The method :meth:`send_eof` or :meth:`fail` was called before.
         """
         if self._has_sent_eof or self._problem:
             raise trio.ClosedResourceError("nothing more can be sent on this connection")
@@ -77,7 +77,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
             rest = rest[_PIECE:]
 
     async def send_eof(self) -> None:
-        """Tell the client that no more data follows."""
+        """Signal to the client that no more data follows."""
         if self._is_broken:
             raise trio.BrokenResourceError("the client has closed the connection")
         await self._send_end()
@@ -87,7 +87,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` at the end of its data.
+        """Receive bytes from the client.  The result is ``b""`` at the end of the client's data.
 
         Raises:
             trio.BrokenResourceError: The client has closed the connection.
@@ -104,21 +104,24 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
         return data
 
     async def aclose(self) -> None:
-        """Close both directions."""
+        """Close both directions of the connection."""
         self._pieces[1].close()
         if not self._is_broken:
             await self._send_end()
 
     def fail(self, problem: str) -> None:
-        """Report a problem of the node when the handler returns, as if the connection in the pod was reset.
+        """Report an error to the client when the handler returns, for example that the pod has reset the connection.
 
         Args:
-            problem: Such as ``read: connection reset by peer``.
+            problem: The error message, such as ``read: connection reset by peer``.
         """
         self._problem = problem
 
     async def disconnect(self) -> None:
-        """End the connection to the client, as if the node were gone; this ends all connections of the client."""
+        """Close the WebSocket to the client, as when the node fails.
+
+        When the WebSocket is closed, all of its forwarded connections end.
+        """
         await self._forwarding.socket.aclose()
 
     async def _send_end(self) -> None:

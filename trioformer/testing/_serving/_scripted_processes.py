@@ -1,4 +1,4 @@
-"""Processes in containers, played by a test: their input and output."""
+"""Processes in containers that a test scripts, and their input and output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..._util import NoPublicConstructor
 @final
 @attrs.define(eq=False)
 class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
-    """The standard input of a process, from a client."""
+    """The standard input of a process, which a client sends."""
 
     _pieces: trio.MemoryReceiveChannel[bytes]
     _rest: bytes = b""
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` at the end of the input."""
+        """Receive bytes.  The result is ``b""`` at the end of the input."""
         try:
             data = self._rest or await self._pieces.receive()
         except trio.EndOfChannel:
@@ -44,14 +44,14 @@ class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False)
 class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
-    """An output stream of a process, to a client."""
+    """An output stream of a process, which is sent to a client."""
 
     _socket: ChannelSocket
     _channel: int
     _is_wanted: bool
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes; blocks while the client does not read."""
+        """Send bytes.  This method blocks while the client does not read."""
         if self._is_wanted:
             await self._socket.send(self._channel, data)
         else:
@@ -62,14 +62,14 @@ class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
         await trio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
-        """Do nothing: the end of the process ends its output."""
+        """Do nothing, because the output ends when the process ends."""
         await trio.lowlevel.checkpoint()
 
 
 @final
 @attrs.define(eq=False)
 class ScriptedProcess(metaclass=NoPublicConstructor):
-    """A process, played by a test, that a client has started with exec or attached to."""
+    """A process that a client has started with exec or attached to, and that a test scripts."""
 
     command: tuple[str, ...]
     """The program and its arguments; empty for attach."""
@@ -88,12 +88,12 @@ class ScriptedProcess(metaclass=NoPublicConstructor):
     _resized: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, repr=False)
 
     async def wait_resized(self) -> os.terminal_size:
-        """Wait until the client changes the size of the terminal, and return it."""
+        """Wait until the client changes the size of the terminal, and return the new size."""
         await self._resized.park()
         return self.sizes[-1]
 
     async def disconnect(self) -> None:
-        """End the connection to the client before the process has ended, as if the node were gone."""
+        """Close the connection to the client before the process has ended, as when the node fails."""
         await self.stdout._socket.aclose()
 
 
@@ -104,14 +104,14 @@ ProcessHandler: TypeAlias = Callable[[ScriptedProcess], Awaitable[int | None]]
 @final
 @attrs.frozen
 class ScriptedCommand:
-    """A command whose output is known."""
+    """A scripted command with a fixed output and exit code."""
 
     stdout: bytes
     stderr: bytes
     exit_code: int
 
     async def run(self, process: ScriptedProcess) -> int:
-        """Play it."""
+        """Send the output and return the exit code."""
         await process.stdout.send_all(self.stdout)
         await process.stderr.send_all(self.stderr)
         return self.exit_code
@@ -120,14 +120,14 @@ class ScriptedCommand:
 @final
 @attrs.define(eq=False)
 class ProcessScripts:
-    """How the processes of one pod are played, by container; an empty name is for all containers."""
+    """The scripted processes of one pod, by container name.  The empty name means all containers."""
 
     commands: dict[tuple[str, tuple[str, ...]], ScriptedCommand] = attrs.field(factory=dict)
     on_exec: dict[str, ProcessHandler] = attrs.field(factory=dict)
     on_attach: dict[str, ProcessHandler] = attrs.field(factory=dict)
 
     def find(self, container: str, command: tuple[str, ...], *, is_attach: bool) -> ProcessHandler | None:
-        """Return the handler of a process, or None."""
+        """Return the handler of a process, or None if there is none."""
         for name in (container, ""):
             if not is_attach and (known := self.commands.get((name, command))) is not None:
                 return known.run

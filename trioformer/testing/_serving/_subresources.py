@@ -1,4 +1,4 @@
-"""Handles requests for subresources that have their own objects, and for ``bindings``."""
+"""The handler of requests for subresources that have their own kind, and for ``bindings``."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def handle(
     apply: Callable[[], JSONObject] | None,
     options: WriteOptions,
 ) -> Response:
-    """Handle a request for a subresource that has its own objects.
+    """Handle a request for a subresource that has its own kind.
 
-    ``body``, ``patch`` and ``apply`` decode the body of the request; ``apply`` is None except for server-side apply.
+    The functions ``body``, ``patch`` and ``apply`` decode the body of the request.  For requests other than
+    server-side apply, ``apply`` is None.
     """
     namespace, name = record.namespace or "", record.name or ""
     dry_run = options["dry_run"]
@@ -69,7 +70,7 @@ def handle(
 def create_binding(
     registry: Registry, record: RequestRecord, body: Callable[[], JSONObject], *, dry_run: bool
 ) -> tuple[Response, ServedKind]:
-    """Handle a request for ``bindings``: a Binding is not stored, but binds the pod of its name."""
+    """Handle a request for ``bindings``.  A Binding is not stored, but binds the pod of the same name to a node."""
     pods = registry.kinds.find("", "v1", "pods")
     if pods is None or record.namespace is None:
         raise status_error(404, details={})

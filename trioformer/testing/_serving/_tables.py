@@ -1,6 +1,6 @@
-"""The columns of Tables, as ``kubectl get`` shows them: common kinds have their own, all others NAME and AGE.
+"""The columns of Tables in ``kubectl get``: special columns for common kinds, and NAME and AGE for all others.
 
-Source: responses of kube-apiserver v1.36 to ``as=Table``, and a subset of kubernetes ``pkg/printers/internalversion``.
+Source: responses of kube-apiserver v1.36 to ``as=Table``, and parts of kubernetes ``pkg/printers/internalversion``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
 @final
 @attrs.frozen
 class Column:
-    """One column of a table."""
+    """A column of a Table."""
 
     name: str
     """The heading, as kube-apiserver spells it."""
@@ -49,7 +49,7 @@ class Column:
 
 
 def value_at(obj: object, *path: str) -> Any:
-    """Return the value at a path of nested objects, or None if it does not exist."""
+    """Return the value at a path in nested dicts, or None if the path does not exist."""
     for name in path:
         if not isinstance(obj, dict):
             return None
@@ -58,13 +58,13 @@ def value_at(obj: object, *path: str) -> Any:
 
 
 def objects_at(obj: object, *path: str) -> list[JSONObject]:
-    """Return the objects in the list at a path of nested objects."""
+    """Return the dicts in the list at a path in nested dicts."""
     found = value_at(obj, *path)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def human_duration(seconds: float) -> str:
-    """Format an age as apimachinery's ``HumanDuration`` does: ``3s``, ``2m21s``, ``5d``."""
+    """Format an age as apimachinery's ``HumanDuration`` does, for example as ``3s``, ``2m21s`` or ``5d``."""
     total = int(seconds)
     if total < -1:
         return "<invalid>"
@@ -129,7 +129,7 @@ def _pod_ready(obj: JSONObject, _: datetime) -> Cell:
 
 
 def pod_status(obj: JSONObject, _: datetime) -> str:
-    """Return the STATUS column: the phase, or the reason why a container waits or has terminated."""
+    """Return the text of the STATUS column of a pod: its phase, or the reason of a waiting or terminated container."""
     phase = str(value_at(obj, "status", "phase") or "")
     word = str(value_at(obj, "status", "reason") or phase or UNKNOWN)
     for container in objects_at(obj, "status", "containerStatuses"):
@@ -234,9 +234,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell:
-    """Return an object's cell; ``<unknown>`` if a field has the wrong type.
+    """Return the cell of an object, or ``<unknown>`` if a field has the wrong type.
 
-    Unlike kube-apiserver, this server stores such objects.
+    Unlike kube-apiserver, this server stores objects with fields of the wrong type.
     """
     try:
         cell = column.cell(obj, now)
@@ -251,5 +251,5 @@ _LONGEST_CELL = 4_096
 
 
 def columns_of(served: ServedKind) -> tuple[Column, ...]:
-    """Return the columns of a kind."""
+    """Return the Table columns of a kind."""
     return COLUMNS.get(served.resource, (NAME, AGE))

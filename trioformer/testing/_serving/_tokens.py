@@ -1,4 +1,4 @@
-"""Tokens of service accounts, in the format of kube-apiserver; no server accepts them.
+"""Service account tokens in the format of kube-apiserver.  No server accepts these tokens.
 
 Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and ``pkg/apis/authentication/validation``.
 """
@@ -29,7 +29,7 @@ _GROUP: Final = "authentication.k8s.io"
 
 
 def grant(registry: Registry, served: ServedKind, namespace: str, name: str, request: JSONObject) -> JSONObject:
-    """Return a TokenRequest with its token."""
+    """Return a TokenRequest with a new token in its status."""
     given = metadata_of(request)
     registry.check_namespace(served, namespace, given)
     account = decoded(registry.get(served, namespace, name))["metadata"]
@@ -79,7 +79,7 @@ def _problem_of(seconds: object) -> str | None:
 
 
 def _bound_claim(registry: Registry, namespace: str, account: str, bound: object) -> JSONObject:
-    """Find the object that a token is bound to."""
+    """Return the claim for the object that a token is bound to."""
     version, kind, name = (str(value_at(bound, key) or "") for key in ("apiVersion", "kind", "name"))
     plural = _BOUND.get((version.rpartition("/")[0], kind))
     served = None if plural is None else registry.kinds.find("", "v1", plural)
@@ -95,7 +95,7 @@ def _bound_claim(registry: Registry, namespace: str, account: str, bound: object
 
 
 def _signed(claims: JSONObject) -> str:
-    """Encode a JSON web token, signed with a public key string."""
+    """Return a JSON Web Token that is signed with a publicly known key."""
     parts = [_encoded(dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
     signature = hmac.new(_KEY, b".".join(parts), hashlib.sha256).digest()
     return b".".join([*parts, _encoded(signature)]).decode()

@@ -1,4 +1,4 @@
-"""Watches: each reads the changes from its own position in the history.
+"""Watch requests.  Each watch reads the changes from its own position in the history.
 
 Source: apiserver ``pkg/storage/cacher`` (events of a watch with selectors, bookmarks, revisions that are too old) and
 ``pkg/endpoints/handlers/watch.go``.
@@ -36,7 +36,7 @@ def error_frame(status: JSONObject) -> bytes:
 @final
 @attrs.define(eq=False)
 class OpenWatch:
-    """A watch that is being sent; :meth:`Watches.end` sets ``end``, which the watch's own task checks."""
+    """An open watch.  :meth:`Watches.end` sets ``end``, which the task of the watch checks."""
 
     resource: str
     end: WatchEnd | None = None
@@ -56,7 +56,7 @@ class Watches:
 
     @contextmanager
     def register(self, resource: str) -> Iterator[OpenWatch]:
-        """Keep a watch in the set of open ones while the block runs."""
+        """Add a watch to the set of open watches while the block runs."""
         watch = OpenWatch(resource)
         self._open.add(watch)
         try:
@@ -65,7 +65,7 @@ class Watches:
             self._open.discard(watch)
 
     def end(self, how: WatchEnd, *, resource: str | None, status: int | None) -> int:
-        """End the watches of a resource, or all; returns their number."""
+        """End all watches, or the watches of one resource, and return their number."""
         chosen = [watch for watch in self._open if resource in (None, watch.resource)]
         error = b"" if status is None else error_frame(status_error(status).status)
         for watch in chosen:
@@ -90,9 +90,9 @@ class WatchSettings:
 @final
 @attrs.define(eq=False)
 class Watch:
-    """One watch request.
+    """A watch request.
 
-    Its position in the history is set on construction, so later changes are not missed.
+    The position in the history is set in the constructor, so that no later change is missed.
 
     Raises:
         APIStatusError: The request is rejected before the stream begins.
@@ -134,13 +134,13 @@ class Watch:
             self._error = error_frame(error.status)
 
     async def run(self, watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Send frames until the watch ends.
+        """Send events until the watch ends.
 
         Returns:
-            True to complete the response, False to break the connection.
+            True to complete the response, or False to break the connection.
 
         Cancellation:
-            At any time; frames that were sent stay sent.
+            This method can be cancelled at any time.
         """
         if self._error:
             await send(self._error)
@@ -195,7 +195,7 @@ class Watch:
         return watch.end == "clean"
 
     def _frame(self, change: Change) -> bytes:
-        """Return the event for a change, or empty bytes when this watch does not select it."""
+        """Return the encoded event for a change, or empty bytes if this watch does not select the object."""
         if change.revision <= self._start or not change.object.key.startswith(self._prefix):
             return b""
         selection = self._options.selection
@@ -206,7 +206,7 @@ class Watch:
             return self._rendering.event("MODIFIED" if was_selected else "ADDED", self._served, change.object)
         if change.before is None or not was_selected:
             return b""
-        # It left the selection: send the state before the change, with the revision of the change.
+        # The object is no longer selected: send the state before the change, with the revision of the change.
         obj: JSONObject = decode(b"{" + change.before.body)
         obj["metadata"]["resourceVersion"] = str(change.revision)
         last_selected = Stored(change.object.key, change.revision, body_of(obj))

@@ -1,34 +1,35 @@
-"""Private: the embedded API server's objects, revisions and rules, without HTTP.
+"""The objects, revisions and rules of the embedded API server, without HTTP (private).
 
-- ``_storage.py``: versioned objects, revisions, history and compaction, as etcd has them
-- ``_registry.py``: creates, updates and deletes objects as kube-apiserver does
-- ``_metadata.py``: the types of metadata, server-set fields and finalizers
+- ``_storage.py``: versioned objects, revisions, history and compaction, as in etcd
+- ``_registry.py``: the rules for creating, updating and deleting objects
+- ``_metadata.py``: the types of metadata fields, and the fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
-- ``_field_checks.py``: unknown and duplicate fields
-- ``_validation.py``: validates objects before they are stored
-- ``_deletion.py``: preconditions and result of a delete
-- ``_patching.py``: requests for other patches; merge patch and JSON patch
+- ``_field_checks.py``: the removal of unknown and duplicate fields
+- ``_validation.py``: the validation of objects before they are stored
+- ``_deletion.py``: the preconditions and the result of a delete
+- ``_patching.py``: patch requests, merge patch and JSON patch
 - ``_strategic.py``: strategic merge patch
 - ``_apply.py``: requests for server-side apply
-- ``_tracking.py``: applies configurations, and keeps the managers of objects
+- ``_tracking.py``: the managers of objects, and server-side apply
 - ``_managed_fields.py``: the owners of fields, and conflicts
-- ``_field_sets.py``: sets of fields, as in managedFields
-- ``_typed_values.py``: merges and compares values of known types
+- ``_field_sets.py``: sets of fields, in the format of managedFields
+- ``_typed_values.py``: the merge and the comparison of values of known types
 - ``_typed_problems.py``: errors of values that do not fit their type
-- ``_go_formats.py``: values in Go's formats, for errors
-- ``_field_types.py``: the types of fields, of built-in kinds from ``_field_types.json``
+- ``_go_formats.py``: values in Go's formats, for error messages
+- ``_field_types.py``: the types of fields.  The types of built-in kinds are in ``_field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: the served kinds and their differences
-- ``_custom.py``: the kinds of CustomResourceDefinitions
-- ``_definitions.py``, ``_definition_schemas.py``, ``_structural.py``: the rules for them and their schemas
-- ``_schemas.py``: parsed schemas: pruning and defaults
-- ``_schema_validation.py``, ``_schema_formats.py``, ``_patterns.py``: the values of custom objects
-- ``_custom_objects.py``: unique items, and objects in custom objects
-- ``_field_errors.py``: errors of fields, with the texts of kube-apiserver
+- ``_custom.py``: CustomResourceDefinitions and their kinds
+- ``_definitions.py``, ``_definition_schemas.py``, ``_structural.py``: the validation of CustomResourceDefinitions and
+  their schemas
+- ``_schemas.py``: parsed schemas, pruning and defaults
+- ``_schema_validation.py``, ``_schema_formats.py``, ``_patterns.py``: the validation of custom objects by their schema
+- ``_custom_objects.py``: the validation of unique items and embedded objects
+- ``_field_errors.py``: field errors, with the messages of kube-apiserver
 - ``_status.py``: errors as Status objects
-- ``_clock.py``: the time for timestamps in objects
+- ``_clock.py``: the clock for timestamps in objects
 
-Requests that fail raise ``APIStatusError`` with the code of kube-apiserver.
+If a request fails, ``APIStatusError`` is raised with the status code of kube-apiserver.
 The other modules of ``trioformer.testing`` import these modules directly.
 """
 

@@ -1,4 +1,4 @@
-"""Requests for server-side apply: their options and bodies.
+"""The options and bodies of server-side apply requests.
 
 Source: apiserver ``pkg/endpoints/handlers/patch.go``, apimachinery ``pkg/apis/meta/v1/validation``.
 """
@@ -18,12 +18,12 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = False) -> None:
-    """Check the options of a write that concern managers.
+    """Check the options of a write request that specify its field manager.
 
     Args:
-        options: The kind of the options: ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
+        options: The kind of the options, which is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
         query: The query parameters.
-        is_apply: True for an apply, which requires a manager and may be forced.
+        is_apply: Whether the request is an apply, which requires a field manager and may be forced.
     """
     manager = query.get("fieldManager", "")
     causes = []
@@ -44,12 +44,15 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
 
 
 def is_forced(query: Mapping[str, str]) -> bool:
-    """Return whether an apply takes the fields of other managers; as in Go, any text except a false one is true."""
+    """Return whether an apply takes fields from other managers.
+
+    As in Go, every value of ``force`` means True, except for ``false``, ``0`` and an empty value.
+    """
     return query.get("force", "").lower() not in ("", "false", "0")
 
 
 def read_config(body: bytes) -> JSONObject:
-    """Decode the body of an apply, which must be JSON; other YAML is not supported."""
+    """Decode the body of an apply request.  The body must be JSON, because YAML is not supported."""
     try:
         config: Any = decode_body(body)
     except ValueError as exc:

@@ -1,10 +1,11 @@
-"""Bodies of requests as decoded JSON.
+"""The decoding of request bodies, and limits for their size.
 
-kube-apiserver accepts 10,000 levels; this server accepts as many as clients of this library can decode.
+kube-apiserver accepts 10,000 nesting levels.  This server accepts as many levels as clients of this library can decode.
 
-Nothing else runs while a request is handled, which takes time for each value in its body, not for each byte.
-The limits allow every object that etcd stores, at most 1.5 MiB: manifests have about 30 bytes per value, and about 150
-per list and object.
+While a request is handled, no other task runs, and the time depends on the number of values in the body.  So the
+number of values is limited.
+The limits allow every object of 1.5 MiB, the most that etcd stores.  Manifests have about 30 bytes per value, and
+about 150 bytes per list or object.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ MAX_CONTAINERS: Final = 25_000
 
 
 def decode_body(body: bytes) -> Any:
-    """Decode a body.
+    """Decode the JSON body of a request.
 
     Raises:
-        ValueError: It is not JSON, or it has too many levels.
-        APIStatusError: 413 when it has too many values.
+        ValueError: The body is not valid JSON, or has too many levels.
+        APIStatusError: The body has too many values (413).
     """
     check_size(body)
     try:
@@ -38,7 +39,7 @@ def decode_body(body: bytes) -> Any:
 
 
 def check_size(body: bytes) -> None:
-    """Check that a body, or an object that results from one, is not too large."""
+    """Check that a body, or the object that results from it, is not too large."""
     if len(body) > MAX_BYTES:
         raise status_error(413)
     if has_too_many_values(*count_values(body)):
@@ -47,10 +48,10 @@ def check_size(body: bytes) -> None:
 
 
 def count_values(body: bytes) -> tuple[int, int]:
-    """Return an upper bound of the values in JSON, and of its lists and objects, without decoding it.
+    """Return upper bounds for the number of values, and the number of lists and objects, in JSON that is not decoded.
 
-    The counts of a large body are exact, except that empty lists and objects count twice.
-    The counts of other bodies may include characters in strings, and are small.
+    The counts of a large body are exact, except that empty lists and objects are counted twice.
+    The counts of a small body may also include characters in strings.
     """
     containers = body.count(b"{") + body.count(b"[")
     values = containers + body.count(b",") + 1
@@ -66,12 +67,12 @@ def count_values(body: bytes) -> tuple[int, int]:
 
 
 def has_too_many_values(values: int, containers: int) -> bool:
-    """Return whether a body may not have this many values, or lists and objects."""
+    """Return whether these counts of values, and of lists and objects, are above the limits for a body."""
     return values > MAX_VALUES or containers > MAX_CONTAINERS
 
 
 def has_too_many_levels(value: object) -> bool:
-    """Return whether a decoded JSON value has more levels than a body may have."""
+    """Return whether a decoded JSON value has more nesting levels than a body may have."""
     level = [value]
     for _ in range(MAX_LEVELS):
         level = [

@@ -1,4 +1,4 @@
-"""The time in the embedded cluster, for the timestamps in its objects."""
+"""The clock of the embedded cluster, for the timestamps in its objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 def wall_clock() -> datetime:
     """Return the time for timestamps in objects.
 
-    Under trio's ``MockClock`` this is :data:`EPOCH` plus the time on that clock, so timestamps in tests are
+    Under trio's ``MockClock``, the time is :data:`EPOCH` plus the virtual time.  So timestamps in tests are
     reproducible, and leases and ages follow virtual time.
-    Otherwise, and outside trio, it is the real time.
+    Under other clocks, and outside trio, this function returns the real time.
     """
     try:
         clock = trio.lowlevel.current_clock()
@@ -35,5 +35,5 @@ def wall_clock() -> datetime:
 
 
 def timestamp(clock: Clock) -> str:
-    """Return the clock's time in the format of ``metav1.Time``: UTC, whole seconds."""
+    """Return the current time of a clock in the format of ``metav1.Time``, in UTC and whole seconds."""
     return clock().astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"

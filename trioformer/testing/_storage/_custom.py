@@ -1,6 +1,8 @@
-"""CustomResourceDefinitions: creating one serves its kinds, deleting it removes the kinds and their objects.
+"""CustomResourceDefinitions, and the kinds that they define.
 
-Objects are pruned, defaulted and validated by the schema of the version in which they are written.
+When a definition is created, its kinds are served.  When a definition is deleted, its kinds and their objects are
+removed.
+Objects are pruned, defaulted and validated with the schema of the version in which they are written.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ._storage import JSONObject
 
 @contextmanager
 def _as_bad_request() -> Iterator[None]:
-    """Refuse a definition with wrong types, which kube-apiserver could not decode."""
+    """Raise a 400 error for a definition with wrong types, which kube-apiserver could not decode."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as exc:
@@ -28,10 +30,10 @@ def _as_bad_request() -> Iterator[None]:
 
 
 def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Validate a definition that has its defaults; returns the causes.
+    """Validate a definition whose defaults are set, and return the causes of all errors.
 
     Raises:
-        APIStatusError: 400 when a part of it has another type.
+        APIStatusError: A part of the definition has the wrong type (400).
     """
     with _as_bad_request():
         causes = definition_causes(definition, old)
@@ -41,7 +43,7 @@ def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject
 
 
 def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
-    """Yield each version of a definition's kind with its entry in the definition."""
+    """Yield each version of a definition's kind, with its entry in the definition."""
     spec = definition["spec"]
     names = spec["names"]
     for version in spec["versions"]:
@@ -60,7 +62,7 @@ def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObj
 
 
 def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
-    """Serve the versions that a definition marks as served, and no others."""
+    """Serve exactly the versions of a kind that are marked as served in its definition."""
     if not _is_established(definition.get("status") or {}):
         return
     served = {info.version for info, version in _versions_of(definition) if version.get("served")}
@@ -76,7 +78,7 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
 
 
 def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
-    """Stop serving the kinds of a definition; returns the removed kinds."""
+    """Stop serving the kinds of a definition, and return these kinds."""
     removed = [kinds.find(info.group, info.version, info.plural) for info, _ in _versions_of(definition)]
     for info, _ in _versions_of(definition):
         kinds.remove(info)
@@ -84,15 +86,16 @@ def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
 
 
 def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObject] = ()) -> JSONObject:
-    """Build the status that kube-apiserver's controllers set on a new definition.
+    """Return the status that kube-apiserver's controllers set on a new definition.
 
     Args:
         definition: The definition.
-        now: The time of its conditions.
-        others: The other definitions; the kind is served unless one of them uses one of its names in the same group.
+        now: The time of the conditions in the status.
+        others: The other definitions.  If one of these definitions uses the same name in the same group, the new kind
+            is not served.
 
     Raises:
-        APIStatusError: 400 when a part of the definition has another type.
+        APIStatusError: A part of the definition has the wrong type (400).
     """
     with _as_bad_request():
         spec = definition.get("spec") or {}
@@ -117,7 +120,10 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
 
 
 def changed_status(definition: JSONObject, status: JSONObject) -> JSONObject:
-    """Return the status of a changed definition; versions in which objects were stored remain."""
+    """Return the new status of a changed definition.
+
+    The new status keeps the versions in which objects were stored.
+    """
     with _as_bad_request():
         spec = definition["spec"]
         stored = list(status.get("storedVersions") or ())
@@ -131,7 +137,7 @@ def _is_established(status: JSONObject) -> bool:
 
 
 def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:
-    """Return the reason and message of the last name that is in use, as kube-apiserver's naming controller does."""
+    """Return the reason and message for the last name that is already in use, as kube-apiserver does."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

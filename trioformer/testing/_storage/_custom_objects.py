@@ -1,4 +1,4 @@
-"""Validates custom objects, except for their metadata: schema, unique items, and embedded objects.
+"""The validation of custom objects, except for their metadata: their schema, unique items and embedded objects.
 
 Source: apiextensions-apiserver ``pkg/registry/customresource``, ``pkg/apiserver/schema/listtype`` and ``objectmeta``.
 """
@@ -16,7 +16,7 @@ from ._storage import JSONObject
 
 
 def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, status_only: bool) -> list[JSONObject]:
-    """Validate a custom object that has its defaults, kind and apiVersion; returns the causes."""
+    """Validate a custom object whose defaults, kind and apiVersion are set, and return the causes of all errors."""
     before: Any = MISSING if old is None else old
     if status_only:
         status = schema.properties.get("status")
@@ -35,7 +35,7 @@ def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, st
 
 
 def _unique_causes(value: Any, schema: Schema, path: str) -> Iterator[JSONObject]:
-    """Yield the first repetition of each item of a set, and of each key of a map."""
+    """Yield a cause for each repeated item in a list of type set, and for each repeated key in a list of type map."""
     if isinstance(value, list):
         kind = schema.raw.get("x-kubernetes-list-type")
         if kind == "set":
@@ -58,7 +58,7 @@ def _map_causes(value: list[Any], keys: list[str], path: str) -> Iterator[JSONOb
 
 
 def _repetitions(values: list[Any]) -> Iterator[int]:
-    """Yield the index of the first repetition of each value."""
+    """Yield the index of the second occurrence of each repeated value."""
     counts: dict[str, int] = {}
     for i, value in enumerate(values):
         text = json_text(value)
@@ -71,7 +71,7 @@ def _repetitions(values: list[Any]) -> Iterator[int]:
 
 
 def embedded_causes(value: Any, schema: Schema, path: str) -> Iterator[JSONObject]:
-    """Validate the kinds and metadata of embedded objects; yields the causes."""
+    """Validate the kinds and the metadata of embedded objects, and yield the causes of errors."""
     for where, embedded in embedded_objects(value, schema, path):
         yield from _object_causes(embedded, where)
 

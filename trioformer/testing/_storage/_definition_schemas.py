@@ -1,4 +1,4 @@
-"""The rules for the schemas of CustomResourceDefinitions; ``_structural.py`` has those for structural schemas.
+"""The rules for the schemas of CustomResourceDefinitions, except for those of ``_structural.py``.
 
 Source: apiextensions-apiserver ``pkg/apis/apiextensions/validation``.
 """
@@ -24,7 +24,8 @@ _AT_ROOT: Final = (
     " MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields"
     " XValidations"
 )
-"""The fields, by their names in Go, that kube-apiserver allows at the root if the status is a subresource."""
+"""The fields that kube-apiserver allows at the root of a schema if the status is a subresource, by their names in
+Go."""
 _UNSUPPORTED: Final = (
     ("id", "id is not supported"),
     ("additionalItems", "additionalItems is not supported"),
@@ -40,15 +41,15 @@ _NEWLINE: Final = re.compile(r"[\n\r]")
 
 @attrs.frozen
 class _Context:
-    """The rules for a level of a schema that its parents set."""
+    """The rules for a level of a schema that the levels above it determine."""
 
     forbids_defaults: str | None = None
-    """Why there may be no defaults."""
+    """The reason why defaults are not allowed, or None if they are."""
     is_in_metadata: bool = False
 
 
 def schema_causes(schema: Raw, path: str, *, has_status: bool) -> list[JSONObject]:
-    """Validate the ``openAPIV3Schema`` of a version; returns the causes."""
+    """Validate the ``openAPIV3Schema`` of a version, and return the causes of all errors."""
     check_types(schema)
     causes = list(_root_causes(schema, path)) if has_status else []
     if schema.get("nullable"):
@@ -79,7 +80,7 @@ def check_types(schema: Any) -> None:
     """Check that kube-apiserver could decode a schema.
 
     Raises:
-        TypeError: It could not.
+        TypeError: A part of the schema has the wrong type.
     """
     if not isinstance(schema, dict):
         raise TypeError("a schema must be an object")
@@ -260,7 +261,7 @@ def _key_causes(items: Raw, keys: list[str], path: str) -> Causes:
 
 
 def _rule_causes(schema: Raw, path: str) -> Causes:
-    """Validate CEL rules, except for their expressions, which are not evaluated."""
+    """Validate CEL rules, except for their expressions."""
     for i, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         where = f"{path}.x-kubernetes-validations[{i}]"
         text, message = rule.get("rule") or "", rule.get("message") or ""
@@ -279,7 +280,7 @@ def _rule_causes(schema: Raw, path: str) -> Causes:
 
 
 def has_rules(schema: object) -> bool:
-    """Return whether a schema has CEL rules anywhere."""
+    """Return whether a schema contains CEL rules at any level."""
     if isinstance(schema, dict):
         return bool(schema.get("x-kubernetes-validations")) or any(map(has_rules, schema.values()))
     return isinstance(schema, list) and any(map(has_rules, schema))

@@ -1,8 +1,8 @@
-"""The rules for CustomResourceDefinitions: names, versions, columns and paths; ``_definition_schemas.py`` has schemas.
+"""The rules for the names, versions, columns and paths in CustomResourceDefinitions.
 
-Before it validates, kube-apiserver moves everything that all versions have in common to the top of the spec.
-So errors in the schema of a single version are in ``spec.validation``, and errors in different schemas are in
-``spec.versions[0].schema``.
+Before validation, kube-apiserver moves the parts that are equal in all versions to the top level of the spec.
+So the path of an error is in ``spec.validation`` if there is a single version, and in ``spec.versions[0].schema`` if
+the versions have different schemas.
 
 Source: apiextensions-apiserver ``pkg/apis/apiextensions/validation``, ``pkg/apis/apiextensions/v1/conversion.go``.
 """
@@ -32,7 +32,7 @@ _MOST_SELECTABLE: Final = 8
 
 
 def set_definition_defaults(definition: JSONObject) -> None:
-    """Set the defaults of a definition, which is modified: the names that follow from the kind, and no conversion."""
+    """Set the default names and the default conversion strategy in a definition, which is modified."""
     spec = definition.setdefault("spec", {})
     names = spec.get("names")
     if isinstance(names, dict) and isinstance(names.get("kind"), str) and names["kind"]:
@@ -43,10 +43,11 @@ def set_definition_defaults(definition: JSONObject) -> None:
 
 
 def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Validate a definition that has its defaults; returns the causes.
+    """Validate a definition whose defaults are set, and return the causes of all errors.
 
     Raises:
-        AttributeError, KeyError, TypeError, ValueError: A part of it has another type; kube-apiserver cannot decode it.
+        AttributeError, KeyError, TypeError, ValueError: A part of the definition has the wrong type, so kube-apiserver
+            could not decode it.
     """
     spec, metadata = definition["spec"], definition["metadata"]
     causes = []
@@ -138,7 +139,7 @@ def _version_causes(version: JSONObject, index: int) -> Causes:
 
 _PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _AT_TOP: Final = {"schema": "validation"}
-"""The names of these parts at the top of the spec, where they differ."""
+"""The names of the moved parts at the top level of the spec, if they differ from the names in a version."""
 
 
 def _is_shared(versions: list[JSONObject], part: str) -> bool:
@@ -282,7 +283,7 @@ def _change_causes(spec: JSONObject, old: JSONObject) -> Causes:
 
 
 def _stored_causes(spec: JSONObject, stored: Iterable[str]) -> Causes:
-    """Yield the versions in which objects may be stored, and which the definition does not have any more."""
+    """Yield a cause for each version in which objects may be stored, but which was removed from the definition."""
     names = [one.get("name") for one in spec.get("versions") or ()]
     for index, name in enumerate(stored):
         if name not in names:
@@ -306,7 +307,7 @@ def _approval_causes(group: str, annotations: JSONObject) -> Causes:
 
 
 def definition_warnings(definition: JSONObject) -> list[str]:
-    """Return the warnings for a definition: formats that are ignored, and CEL rules, which this server does not run."""
+    """Return warnings for formats and CEL rules in a definition that this server ignores."""
     schemas = [_schema_of(version) for version in definition["spec"].get("versions") or ()]
     warnings = [f'unrecognized format "{name}"' for schema in schemas for name in _unknown_formats(schema)]
     if any(map(has_rules, schemas)):
@@ -333,7 +334,7 @@ def _unknown_formats(schema: Any) -> Iterator[str]:
 
 
 def deprecation_of(spec: JSONObject, version: JSONObject) -> str:
-    """Return the warning for each request to a version; empty if it is not deprecated."""
+    """Return the warning for requests to a deprecated version, or an empty string if the version is not deprecated."""
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning") is not None:
@@ -350,7 +351,7 @@ def deprecation_of(spec: JSONObject, version: JSONObject) -> str:
 
 
 def _order(name: str) -> tuple[int, int, int, str]:
-    """Return the place of a version: v2 is after v1, which is after v1beta2, v1beta1 and v1alpha1."""
+    """Return a sort key that orders the versions of a kind: v1alpha1, v1beta1, v1beta2, v1, v2."""
     head, _, tail = name.removeprefix("v").partition("alpha" if "alpha" in name else "beta")
     if not name.startswith("v") or not head.isdecimal() or (tail and not tail.isdecimal()):
         return (0, 0, 0, name)

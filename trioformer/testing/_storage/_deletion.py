@@ -27,7 +27,7 @@ _POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
 
 
 def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
-    """Return the finalizers of an object at each request to delete it, with a garbage collector."""
+    """Return the finalizers that an object has after a request to delete it, if a garbage collector runs."""
     before: list[str] = metadata.get("finalizers") or []
     if policy is None:
         if ORPHAN in before:
@@ -43,7 +43,7 @@ def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | 
 @final
 @attrs.frozen
 class Preconditions:
-    """The preconditions of a delete; a field that is None is not checked."""
+    """The preconditions of a delete.  A field that is None is not checked."""
 
     uid: str | None = None
     """The object's uid."""
@@ -54,7 +54,7 @@ class Preconditions:
         """Check the preconditions against an object.
 
         Raises:
-            APIStatusError: 409 when one does not hold.
+            APIStatusError: A precondition is not met (409).
         """
         if self.uid is not None and self.uid != uid:
             problem = f"the UID in the precondition ({self.uid}) does not match the UID in record ({uid}). "
@@ -80,10 +80,10 @@ class DeleteOptions:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
-        """Parse the options in a body, or in the query without one.
+        """Parse the delete options from the body, or from the query if there is no body.
 
         Raises:
-            APIStatusError: 400 or 422 when they are not valid.
+            APIStatusError: The options are not valid (400 or 422).
         """
         given = body or {
             "propagationPolicy": query.get("propagationPolicy") or None,

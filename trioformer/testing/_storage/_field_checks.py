@@ -1,8 +1,9 @@
-"""Removes unknown and duplicate fields from the object of a request, and reports them as the client asks.
+"""The removal of unknown and duplicate fields from the objects in requests.
 
-kube-apiserver decodes built-in kinds into Go structs and custom kinds by their schemas.
-Both drop unknown fields, and null means that a field is not set.
-``fieldValidation=Strict`` refuses such requests; ``Warn``, the default, adds warnings to the response.
+kube-apiserver decodes objects of built-in kinds into Go structs, and objects of custom kinds by their schema.
+For all kinds, unknown fields are removed, and a null field is treated as not set.
+With ``fieldValidation=Strict``, requests with unknown or duplicate fields are rejected.  With ``Warn``, the default,
+the response has warnings.
 
 Source: apiserver ``pkg/endpoints/handlers``, ``sigs.k8s.io/json``.
 """
@@ -34,7 +35,7 @@ _MOST_PROBLEMS: Final = 100
 
 
 _SHAPES: dict[bytes, Shape | None] = {}
-"""The fields of built-in kinds, by kind and apiVersion in JSON; filled when a kind is first written."""
+"""The fields of built-in kinds, by kind and apiVersion in JSON.  An entry is added when a kind is first written."""
 
 
 def _ignore(_: str) -> None:
@@ -44,14 +45,14 @@ def _ignore(_: str) -> None:
 @final
 @attrs.define(eq=False)
 class FieldCheck:
-    """The unknown and duplicate fields of one request, and how it wants them reported."""
+    """The unknown and duplicate fields of a request, and the way in which the client wants them reported."""
 
     verb: str
-    """``create``, ``update`` or ``patch``; other verbs check nothing."""
+    """The verb, which is ``create``, ``update`` or ``patch``.  Other verbs are not checked."""
     directive: str
     """``Ignore``, ``Warn``, ``Strict``, or empty for the default."""
     warnings: list[str]
-    """Collects the warnings."""
+    """The list to which warnings are added."""
     _problems: list[str] = attrs.field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -61,11 +62,11 @@ class FieldCheck:
 
     @property
     def is_active(self) -> bool:
-        """True unless problems are ignored."""
+        """Whether unknown and duplicate fields are reported."""
         return self.directive != "Ignore"
 
     def check_duplicates(self, body: bytes, decoded: Any, *, prefix: str = "") -> None:
-        """Find duplicate fields in a body; the last one counts."""
+        """Find duplicate fields in a body.  The last value of a duplicate field is used."""
         # Most bodies are JSON as this library encodes it, where a duplicate would make the body longer.
         # Others are parsed again only if they have more colons after quotation marks than members.
         if not self.is_active or len(body) == len(dumps(decoded)):
@@ -74,7 +75,7 @@ class FieldCheck:
             self._problems += [f'{prefix}duplicate field "{path}"' for path in _duplicates(body)]
 
     def on_unknown(self, path: str) -> None:
-        """Note a field that was removed."""
+        """Record an unknown field that was removed."""
         if self.is_active:
             self._problems.append(f'unknown field "{path}"')
 
@@ -86,15 +87,16 @@ class FieldCheck:
                 self._problems += [f'json patch unknown field "[{i}].{name}"' for name in unknown]
 
     def report(self, served: ServedKind, obj: JSONObject, original: JSONObject | None = None) -> None:
-        """Warn of the fields that were found, or refuse the request.
+        """Add warnings for unknown and duplicate fields, or reject the request.
 
         Args:
             served: The kind.
             obj: The decoded object.
-            original: The result of a patch before unknown fields were removed.
+            original: The result of the patch before unknown fields were removed, if the request is a patch.
 
         Raises:
-            APIStatusError: 400, or 422 for a patch.
+            APIStatusError: There are unknown or duplicate fields, and the validation is strict (400, or 422 for a
+                patch).
         """
         problems, self._problems = self._problems[:_MOST_PROBLEMS], []
         if not problems:
@@ -110,7 +112,7 @@ class FieldCheck:
 
 
 def undecodable(served: ServedKind, problem: str) -> APIStatusError:
-    """Build the 400 for an object that cannot be decoded as its kind."""
+    """Return a 400 error for an object that cannot be decoded as its kind."""
     info = served.info
     return bad_request(f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: {problem}')
 
@@ -118,18 +120,19 @@ def undecodable(served: ServedKind, problem: str) -> APIStatusError:
 def decode_fields(
     served: ServedKind, obj: JSONObject, check: FieldCheck | None = None, *, keeps_nulls: bool = False
 ) -> None:
-    """Remove the fields of an object that its kind does not have, and set the defaults of a custom kind.
+    """Remove unknown fields from an object, and set the defaults of a custom kind.
 
-    The metadata has been checked.
+    The caller must have checked the metadata.
 
     Args:
         served: The kind.
         obj: The object, which is modified.
-        check: Collects the problems; None to ignore them.
-        keeps_nulls: Keep the nulls of a custom kind, as for a server-side apply.
+        check: The check that collects the removed fields, or None to ignore them.
+        keeps_nulls: Whether to keep null fields of a custom kind, as for a server-side apply.
 
     Raises:
-        APIStatusError: 400 or 422 for an unknown or duplicate field, if the request asks for it.
+        APIStatusError: The object has an unknown or duplicate field, and the request asks for strict validation (400
+            or 422).
     """
     is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
     original = json.loads(dumps(obj)) if is_strict_patch else None
@@ -153,7 +156,7 @@ def decode_fields(
 
 
 def _encode_texts(secret: JSONObject) -> None:
-    """Move the ``stringData`` of a Secret into its data, as kube-apiserver does when it decodes one."""
+    """Move the ``stringData`` of a Secret into its ``data``, as kube-apiserver does."""
     texts, data = secret.get("stringData"), secret.get("data") or {}
     if not (isinstance(texts, dict) and isinstance(data, dict)):
         return
@@ -188,7 +191,7 @@ def _decode_custom(
 
 
 def _fits(value: JSONObject, shape: Shape) -> bool:
-    """Return whether an object has only known members and no nulls, like most objects."""
+    """Return whether an object has only known members and no nulls, as most objects do."""
     if not value.keys() <= shape.names or None in value.values():
         return False
     for name in value.keys() & shape.below:
@@ -207,7 +210,7 @@ def _fits(value: JSONObject, shape: Shape) -> bool:
 
 
 def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
-    """Remove members that are not in the Go struct, and nulls."""
+    """Remove nulls and all members that are not in the Go struct."""
     if not isinstance(value, dict) or _fits(value, shape):
         return
     gone: list[str] = []
@@ -267,7 +270,7 @@ def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a response for its warnings, each once."""
+    """Return the response headers for the warnings, without duplicates."""
     return tuple(("warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings))
 
 

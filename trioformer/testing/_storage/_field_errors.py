@@ -1,6 +1,6 @@
-"""Errors of fields as causes of a Status, with the texts of apimachinery's ``pkg/util/validation/field``.
+"""Field errors as causes of a Status, with the messages of apimachinery's ``pkg/util/validation/field``.
 
-A path is a text such as ``spec.ports[0].name`` or ``metadata.labels[app]``.
+The path of a field is a string such as ``spec.ports[0].name`` or ``metadata.labels[app]``.
 """
 
 from __future__ import annotations
@@ -15,40 +15,43 @@ from ._storage import JSONObject
 
 
 def required(path: str, detail: str = "") -> JSONObject:
-    """Build the cause for a value that is missing."""
+    """Return the cause for a missing value."""
     return cause("FieldValueRequired", _with("Required value", detail), path)
 
 
 def forbidden(path: str, detail: str) -> JSONObject:
-    """Build the cause for a value that may not be given here."""
+    """Return the cause for a value that is forbidden."""
     return cause("FieldValueForbidden", _with("Forbidden", detail), path)
 
 
 def invalid_value(path: str, value: object, detail: str, *, reason: str = "FieldValueInvalid") -> JSONObject:
-    """Build the cause for a malformed value; a wrong type has its own reason."""
+    """Return the cause for a value that is not valid.
+
+    For a value of the wrong type, the cause has a different reason.
+    """
     return cause(reason, _with(f"Invalid value: {shown(value)}", detail), path)
 
 
 def not_supported(path: str, value: object, supported: Sequence[str]) -> JSONObject:
-    """Build the cause for a value that is not one of the supported ones."""
+    """Return the cause for a value that is not one of the supported values."""
     listed = ", ".join(quoted(one) for one in supported)
     text = f"Unsupported value: {shown(value)}"
     return cause("FieldValueNotSupported", _with(text, f"supported values: {listed}" if supported else ""), path)
 
 
 def duplicate(path: str, value: object) -> JSONObject:
-    """Build the cause for a repeated value."""
+    """Return the cause for a duplicate value."""
     return cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
 
 
 def too_long(path: str, limit: int) -> JSONObject:
-    """Build the cause for a text that is too long."""
+    """Return the cause for a string that is too long."""
     unit = "byte" if limit == 1 else "bytes"
     return cause("FieldValueTooLong", f"Too long: may not be more than {limit} {unit}", path)
 
 
 def too_many(path: str, size: int, limit: int) -> JSONObject:
-    """Build the cause for a list or map with too many items."""
+    """Return the cause for a list or map with too many items."""
     unit = "item" if limit == 1 else "items"
     return cause("FieldValueTooMany", f"Too many: {size}: must have at most {limit} {unit}", path)
 
@@ -65,13 +68,13 @@ _FIRST_WITH_EXPONENT: Final = 6
 
 
 class Verbatim(str):
-    """A value that errors show unchanged, because Go structs keep the order of their fields."""
+    """A value whose fields are not sorted in error messages, because Go structs keep the order of their fields."""
 
     __slots__ = ()
 
 
 def shown(value: object) -> str:
-    """Return a JSON value as errors show it."""
+    """Return a JSON value in the format of error messages."""
     if isinstance(value, Verbatim):
         return str(value)
     if isinstance(value, bool):
@@ -86,7 +89,7 @@ def shown(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a Go string literal."""
+    """Return a string as a Go string literal."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
@@ -104,13 +107,13 @@ def _escaped(character: str) -> str:
 
 
 def json_text(value: object) -> str:
-    """Return JSON as Go encodes a map: sorted, and safe in HTML."""
+    """Return JSON as Go encodes a map, with sorted keys and HTML characters escaped."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return re.sub("[<>&\u2028\u2029]", lambda found: _ESCAPES_OF_JSON[found[0]], text)
 
 
 def number_text(value: float) -> str:
-    """Return a number as Go's ``%v`` prints it: with an exponent from 1e+06 on, and below 0.0001."""
+    """Return a number in Go's format ``%v``, which uses an exponent for large and very small numbers."""
     if isinstance(value, int):
         return str(value)
     mantissa, _, exponent = f"{value!r}".partition("e")
@@ -128,7 +131,7 @@ def number_text(value: float) -> str:
 
 
 def _decimal(mantissa: str, exponent: int) -> tuple[str, int]:
-    """Return the significant digits of a number, and the power of ten of the first one."""
+    """Return the significant digits of a number, and the exponent of its first digit."""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
     power = len(whole) - 1 + exponent - (len(whole + fraction) - len(digits))

@@ -1,12 +1,13 @@
-"""Sets of fields of an object, in the form of ``managedFields``: ``fieldsV1``.
+"""Sets of fields of an object, in the format of ``managedFields``: ``fieldsV1``.
 
-A set is a tree of dicts.
-Its keys are path elements: ``f:spec`` is a field, ``k:{"name":"a"}`` the item of a list with this key, ``v:"a"`` the
-item with this value, ``i:0`` the item at this index.
-A field is a member of the set when its dict is empty, or has ``"."``; otherwise only fields below it are.
-The root is not a member; it is ``{}`` when the set is empty.
+A set of fields is a tree of dicts.
+The keys of the dicts are path elements: ``f:spec`` is a field, ``k:{"name":"a"}`` is the list item with this key,
+``v:"a"`` is the list item with this value, and ``i:0`` is the list item at this index.
+A field is a member of the set if its dict is empty or contains ``"."``.  Otherwise, only fields below this field are
+members.
+The root is not a member.  The dict of the root is ``{}`` if the set is empty.
 
-Sets are never changed: each operation returns a new one, which may share parts with the old ones.
+Sets are never modified.  Each operation returns a new set, which may share parts with other sets.
 
 Source: structured-merge-diff ``fieldpath/set.go`` and ``fieldpath/serialize.go``.
 """
@@ -24,14 +25,14 @@ FieldSet: TypeAlias = dict[str, Any]
 """A set of fields, or its part below one field."""
 
 MEMBER: Final[FieldSet] = {}
-"""A member without members below it."""
+"""The dict of a member without members below it."""
 _SELF = "."
 _LEVELS_ABOVE: Final = 4
-"""The object, its metadata, the list of entries and the entry."""
+"""The number of levels above a set: the object, its metadata, the list of entries and the entry."""
 
 
 def node(is_member: bool, below: FieldSet) -> FieldSet | None:
-    """Return the dict of a field, or None if neither it nor a field below it is a member."""
+    """Return the dict of a field, or None if neither the field nor any field below it is a member."""
     if not below:
         return MEMBER if is_member else None
     return {_SELF: MEMBER, **below} if is_member else below
@@ -43,12 +44,12 @@ def is_member(child: FieldSet) -> bool:
 
 
 def below(child: FieldSet) -> FieldSet:
-    """Return the set below the field with this dict."""
+    """Return the set of the fields below the field with this dict."""
     return {key: value for key, value in child.items() if key != _SELF} if _SELF in child else child
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the set of the members of either."""
+    """Return the set of fields that are members of either set."""
     if not one or not other:
         return one or other
     result = dict(one)
@@ -62,7 +63,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the set of the members of both."""
+    """Return the set of fields that are members of both sets."""
     result: FieldSet = {}
     for element, own in one.items():
         if (child := other.get(element)) is not None:
@@ -73,7 +74,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the set of the members of the first that are not members of the second."""
+    """Return the set of fields that are members of the first set but not of the second."""
     if not one or not other:
         return one
     result: FieldSet = {}
@@ -88,7 +89,7 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def without(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the set of the members of the first that are neither members of the second nor below one."""
+    """Return the first set without the members of the second set and all fields below them."""
     result: FieldSet = {}
     for element, own in one.items():
         if (child := other.get(element)) is None:
@@ -101,7 +102,7 @@ def without(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the members as texts such as ``.spec.ports[port=80].name``, each level before the levels below it."""
+    """Yield the paths of the members, such as ``.spec.ports[port=80].name``, with parents before their children."""
     elements = [element for element in in_order(fields) if element != _SELF]
     for element in elements:
         if is_member(fields[element]):
@@ -111,7 +112,7 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def element_text(element: str) -> str:
-    """Return a path element as errors show it."""
+    """Return a path element in the format of error messages."""
     kind, rest = element[:2], element[2:]
     if kind == "f:":
         return f".{rest}"
@@ -124,14 +125,14 @@ def element_text(element: str) -> str:
 
 
 class TooDeepError(Exception):
-    """A set has more levels than an object that stores it may have."""
+    """An error for a set that has more levels than an object may store."""
 
 
 def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldSet:
-    """Return a set with its members in kube-apiserver's order.
+    """Return a copy of the set with its members in kube-apiserver's order.
 
     Raises:
-        TooDeepError: It has more levels.
+        TooDeepError: The set has too many levels to be stored.
     """
     if not levels:
         raise TooDeepError
@@ -141,17 +142,17 @@ def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldS
 
 
 def in_order(fields: FieldSet) -> list[str]:
-    """Return the path elements of a set in kube-apiserver's order; ``"."`` is the first."""
+    """Return the path elements of a set in kube-apiserver's order, in which ``"."`` is the first."""
     elements = sorted(fields)
     # "." and fields are ordered as strings; others are not.
     return elements if not elements or elements[-1] < "g" else sorted(elements, key=_place)
 
 
 def read(fields: object) -> FieldSet:
-    """Decode a ``fieldsV1``; path elements of unknown kinds are skipped, as in kube-apiserver.
+    """Return the set in a ``fieldsV1`` value.  Path elements of unknown types are skipped, as in kube-apiserver.
 
     Raises:
-        ValueError: It is not a set of fields.
+        ValueError: The value is not a set of fields.
     """
     if not isinstance(fields, dict):
         raise ValueError("fieldsV1 is not an object")  # noqa: TRY004  # bad input, like json's errors
@@ -182,17 +183,17 @@ def _same_element(element: str) -> str:
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Return the path element of the item of a list with these keys."""
+    """Return the path element of the list item with these keys."""
     return "k:" + json_text(dict(sorted(keys.items())))
 
 
 def value_element(value: object) -> str:
-    """Return the path element of the item of a list with this value."""
+    """Return the path element of the list item with this value."""
     return "v:" + json_text(value)
 
 
 def json_text(value: object) -> str:
-    """Encode a value as Go does in the keys of fieldsV1: ``1.0`` as ``1``, and three characters escaped."""
+    """Encode a value as Go does in the keys of fieldsV1, with ``1.0`` as ``1`` and three characters escaped."""
     text = dumps(stored_numbers(value)).decode()
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,16 +1,18 @@
 """The types of fields, which decide how objects are merged and owned.
 
-The types of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes, as codes:
+The types of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes.  The types
+are encoded as follows:
 
-- ``s`` string, ``n`` number, ``b`` boolean, ``u`` any scalar
-- ``d`` any value, with objects merged by field; ``a`` any value, replaced as a whole
-- ``{}s`` a map of strings; ``[]s`` a list that is replaced; ``[*]s`` a set
-- ``[name]core.v1.Container`` a list with a key; ``[a,b|c]…`` a list with another key for strategic merge patches
-- a name is a struct; ``!`` before a struct or map means that it is replaced as a whole
-- a suffix is Go's value for a missing field: ``={}`` and ``=null`` are always encoded, so they are never added; others
-  are defaults
+- ``s`` is a string, ``n`` is a number, ``b`` is a boolean, and ``u`` is any scalar.
+- ``d`` is any value, in which objects are merged by field.  ``a`` is any value, which is replaced as a whole.
+- ``{}s`` is a map of strings, ``[]s`` is a list of strings that is replaced, and ``[*]s`` is a set of strings.
+- ``[name]core.v1.Container`` is a list with the key ``name``.  ``[a,b|c]…`` is a list with another key, ``c``, for
+  strategic merge patches.
+- Any other name is the name of a struct.  A struct or map with the prefix ``!`` is replaced as a whole.
+- A suffix is the value that Go uses for a missing field.  The values ``={}`` and ``=null`` are always encoded, so they
+  are never added.  All other values are defaults.
 
-The types of custom kinds come from the schema in their definition.
+The types of custom kinds are derived from the schema in their CustomResourceDefinition.
 
 Source: kube-openapi ``pkg/schemaconv``, structured-merge-diff ``schema/elements.go``.
 """
@@ -29,27 +31,27 @@ from ...models._internal import decode
 Scalar: TypeAlias = Literal["string", "numeric", "boolean", "untyped"]
 """The type of a scalar."""
 MISSING: Final = object()
-"""No value, in contrast to null."""
+"""A marker for a missing value, which is different from null."""
 
 
 @final
 @attrs.define(eq=False)
 class FieldType:
-    """One or several possible types of a value."""
+    """The possible types of a value, which may be one or several."""
 
     scalar: Scalar | None = None
-    """The scalar type, or None if it cannot be a scalar."""
+    """The scalar type, or None if the value cannot be a scalar."""
     items: ListType | None = None
-    """The list type, or None if it cannot be a list."""
+    """The list type, or None if the value cannot be a list."""
     map: MapType | None = None
-    """The object type, or None if it cannot be an object."""
+    """The object type, or None if the value cannot be an object."""
     _is_single: bool = attrs.field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         self._is_single = (self.scalar is not None) + (self.items is not None) + (self.map is not None) == 1
 
     def of(self, value: object) -> FieldType:
-        """Return the type of a value among these; all of them for null, or if no type fits."""
+        """Return the possible type that fits a value, or all possible types if the value is null or no type fits."""
         if self._is_single:
             return self
         match value:
@@ -63,7 +65,7 @@ class FieldType:
                 return self
 
     def is_same(self, other: FieldType) -> bool:
-        """Return whether two results of :meth:`of` for one type are the same."""
+        """Return whether two results of :meth:`of` for the same type are equal."""
         return (self.scalar, self.items, self.map) == (other.scalar, other.items, other.map)
 
 
@@ -74,15 +76,16 @@ class ListType:
 
     _item: Callable[[], FieldType]
     is_atomic: bool = True
-    """True if it is replaced as a whole; otherwise its items are merged by key, or by value without keys."""
+    """Whether the list is replaced as a whole.  Otherwise, its items are merged by key, or by value if it has no
+    keys."""
     keys: tuple[str, ...] = ()
-    """The keys of its items, if any."""
+    """The keys of the items, if any."""
     patch_key: str | None = None
     """The key for strategic merge patches; empty for a set, None for a list that is replaced."""
 
     @property
     def item(self) -> FieldType:
-        """The type of an item."""
+        """The type of the items."""
         return self._item()
 
 
@@ -95,17 +98,17 @@ class MapType:
     """The declared fields."""
     _element: Callable[[], FieldType] | None = None
     is_atomic: bool = False
-    """True if it is replaced as a whole."""
+    """Whether the object is replaced as a whole."""
     implied: Mapping[str, object] = attrs.field(factory=dict)
     """The fields that Go always encodes, with the value for a missing one."""
 
     @property
     def element(self) -> FieldType | None:
-        """The type of other fields, or None if they are not allowed."""
+        """The type of undeclared fields, or None if these are not allowed."""
         return None if self._element is None else self._element()
 
     def member(self, name: str) -> FieldType:
-        """Return the type of a field; undeclared fields may have any type."""
+        """Return the type of a field.  An undeclared field may have any type."""
         field = self.fields.get(name)
         return field.type if field is not None else self.element or DEDUCED
 
@@ -117,7 +120,7 @@ class Field:
 
     _type: Callable[[], FieldType]
     default: object = MISSING
-    """Its default, which is also its value as a missing key of an item."""
+    """The default of the field, which is also used if the field is a missing key of an item."""
 
     @property
     def type(self) -> FieldType:
@@ -162,14 +165,14 @@ def _table() -> Mapping[str, Any]:
 
 
 def builtin_type(api_version: str, kind: str) -> FieldType | None:
-    """Return the type of a built-in kind, or None if it is not in the table."""
+    """Return the type of a built-in kind, or None if the kind is not in the table."""
     name = _table()["kinds"].get(f"{api_version} {kind}")
     return None if name is None else named_type(name)
 
 
 @cache
 def named_type(name: str) -> FieldType:
-    """Return the struct of this name in the table."""
+    """Return the struct type with this name from the table."""
     table = _table()
     parts = {field: code.partition("=") for field, code in table["types"][name].items()}
     defaults = {field: decode(default.encode()) for field, (_, _, default) in parts.items() if default}
@@ -186,7 +189,7 @@ def _lazily(code: str) -> Callable[[], FieldType]:
 
 @cache
 def coded_type(code: str) -> FieldType:
-    """Return the type for a code of the table."""
+    """Return the type for a type code from the table."""
     if (known := _CODES.get(code)) is not None:
         return known
     if code.startswith("["):
@@ -212,7 +215,7 @@ _TEXT_FORMATS: Final = ("", "byte")
 
 
 def custom_type(schema: Mapping[str, Any] | None) -> FieldType:
-    """Return the type of a custom kind with this schema; without a schema it may have any fields."""
+    """Return the type of a custom kind with this schema.  Without a schema, objects may have any fields."""
     if schema is None:
         schema = {"x-kubernetes-preserve-unknown-fields": True}
     return _schema_type({**schema, "type": "object"}, preserves=False, is_object=True)

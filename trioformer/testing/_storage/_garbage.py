@@ -1,20 +1,21 @@
-"""The garbage collector: deletes objects whose owners are gone, and ends foreground and orphaning deletions.
+"""The garbage collector, which deletes dependents, and completes foreground and orphaning deletions.
 
-It follows the rules of kube-controller-manager, in its own task of the server.
+The garbage collector follows the rules of kube-controller-manager, and runs in its own task of the server.
 
-- Background: the owner is removed immediately.  Then dependents without remaining owners are deleted.
-- Foreground: the owner stays, with the finalizer ``foregroundDeletion``, until no dependent remains whose reference has
-  ``blockOwnerDeletion``.
-- Orphan: the owner stays, with the finalizer ``orphan``, until no dependent refers to it.
+- Background deletion: the owner is removed immediately.  Then the dependents that have no other owner are deleted.
+- Foreground deletion: the owner remains, with the finalizer ``foregroundDeletion``, until all dependents with
+  ``blockOwnerDeletion`` are deleted.
+- Orphaning deletion: the owner remains, with the finalizer ``orphan``, until no dependent refers to it.
 
-A dependent that has another owner only loses the references to the missing ones.
-An owner is found by uid, kind, name, and the namespace of the dependent, so owners in other namespaces do not exist.
-Dependents of kinds that are not served stay, because the kind may be served later.
+If a dependent has another owner, only its references to missing owners are removed.
+An owner is identified by its uid, its kind, its name, and the namespace of the dependent.  So an owner in another
+namespace counts as missing.
+If the kind of an owner is not served, the dependent is kept, because the kind may be served later.
 
-The collector keeps some data of each object, by uid, and continues to read the changes of each resource,
-as a watch does; after a compaction it reads the objects again.
-This data only tells where to look.
-Each decision uses the stored objects, and is made and executed without a checkpoint.
+The collector keeps a node for each object, and reads the changes of each resource as a watch does.  After a
+compaction, the collector reads all objects again.
+The nodes only show which objects to check.
+Each decision is made from the stored objects, and executed without a checkpoint.
 
 Source: kubernetes ``pkg/controller/garbagecollector``.
 """
@@ -41,7 +42,7 @@ logger = logging.getLogger("trioformer.testing")
 _metadata_of: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 
 OwnerState: TypeAlias = Literal["exists", "is gone", "waits for dependents", "unknown"]
-"""The state of an owner: ``unknown`` if its kind is not served or cannot own the dependent."""
+"""The state of an owner.  It is ``unknown`` if the kind of the owner is not served or cannot own the dependent."""
 
 _MAX_STEPS: Final = 100
 """The maximum number of decisions without a checkpoint."""
@@ -50,35 +51,35 @@ _MAX_STEPS: Final = 100
 @final
 @attrs.frozen(eq=False)
 class _Node:
-    """The collector's data of one object."""
+    """The data that the collector keeps about one object."""
 
     resource: str
-    """``plural.group`` of its kind."""
+    """The object's resource, as ``plural.group``."""
     key: str
-    """Its key in the storage."""
+    """The object's key in the storage."""
     uid: str
     owners: tuple[Mapping[str, Any], ...]
-    """Its ownerReferences."""
+    """The object's ownerReferences."""
     is_deleted: bool
-    """True if it has a deletionTimestamp."""
+    """Whether the object has a deletionTimestamp."""
     finalizers: frozenset[str]
 
     @property
     def waits_for_dependents(self) -> bool:
-        """True if it is being deleted in the foreground."""
+        """Whether the object is being deleted in the foreground."""
         return self.is_deleted and FOREGROUND in self.finalizers
 
     @property
     def orphans(self) -> bool:
-        """True if it is being deleted and its dependents are orphaned."""
+        """Whether the object is being deleted and its dependents are orphaned."""
         return self.is_deleted and ORPHAN in self.finalizers
 
     def refers_to(self, uid: str) -> bool:
-        """Return whether an owner has this uid."""
+        """Return whether the object has an owner with this uid."""
         return any(owner.get("uid") == uid for owner in self.owners)
 
     def blocks(self, uid: str) -> bool:
-        """Return whether the owner of this uid waits for this object."""
+        """Return whether the deletion of the owner with this uid waits for this object."""
         return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") is True for owner in self.owners)
 
 
@@ -102,7 +103,7 @@ def _node_of(resource: str, stored: Stored) -> _Node:
 @final
 @attrs.define(eq=False)
 class GarbageCollector:
-    """Deletes dependents, in the task of :meth:`run`, which may be called again after it has ended."""
+    """The garbage collector of a server.  The method :meth:`run` may be called again after it has ended."""
 
     _registry: Registry
     _nodes: dict[str, _Node] = attrs.field(init=False, factory=dict)
@@ -110,20 +111,20 @@ class GarbageCollector:
     _dependents: dict[str, dict[str, None]] = attrs.field(init=False, factory=dict)
     """The uids of the objects that refer to a uid, in the order of their creation."""
     _positions: dict[str, int] = attrs.field(init=False, factory=dict)
-    """For each resource, the position of the first change that is not read yet."""
+    """The position of the first unread change of each resource."""
     _changed: dict[str, None] = attrs.field(init=False, factory=dict)
-    """Resources with changes that are not read yet."""
+    """The resources that have unread changes."""
     _doubtful: dict[str, None] = attrs.field(init=False, factory=dict)
-    """The uids of the objects to decide about."""
+    """The uids of the objects to check."""
     _unresolved: dict[str, None] = attrs.field(init=False, factory=dict)
-    """The uids of objects with an owner of a kind that is not served."""
+    """The uids of objects that have an owner of a kind that is not served."""
     _has_changes: trio.Event = attrs.field(init=False, factory=trio.Event)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Collect garbage until cancelled.
 
         Cancellation:
-            Between two decisions.
+            The garbage collector can be cancelled between two decisions.
         """
         storage = self._registry.storage
         storage.observer = self._record
@@ -142,12 +143,12 @@ class GarbageCollector:
             self._positions.clear()
 
     def _record(self, resource: str) -> None:
-        """Remember that a resource has changed."""
+        """Record that a resource has changed."""
         self._changed[resource] = None
         self._has_changes.set()
 
     async def _collect(self) -> None:
-        """Read all changes and act on the affected objects, until nothing is left to do."""
+        """Read all changes and process the affected objects, until there are no more changes."""
         steps = 0
         while self._changed or self._doubtful:
             while self._changed:
@@ -167,12 +168,12 @@ class GarbageCollector:
     # --- the graph ----------------------------------------------------------------------------------------------------
 
     def _read(self, resource: str) -> None:
-        """Read the changes of a resource; the first time and after a compaction, read all of its objects."""
+        """Read the new changes of a resource, or all of its objects the first time and after a compaction."""
         storage = self._registry.storage
         position = self._positions.get(resource)
         try:
             if position is None:
-                raise CompactedError(0)  # noqa: TRY301  # the first time is like lost history
+                raise CompactedError(0)  # noqa: TRY301  # the first read is handled like lost history
             while changes := storage.read(resource, position):
                 position += len(changes)
                 for change in changes:
@@ -217,7 +218,7 @@ class GarbageCollector:
             self._doubt(node.uid)
 
     def _knows(self, owner: Mapping[str, Any], node: _Node) -> bool:
-        """True if the state of an owner is known."""
+        """Return whether the state of an owner is known."""
         found = self._nodes.get(str(owner.get("uid")))
         return found is not None and not found.waits_for_dependents and self._state_of(owner, node) == "exists"
 
@@ -246,9 +247,9 @@ class GarbageCollector:
     # --- decisions ----------------------------------------------------------------------------------------------------
 
     def _decide(self, node: _Node) -> None:
-        """Act on an object as its owners, its dependents and its deletion require.
+        """Delete or update an object as its owners, its dependents and its deletion require.
 
-        This reads the stored objects; writes since the node was made are read next.
+        The decision is made from the stored objects, which may be newer than the node.
         """
         try:
             if node.orphans:
@@ -302,7 +303,7 @@ class GarbageCollector:
         self._delete(node, policy)
 
     def _state_of(self, owner: Mapping[str, Any], node: _Node) -> OwnerState:
-        """Look up the state of an owner in the storage."""
+        """Return the state of an owner in the storage."""
         kinds, storage = self._registry.kinds, self._registry.storage
         served = kinds.find_kind(str(owner.get("apiVersion")), str(owner.get("kind")))
         namespace = node.key.rpartition("/")[0]
@@ -322,7 +323,7 @@ class GarbageCollector:
         return self._registry.kinds.find_resource(node.resource)
 
     def _is_current(self, node: _Node) -> bool:
-        """Return whether the object of this uid is still stored."""
+        """Return whether the object with this uid is still stored."""
         found = self._registry.storage.get(node.resource, node.key)
         return found is not None and decoded(found)["metadata"]["uid"] == node.uid
 

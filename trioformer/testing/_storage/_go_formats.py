@@ -1,4 +1,4 @@
-"""Decoded JSON values in Go's formats, as some of kube-apiserver's errors show them."""
+"""Decoded JSON values in Go's formats, which some error messages of kube-apiserver contain."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from ._field_sets import json_text
 
 
 def go_type(value: object) -> str:
-    """Return the type of a value in Go's format ``%T``."""
+    """Return the Go type of a value, in the format ``%T``."""
     names = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool"}
     return names.get(type(value), "<nil>")
 
 
 def go_value(value: object) -> str:
-    """Return a pointer to a value in Go's format ``%v``."""
+    """Return a value as Go prints a pointer to it in the format ``%v``."""
     return f"&{{{go_text(value)}}}"
 
 

@@ -1,4 +1,4 @@
-"""The kinds that the embedded server serves, and their differences."""
+"""The kinds that the embedded server serves, and the ways in which they differ."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ WITH_GENERATION = frozenset(
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
     }
 )
-"""Built-in kinds whose ``metadata.generation`` counts the versions of the desired state; all custom kinds have it."""
+"""The built-in kinds whose ``metadata.generation`` counts the changes of the desired state, as for all custom kinds."""
 
 STATUS_ON_CREATE = frozenset({"nodes"})
-"""Kinds whose status may be set on create: the kubelet registers its node with one."""
+"""The kinds whose status may be set on create, because a kubelet registers its node with a status."""
 
 NEEDS_RESOURCE_VERSION = frozenset(
     {
@@ -59,7 +59,7 @@ NEEDS_RESOURCE_VERSION = frozenset(
         "volumeattachments.storage.k8s.io",
     }
 )
-"""Built-in kinds whose updates require a ``resourceVersion``; updates of all custom kinds require it."""
+"""The built-in kinds whose updates require a ``resourceVersion``, as for all custom kinds."""
 
 DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
@@ -77,18 +77,19 @@ def _type_meta(info: ResourceInfo, *, is_builtin: bool) -> bytes:
 @final
 @attrs.frozen
 class ServedKind:
-    """One version of one kind."""
+    """A version of a kind that the server serves."""
 
     info: ResourceInfo
-    """Its group, version, kind and plural."""
+    """The group, version, kind and plural."""
     is_builtin: bool
-    """True for a built-in kind; custom kinds differ in the items of lists and in patches."""
+    """Whether this is a built-in kind.  Lists and patches of custom kinds differ in some details."""
     schema: Schema | None = attrs.field(default=None, eq=False)
-    """The schema of a custom kind; None if every object is valid."""
+    """The schema of a custom kind, or None if every object is valid."""
     deprecation: str = ""
     """The warning of each response if this version is deprecated."""
     selectable_fields: tuple[str, ...] = ()
-    """The paths, such as ``spec.host``, that field selectors may use, in addition to those of every kind."""
+    """The paths, such as ``spec.host``, that field selectors may use, in addition to the fields that are selectable
+    for every kind."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
@@ -99,29 +100,29 @@ class ServedKind:
 
     @property
     def has_status(self) -> bool:
-        """True if the status is a subresource."""
+        """Whether the status is a subresource."""
         return "status" in self.info.subresources
 
     @property
     def has_generation(self) -> bool:
-        """True if ``metadata.generation`` counts the versions of the desired state."""
+        """Whether ``metadata.generation`` counts the changes of the desired state."""
         return not self.is_builtin or self.resource in WITH_GENERATION
 
     @property
     def needs_resource_version(self) -> bool:
-        """True if updates require a ``resourceVersion``."""
+        """Whether updates require a ``resourceVersion``."""
         return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
 
     @property
     def is_namespace(self) -> bool:
-        """True for the kind Namespace."""
+        """Whether this kind is Namespace."""
         return self.resource == "namespaces"
 
 
 @final
 @attrs.define(eq=False)
 class Kinds:
-    """The served kinds; they can be added and removed while the server runs."""
+    """The served kinds.  Kinds can be added and removed while the server runs."""
 
     _by_path: dict[tuple[str, str, str], ServedKind] = attrs.field(factory=dict)
 
@@ -144,21 +145,21 @@ class Kinds:
         deprecation: str = "",
         selectable_fields: tuple[str, ...] = (),
     ) -> ServedKind:
-        """Serve a kind; replaces one with the same group, version and plural."""
+        """Serve a kind, which replaces any kind with the same group, version and plural."""
         served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 
     def remove(self, info: ResourceInfo) -> None:
-        """Stop serving a kind, if it is served."""
+        """Stop serving a kind if it is served."""
         self._by_path.pop((info.group, info.version, info.plural), None)
 
     def copy(self) -> Kinds:
-        """Return a copy, which later changes do not affect."""
+        """Return a copy that later changes do not affect."""
         return Kinds(dict(self._by_path))
 
     def replace(self, others: Kinds) -> None:
-        """Serve the kinds of ``others`` and no others."""
+        """Serve exactly the kinds in ``others``."""
         self._by_path = dict(others._by_path)
 
     @property
@@ -178,7 +179,7 @@ class Kinds:
         return None
 
     def find_resource(self, resource: str) -> ServedKind | None:
-        """Return the kind with this ``plural`` or ``plural.group``, in its first version, or None."""
+        """Return the first version of the kind with this ``plural`` or ``plural.group``, or None."""
         for served in self._by_path.values():
             if resource in (served.resource, served.info.plural):
                 return served

@@ -1,10 +1,12 @@
-"""``metadata.managedFields``: the owners of the fields of an object.
+"""The managers in ``metadata.managedFields``, which own the fields of an object.
 
-An applier owns the fields that it has applied, and an updater the fields that it has changed.
-An apply that changes a field of another manager is a conflict; with force, it takes the field.
-A field that a manager stops applying is removed if no other manager owns it.
+An applier owns the fields that it has applied, and an updater owns the fields that it has changed.
+An apply that changes a field of another manager fails with a conflict.  With force, the applier takes the field
+instead.
+If a manager no longer applies a field, the field is removed unless another manager owns it.
 
-Source: apimachinery ``pkg/util/managedfields``, structured-merge-diff ``merge/update.go``; error texts as of v1.36.
+Source: apimachinery ``pkg/util/managedfields``, structured-merge-diff ``merge/update.go``, and the error messages of
+v1.36.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ._storage import JSONObject
 from ._typed_values import Comparison, compare, fields_of, merge, remove, same, with_named_fields
 
 MAX_UPDATERS: Final = 10
-"""The maximum number of updaters; the oldest others are joined to ``ancient-changes``."""
+"""The maximum number of updaters.  If there are more, the oldest are joined to ``ancient-changes``."""
 NOT_OWNED: Final = frozenset(
     {
         "name",
@@ -36,7 +38,7 @@ NOT_OWNED: Final = frozenset(
         "resourceVersion",
     }
 )
-"""The members of the metadata that have no owners."""
+"""The metadata fields that have no owners."""
 _STRIPPED: Final[FieldSet] = {
     "f:apiVersion": MEMBER,
     "f:kind": MEMBER,
@@ -45,26 +47,26 @@ _STRIPPED: Final[FieldSet] = {
 _LONGEST_CONFLICTS: Final = 1_000
 
 TypeOf: TypeAlias = Callable[[str], FieldType | None]
-"""Returns the type of a kind in another apiVersion, or None if that is no longer served."""
+"""A function that returns the type of a kind in another apiVersion, or None if this version is no longer served."""
 
 
 @final
 @attrs.frozen(order=True)
 class ManagerKey:
-    """The identity of a manager of an object."""
+    """The key that identifies a manager of an object."""
 
     name: str
     """The manager's name."""
     operation: str
     """``Apply`` or ``Update``."""
     api_version: str
-    """The apiVersion of an updater; empty for an applier, which has one entry for all versions."""
+    """The apiVersion of an updater.  It is empty for an applier, which has one entry for all versions."""
     subresource: str
-    """The subresource that it writes; empty for the object itself."""
+    """The subresource that the manager writes, or an empty string for the object itself."""
 
     @property
     def text(self) -> str:
-        """The manager, as errors show it; an updater's time is not shown."""
+        """The manager in the format of error messages, which do not contain an updater's time."""
         name = json.dumps(self.name, ensure_ascii=False)  # as Go quotes it
         if self.subresource:
             name += f' with subresource "{self.subresource}"'
@@ -77,13 +79,13 @@ class Owned:
     """The fields that one manager owns."""
 
     fields: FieldSet
-    """The fields."""
+    """The owned fields."""
     api_version: str
     """The apiVersion of these fields."""
     time: str | None
-    """The timestamp of its last change."""
+    """The timestamp of the manager's last change."""
     entry: JSONObject | None = None
-    """Its stored entry, if it is still valid."""
+    """The stored entry of the manager, if it is still valid."""
 
 
 Managers: TypeAlias = dict[ManagerKey, Owned]
@@ -97,11 +99,11 @@ def read_entries(entries: object, *, is_stored: bool = False) -> Managers:
     """Return the managers in ``managedFields``.
 
     Args:
-        entries: The list, or None.
-        is_stored: True if :func:`write_entries` has made it, so it is valid.
+        entries: The list in ``managedFields``, or None.
+        is_stored: Whether the list was returned by :func:`write_entries`, and is therefore known to be valid.
 
     Raises:
-        ValueError: An entry is not valid.
+        ValueError: An entry in the list is not valid.
     """
     managers: Managers = {}
     if entries is not None and not isinstance(entries, list):
@@ -120,10 +122,10 @@ def read_entries(entries: object, *, is_stored: bool = False) -> Managers:
 
 
 def write_entries(managers: Managers) -> list[JSONObject]:
-    """Return ``managedFields`` with the managers in kube-apiserver's order: appliers, then updaters, oldest first.
+    """Return ``managedFields`` in kube-apiserver's order: first the appliers, then the updaters, oldest first.
 
     Raises:
-        TooDeepError: A set has too many levels.
+        TooDeepError: The fields of a manager have too many levels.
     """
     ordered = sorted(
         managers.items(),
@@ -153,9 +155,10 @@ def write_entries(managers: Managers) -> list[JSONObject]:
 def managers_after(
     live: Mapping[str, Any], given: Mapping[str, Any], *, is_builtin: bool, is_subresource: bool
 ) -> Managers:
-    """Return the managers before a write: those in the request, if it has any, or the stored ones.
+    """Return the managers before a write, from the request if the request contains any, or else from the stored object.
 
-    A request with one empty entry removes all managers; for built-in kinds, so does an empty list.
+    If the request contains one empty entry, all managers are removed.  For built-in kinds, an empty list has the same
+    effect.
     """
     if not is_subresource and "managedFields" in given:
         entries = given["managedFields"]
@@ -175,25 +178,25 @@ def managers_after(
 @final
 @attrs.define(eq=False)
 class Ownership:
-    """Changes the managers of one object, for one request."""
+    """The changes that a request makes to the managers of an object."""
 
     type: FieldType
     """The type of the kind."""
     type_of: TypeOf
-    """The types of its other versions."""
+    """The types of the kind's other versions."""
     api_version: str
     """The apiVersion of the request."""
     reset: FieldSet
     """The fields that the request cannot change, such as the status."""
     may_change: bool
-    """True if the types of fields may have changed since the managers were written."""
+    """Whether the types of fields may have changed since the managers were written."""
 
     def updated(
         self, managers: Managers, old: JSONObject, new: JSONObject, key: ManagerKey, now: str | None
     ) -> Managers:
-        """Return the managers after an update: the writer of a changed field becomes its only owner.
+        """Return the managers after an update.  The writer becomes the only owner of each changed field.
 
-        The objects do not have kind, apiVersion, and the metadata without owners.
+        The objects must not contain their kind, their apiVersion, or the metadata fields that have no owners.
         """
         managers, differences = self._changed(self._served(managers), old, new, None, force=True)
         if fields := union(differences.modified, differences.added):
@@ -206,10 +209,10 @@ class Ownership:
     def applied(  # as SMD's
         self, managers: Managers, live: JSONObject, config: JSONObject, key: ManagerKey, *, force: bool, now: str | None
     ) -> tuple[JSONObject, Managers]:
-        """Return an object after an apply, and its managers.
+        """Return the object after an apply, and its managers.
 
         Raises:
-            APIStatusError: 409 when it changes fields of other managers without force.
+            APIStatusError: The apply changes fields of other managers without force (409).
         """
         managers = self._served(managers)
         merged = merge(self.type, live, config)
@@ -227,7 +230,7 @@ class Ownership:
         return result, managers
 
     def _served(self, managers: Managers) -> Managers:
-        """Return the managers of served versions, for the current types of fields."""
+        """Return the managers of served versions, adapted to the current types of fields."""
         if not self.may_change:
             return managers
         served = {}
@@ -244,7 +247,7 @@ class Ownership:
     def _changed(
         self, managers: Managers, old: JSONObject, new: JSONObject, applier: ManagerKey | None, *, force: bool
     ) -> tuple[Managers, Comparison]:
-        """Remove the changed fields from all managers except the applier; returns the managers and the changes."""
+        """Remove the changed fields from all managers except the applier, and return the managers and the changes."""
         compared = {self.api_version: compare(self.type, old, new).without(self.reset)}
         conflicts: dict[ManagerKey, FieldSet] = {}
         kept: Managers = {}
@@ -270,7 +273,7 @@ class Ownership:
         return kept, compared[self.api_version]
 
     def _pruned(self, merged: JSONObject, managers: Managers, previous: Owned | None) -> JSONObject:
-        """Return a merged object without the fields that the manager stopped applying and that have no other owner."""
+        """Remove the fields from a merged object that the manager no longer applies and no other manager owns."""
         if previous is None or not previous.fields:
             return merged
         of = self._type(previous.api_version)
@@ -295,7 +298,7 @@ class Ownership:
 
 
 def _capped(managers: Managers) -> Managers:
-    """Join the oldest updaters when there are too many."""
+    """Join the oldest updaters if there are too many, and return all managers."""
     updaters = [key for key in managers if key.operation == "Update"]
     count = len(updaters)
     if count <= MAX_UPDATERS:
@@ -318,7 +321,7 @@ def _capped(managers: Managers) -> Managers:
 
 
 def reconciled(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Adapt a set to a schema that has made some fields leaves, which have one owner as a whole."""
+    """Adapt a set of fields to a changed schema in which some fields have become leaves, which are owned as a whole."""
     result: FieldSet = {}
     for element, child in fields.items():
         inner = _member_type(of, element)
@@ -327,7 +330,7 @@ def reconciled(of: FieldType, fields: FieldSet) -> FieldSet:
 
 
 def _reconciled(of: FieldType, child: FieldSet) -> FieldSet:
-    """Return the set below a field that is not a leaf."""
+    """Return the adapted set of the fields below a field that is not a leaf."""
     is_atomic = of.map.is_atomic if of.map is not None else of.items is not None and of.items.is_atomic
     if of is DEDUCED or (of.scalar is not None and of.map is None):
         return child
@@ -335,7 +338,7 @@ def _reconciled(of: FieldType, child: FieldSet) -> FieldSet:
 
 
 def _member_type(of: FieldType, element: str) -> FieldType | None:
-    """Return the type of a field, or of an item, or None if the field does not exist."""
+    """Return the type of a field or an item, or None if the type has no such field."""
     if of.map is not None:
         field = of.map.fields.get(element[2:])
         return field.type if field is not None else of.map.element
@@ -346,10 +349,10 @@ def _member_type(of: FieldType, element: str) -> FieldType | None:
 
 
 class ApplyConflict(Exception):  # noqa: N818  # not an error yet: it may be allowed for kubectl
-    """An apply changes fields of other managers.
+    """An error for an apply that changes fields of other managers.
 
     Attributes:
-        conflicts: The fields by manager.
+        conflicts: The conflicting fields by manager.
     """
 
     def __init__(self, conflicts: Mapping[ManagerKey, FieldSet]) -> None:

@@ -1,4 +1,4 @@
-"""The rules for ``metadata``: the types of its fields, fields that only the server sets, the order of fields.
+"""The rules for ``metadata``: the types of its fields, the fields that only the server sets, and the order of fields.
 
 Source: apimachinery ``pkg/api/validation`` and apiserver ``pkg/registry/rest``.
 """
@@ -40,7 +40,7 @@ _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
 
 
 def metadata_of(obj: JSONObject) -> JSONObject:
-    """Return an object's metadata after checking its types; adds missing metadata."""
+    """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
     metadata = obj.setdefault("metadata", {})
     if metadata is None:
         metadata = obj["metadata"] = {}
@@ -51,7 +51,7 @@ def metadata_of(obj: JSONObject) -> JSONObject:
 
 
 def metadata_problem(metadata: object, path: str) -> str:
-    """Return why a value does not fit ``metav1.ObjectMeta``; empty if it does."""
+    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if it is valid."""
     if metadata is None:
         return ""
     if not isinstance(metadata, dict):
@@ -81,7 +81,7 @@ def _is_list_of(value: object, type_: type[object]) -> bool:
 
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:
-    """Check that an object's kind and apiVersion, if present, match the request."""
+    """Check that an object's kind and apiVersion, if present, match the path of the request."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     info = served.info
     if kind and kind != info.kind:
@@ -94,7 +94,7 @@ def check_type(served: ServedKind, obj: JSONObject) -> None:
 
 
 def check_shape(served: ServedKind, obj: JSONObject) -> None:
-    """Check that the spec and status of a built-in kind are objects; removes nulls."""
+    """Check that the spec and the status of a built-in kind are JSON objects.  Null values are removed."""
     for name in ("spec", "status"):
         part = obj.get(name)
         if served.is_builtin and part is None:
@@ -108,19 +108,19 @@ def _unrecognized(path: str, expected: str) -> Exception:
 
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:
-    """Return metadata in kube-apiserver's order of fields, without empty fields."""
+    """Return the metadata without empty fields, in the order of fields that kube-apiserver uses."""
     full = {key: value for key, value in metadata.items() if value not in (None, "", {}, [])}
     rest = [key for key in full if key not in _ORDER and key != "selfLink"]
     return {key: full[key] for key in (*(key for key in _ORDER if key in full), *rest)}
 
 
 def without_server_fields(metadata: Mapping[str, Any]) -> JSONObject:
-    """Return metadata without the fields that only the server sets."""
+    """Return the metadata without the fields that only the server sets."""
     return {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
 
 
 def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONObject:
-    """Return new metadata with the old values of all fields that a writer cannot change."""
+    """Return the new metadata, with the old values of all fields that a client cannot change."""
     kept = {key: old[key] for key in (*_SERVER_FIELDS, "name", "namespace") if key in old}
     return ordered({**without_server_fields(new), **kept})
 
@@ -129,7 +129,7 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
     """Check that no finalizers are added to an object that is being deleted.
 
     Raises:
-        APIStatusError: 422 when it does.
+        APIStatusError: The update adds a finalizer (422).
     """
     if "deletionTimestamp" not in old:
         return
@@ -144,7 +144,10 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two decoded JSON values are equal; unlike in Python's ``==``, true, 1 and 1.0 differ."""
+    """Return whether two decoded JSON values are equal.
+
+    Unlike with Python's ``==``, the values true, 1 and 1.0 are different.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -153,9 +156,9 @@ def json_equal(one: object, other: object) -> bool:
 
 
 def stored_numbers(value: Any) -> Any:
-    """Return a JSON value of a custom kind with the numbers that kube-apiserver stores: ``1`` for ``1.0``.
+    """Convert the numbers in a JSON value to the form in which kube-apiserver stores them in custom objects.
 
-    It decodes integers as int64 and all other numbers as float64, and encodes floats without a zero fraction.
+    kube-apiserver decodes integers as int64 and other numbers as float64, and encodes ``1.0`` as ``1``.
     """
     if isinstance(value, dict):
         return {key: stored_numbers(member) for key, member in value.items()}

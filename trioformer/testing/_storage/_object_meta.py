@@ -1,6 +1,7 @@
 """The rules for names, labels, annotations, owner references and finalizers.
 
-Each kind has a rule for its names: most are DNS subdomains, some are DNS labels, and RBAC requires only path segments.
+Each kind has a rule for names.  Most names are DNS subdomains, some are DNS labels, and RBAC kinds only require path
+segments.
 
 Source: apimachinery ``pkg/api/validate/content`` and ``pkg/api/validation``, and the validation of each group.
 """
@@ -21,7 +22,7 @@ from ._storage import JSONObject
 _MAX_NAME: Final = 253
 _MAX_LABEL: Final = 63
 _MAX_ANNOTATIONS: Final = 256 * 1024
-"""The most bytes of all keys and values of an object's annotations."""
+"""The maximum total size of the keys and values of an object's annotations, in bytes."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -60,7 +61,7 @@ _IS_VALUE = re.compile(_VALUE).fullmatch
 STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 NameRule = Callable[[str], Iterator[str]]
-"""Yields the problems of a name."""
+"""A function that yields the reasons why a name is not valid."""
 
 
 def _too_long(limit: int, unit: str = "characters") -> str:
@@ -68,7 +69,10 @@ def _too_long(limit: int, unit: str = "characters") -> str:
 
 
 def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
-    """Yield why a text is not a DNS subdomain (RFC 1123); the unit is a word of the error."""
+    """Yield the reasons why a string is not a DNS subdomain (RFC 1123).
+
+    ``unit`` is the unit of the length in the error message.
+    """
     if len(text) > _MAX_NAME:
         yield _too_long(_MAX_NAME, unit)
     if not _IS_SUBDOMAIN(text):
@@ -76,7 +80,7 @@ def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
 
 
 def label_problems(text: str) -> Iterator[str]:
-    """Yield why a text is not a DNS label (RFC 1123)."""
+    """Yield the reasons why a string is not a DNS label (RFC 1123)."""
     if len(text) > _MAX_LABEL:
         yield _too_long(_MAX_LABEL)
     if not _IS_LABEL(text):
@@ -84,7 +88,7 @@ def label_problems(text: str) -> Iterator[str]:
 
 
 def dns_1035_problems(text: str) -> Iterator[str]:
-    """Yield why a text is not a DNS label (RFC 1035)."""
+    """Yield the reasons why a string is not a DNS label (RFC 1035)."""
     if len(text) > _MAX_LABEL:
         yield _too_long(_MAX_LABEL)
     if not _IS_DNS_1035(text):
@@ -92,7 +96,7 @@ def dns_1035_problems(text: str) -> Iterator[str]:
 
 
 def segment_problems(name: str) -> Iterator[str]:
-    """Yield why a text is not a path segment of a URL."""
+    """Yield the reasons why a string is not a path segment of a URL."""
     if name in (".", ".."):
         yield f"may not be '{name}'"
         return
@@ -116,7 +120,7 @@ _NAME_RULES: Mapping[str, NameRule] = {
     "services": label_problems,
     "statefulsets.apps": label_problems,
 }
-"""The kinds whose names are not DNS subdomains, except for RBAC, which is found by its group."""
+"""The rules for kinds whose names are not DNS subdomains, except for the kinds of RBAC."""
 
 
 def _name_rule(served: ServedKind) -> NameRule:
@@ -126,7 +130,7 @@ def _name_rule(served: ServedKind) -> NameRule:
 
 
 def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[JSONObject]:
-    """Validate the name of a new object, and the prefix from which it was generated; returns the causes."""
+    """Validate a new object's name and the prefix that it was generated from, and return the causes of errors."""
     rule = _name_rule(served)
     causes = []
     if generate_name:
@@ -143,7 +147,7 @@ def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[
 
 @functools.lru_cache(4_096)
 def key_problems(key: str) -> tuple[str, ...]:
-    """Return why a text is not a key or finalizer such as ``example.com/name`` or ``name``."""
+    """Return the reasons why a string is not a valid key or finalizer such as ``example.com/name`` or ``name``."""
     return tuple(_key_problems(key))
 
 
@@ -167,13 +171,13 @@ def _key_problems(key: str) -> Iterator[str]:
 
 @functools.lru_cache(4_096)
 def value_problems(value: str) -> tuple[str, ...]:
-    """Return why a text is not a label value."""
+    """Return the reasons why a string is not a valid label value."""
     problems = (_too_long(_MAX_LABEL, "bytes"),) if len(value) > _MAX_LABEL else ()
     return problems if _IS_VALUE(value) else (*problems, _VALUE_PROBLEM)
 
 
 def metadata_causes(metadata: Mapping[str, Any], path: str = "metadata") -> list[JSONObject]:
-    """Validate labels, annotations, owner references and finalizers of the right types; returns the causes."""
+    """Validate labels, annotations, owner references and finalizers, and return the causes of all errors."""
     causes: list[JSONObject] = []
     for key, value in (metadata.get("labels") or {}).items():
         causes += [invalid_value(f"{path}.labels", key, problem) for problem in key_problems(key)]
@@ -217,12 +221,12 @@ def _owner_causes(owners: list[JSONObject], path: str) -> Iterator[JSONObject]:
 
 
 def unqualified_finalizers(finalizers: list[str]) -> list[int]:
-    """Return the indexes of finalizers without a domain, which built-in kinds refuse."""
+    """Return the indexes of the finalizers without a domain, which are not allowed in built-in kinds."""
     return [i for i, one in enumerate(finalizers) if "/" not in one and one not in STANDARD_FINALIZERS]
 
 
 def finalizer_warnings(finalizers: list[str], old: list[str]) -> list[str]:
-    """Return the warnings for new finalizers of a custom object that have no domain."""
+    """Return warnings for the new finalizers of a custom object that have no domain."""
     warnings = []
     for one in sorted(set(finalizers) - set(old)):
         if "/" not in one and one not in STANDARD_FINALIZERS:

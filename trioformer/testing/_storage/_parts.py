@@ -1,4 +1,4 @@
-"""The fields that writes of subresources may change, for subresources whose objects are of the kind itself.
+"""The parts of an object that can be written through subresources of the same kind.
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go``, ``pkg/apis/core/validation`` and
 ``pkg/registry/certificates/certificates/strategy.go``.
@@ -15,8 +15,8 @@ from ._status import cause, invalid
 from ._storage import JSONObject
 
 Part: TypeAlias = Literal["main", "status", "whole", "approval", "ephemeralcontainers", "resize"]
-"""The fields that a write may change: all except the status, only the status, both (the direct API of
-:class:`APIServer`), or those of the subresource with this name."""
+"""The part of an object that a write may change.  It is everything except the status, only the status, both (in the
+direct API of :class:`APIServer`), or the fields of the subresource with this name."""
 
 PARTS: Final[Mapping[str, Part]] = {
     "status": "status",
@@ -24,7 +24,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "ephemeralcontainers": "ephemeralcontainers",
     "resize": "resize",
 }
-"""The parts that are subresources, by their names."""
+"""The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
 _DEFAULTS: Final = {
@@ -35,10 +35,10 @@ _DEFAULTS: Final = {
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return the old object, without kind and metadata, with this part of the new one.
+    """Return the old object, without kind and metadata, in which this part is replaced by the part of the new object.
 
     Raises:
-        APIStatusError: 422 when the change is not allowed.
+        APIStatusError: The change is not allowed (422).
     """
     kept = {key: value for key, value in old.items() if key not in ("kind", "apiVersion", "metadata")}
     match part:
@@ -58,13 +58,16 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
 
 
 def _items(value: object) -> list[JSONObject]:
-    """Return the objects of a list; objects whose name is not a string, which Go clients never send, are skipped."""
+    """Return the objects in a list.  Objects whose name is not a string, which Go clients never send, are skipped."""
     items = value if isinstance(value, list) else []
     return [one for one in items if isinstance(one, dict) and isinstance(one.get("name"), str | None)]
 
 
 def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return the old spec with the added containers; existing ones may not be changed or removed."""
+    """Return the old spec with the new ephemeral containers.
+
+    Existing ephemeral containers may not be changed or removed.
+    """
     before = {one.get("name"): one for one in _items(old.get("ephemeralContainers"))}
     after = [_with_defaults(one) for one in _items(new.get("ephemeralContainers"))]
     taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old.get(field))}
@@ -101,7 +104,7 @@ def _with_defaults(container: JSONObject) -> JSONObject:
 
 
 def _resized(old: Any, new: Any) -> Any:
-    """Return the old containers with the resources of the new ones of the same names."""
+    """Return the old containers with the resources of the new containers with the same names."""
     wanted: dict[object, JSONObject] = {one.get("name"): one for one in _items(new)}
     resized: list[JSONObject] = []
     for one in _items(old):

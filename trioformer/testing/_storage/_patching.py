@@ -1,6 +1,6 @@
-"""The three kinds of patch: RFC 7386 merge patch, RFC 6902 JSON patch, and Kubernetes' strategic merge patch.
+"""Patch requests, and the application of merge patches (RFC 7386) and JSON patches (RFC 6902).
 
-``_apply.py`` has the fourth one, server-side apply.
+``_apply.py`` handles the fourth type of patch, server-side apply.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 MAX_OPERATIONS = 10_000
-"""The most operations of a JSON patch, as in kube-apiserver."""
+"""The maximum number of operations in a JSON patch, as in kube-apiserver."""
 MAX_COPIED = 3 * 1024 * 1024
-"""The maximum size in bytes of all copies of one JSON patch, as in kube-apiserver: each copy can double an object.
+"""The maximum total size of the values that a JSON patch copies, in bytes, as in kube-apiserver.  Each copy can double
+an object.
 
 Copies may add as many values as a body may have.
 """
@@ -34,17 +35,17 @@ Copies may add as many values as a body may have.
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
 
 Change = Callable[[JSONObject], JSONObject]
-"""Returns the new state of an object for the old one, which it may modify."""
+"""A function that takes the old state of an object, which it may modify, and returns the new state."""
 
 
 def read_patch(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None = None) -> Change:
-    """Parse the body of a patch request.
+    """Return a function that applies the patch in the body of a request.
 
-    The change raises 413 when the object becomes larger than a body may be, so patches cannot make it grow forever.
+    The function raises a 413 error if the object becomes larger than a request body may be.
 
     Raises:
-        APIStatusError: 400 when the body is not a patch; 413 when it has too many operations or values; 415 when the
-            content type is not supported for the kind.
+        APIStatusError: The body is not a patch (400), the body has too many operations or values (413), or the content
+            type is not supported for the kind (415).
     """
     change = _read_change(served, content_type, body, fields)
 
@@ -88,9 +89,11 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
 
 
 def merge(obj: object, patch: object) -> Any:
-    """Apply a merge patch: null members are deleted, objects merged, all other values replaced.
+    """Apply a merge patch.
 
-    As in kube-apiserver, and unlike in the RFC, null members of objects in a list are also deleted, unless the list
+    Members that are null in the patch are deleted, objects are merged, and all other values are replaced.
+
+    As in kube-apiserver, but not in the RFC, null members of objects in a list are also deleted, unless the list
     replaces an object.
     """
     if not isinstance(obj, dict):
@@ -119,8 +122,8 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     """Apply the operations of a JSON patch in order.
 
     Raises:
-        APIStatusError: 422 when an operation does not apply, a test fails, or the result would be too large or has too
-            many levels.
+        APIStatusError: An operation cannot be applied, a test fails, the result would be too large, or the result has
+            too many levels (422).
     """
     document: Any = obj
     copied = values = containers = 0
@@ -145,11 +148,11 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
 
 def _check_copied(copied: int, values: int, containers: int) -> None:
     if copied > MAX_COPIED or has_too_many_values(values, containers):
-        raise ValueError(f"the copies of the patch have more than {MAX_COPIED} bytes, or too many values")
+        raise ValueError(f"the patch copies more than {MAX_COPIED} bytes, or too many values")
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:
-    """Apply an operation that is not a copy."""
+    """Apply an operation other than copy."""
     path = _pointer(operation["path"])
     match operation["op"]:
         case "test":

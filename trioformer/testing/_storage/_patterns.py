@@ -1,7 +1,7 @@
-r"""Patterns of schemas: Go's regular expressions, run by Python's.
+r"""Patterns in schemas: regular expressions in Go's syntax, which are matched with Python's ``re``.
 
-Only a few constructs differ: ``$`` and ``\z``, classes such as ``[[:alpha:]]``, and ``\Q…\E``.
-Patterns with Unicode classes such as ``\p{L}``, which Python does not support, are not checked.
+Only a few constructs must be translated: ``$`` and ``\z``, classes such as ``[[:alpha:]]``, and ``\Q…\E``.
+Patterns with Unicode classes such as ``\p{L}`` are not checked, because Python does not support them.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _PROBLEMS: Final = {
     "unbalanced parenthesis": "unexpected )",
     "nothing to repeat": "missing argument to repetition operator",
 }
-"""Python's problems and Go's texts; patterns with other problems may compile in Go."""
+"""Go's messages for Python's errors.  Patterns with other errors may compile in Go."""
 _UNKNOWN_TO_GO: Final = ("(?=", "(?!", "(?<=", "(?<!", "(?>", "(?#")
 
 
 class PatternError(ValueError):
-    """Go does not compile the pattern; the text is Go's."""
+    """An error for a pattern that Go cannot compile, with Go's message."""
 
 
 def go_problem(pattern: str) -> str:
-    """Return why Go does not compile a pattern; empty if it does, or if Python cannot tell."""
+    """Return the reason why Go cannot compile a pattern, or an empty string if no reason is known."""
     try:
         compiled(pattern)
     except PatternError as exc:
@@ -56,10 +56,10 @@ def go_problem(pattern: str) -> str:
 
 @functools.lru_cache(1_024)
 def compiled(pattern: str) -> re.Pattern[str] | None:
-    """Compile a pattern; None if Python cannot.
+    """Return a compiled pattern, or None if Python does not support it.
 
     Raises:
-        PatternError: Go cannot either.
+        PatternError: Go cannot compile the pattern.
     """
     if r"\p" in pattern or r"\P" in pattern or r"\C" in pattern:
         return None
@@ -80,7 +80,7 @@ def _translated(found: re.Match[str]) -> str:
     if found[1] is not None:
         return re.escape(found[1])
     if token == "$":
-        return r"\Z"  # Python's also matches before a newline at the end
+        return r"\Z"  # Python's ``$`` also matches before a newline at the end
     if token == r"\z":
         return r"\Z"
     if token.startswith("["):

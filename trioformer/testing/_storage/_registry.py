@@ -1,10 +1,11 @@
-"""Creates, updates and deletes objects: the rules between a request and the storage.
+"""The rules by which objects are created, updated and deleted in the storage.
 
-As in kube-apiserver: names and uids, timestamps, generations, conflicts, the status subresource, finalizers,
-namespaces.
-Unlike in a cluster: built-in kinds are neither defaulted nor validated below ``metadata``;
-there is no kubelet, so a deleted pod is removed immediately, regardless of its grace period;
-without a garbage collector (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
+Names, uids, timestamps, generations, conflicts, the status subresource, finalizers and namespaces are handled as in
+kube-apiserver.  There are three differences from a cluster:
+
+- Built-in kinds are neither defaulted nor validated, except for their ``metadata``.
+- No kubelet runs, so a deleted pod is removed immediately, without a grace period.
+- If no garbage collector runs (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from ._validation import check_object
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
-"""Kinds that kube-apiserver deletes gracefully, so that the response is the object with its deletionTimestamp."""
+"""The kinds that kube-apiserver deletes gracefully, so that the response is the object with its deletionTimestamp."""
 PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
 _SUFFIX_LENGTH = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -61,14 +62,14 @@ _GENERATE_ATTEMPTS = 8
 
 
 class WriteOptions(TypedDict):
-    """Arguments of both :meth:`Registry.create` and :meth:`Registry.update`."""
+    """The common arguments of :meth:`Registry.create` and :meth:`Registry.update`."""
 
     dry_run: bool
     writer: Writer
 
 
 def decoded(stored: Stored) -> JSONObject:
-    """Decode a state into a new object, without kind and apiVersion."""
+    """Decode a stored state into a new dict, without kind and apiVersion."""
     obj: JSONObject = decode(b"{" + stored.body)
     return obj
 
@@ -76,28 +77,28 @@ def decoded(stored: Stored) -> JSONObject:
 @final
 @attrs.define(eq=False)
 class Registry:
-    """Creates, updates and deletes objects; every method is atomic."""
+    """The registry that creates, updates and deletes objects.  Every method is atomic."""
 
     storage: Storage
     kinds: Kinds
     clock: Clock
     _random: random.Random
     collects_garbage: bool = False
-    """True if a garbage collector completes the deletions that wait for dependents."""
+    """Whether a garbage collector completes the deletions that wait for dependents."""
     tracker: FieldTracker = attrs.field(
         kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
     )
-    """Keeps the managers of the objects."""
+    """The tracker of the objects' managers."""
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     @staticmethod
     def key(served: ServedKind, namespace: str, name: str) -> str:
-        """Return an object's key in the storage."""
+        """Return the key of an object in the storage."""
         return f"{namespace}/{name}" if served.info.namespaced else name
 
     def get(self, served: ServedKind, namespace: str, name: str) -> Stored:
-        """Return an object."""
+        """Return the stored state of an object."""
         stored = self.storage.get(served.resource, self.key(served, namespace, name))
         if stored is None:
             raise not_found(served.info, name)
@@ -108,7 +109,7 @@ class Registry:
         return self.storage.get(served.resource, self.key(served, namespace, name)) is not None
 
     def restore(self, kinds: Kinds, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
-        """Go back to the kinds and objects of a revision, of this server or of another."""
+        """Restore the kinds and objects of an earlier revision of this server or of another server."""
         self.kinds.replace(kinds)
         self.storage.restore(objects, revision)
         # Start another sequence of uids, because the server of the snapshot may have used the rest of this one.
@@ -132,13 +133,14 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Create an object, which is modified.
+        """Create an object from ``obj``, which is modified.
 
-        Its status is kept only for the part ``whole``.  ``fields`` collects unknown fields, which are removed.
-        Without a writer it has no managers.
+        The status is kept only for the part ``whole``.  Unknown fields are removed, and ``fields`` collects them.
+        Without a writer, the object has no managers.
 
         Raises:
-            APIStatusError: 404 when the namespace does not exist, 500 when the object has a resourceVersion; others.
+            APIStatusError: The namespace does not exist (404), the object has a resourceVersion (500), or the object
+                is not valid.
         """
         check_type(served, obj)
         given = metadata_of(obj)
@@ -158,7 +160,7 @@ class Registry:
             "uid": self.new_uid(),
             "creationTimestamp": timestamp(self.clock),
             "namespace": namespace if served.info.namespaced else None,
-            "resourceVersion": None if dry_run else "0",  # its place in the order of fields; see Storage.put
+            "resourceVersion": None if dry_run else "0",  # reserves the place in the order of fields; see Storage.put
             "generation": 1 if served.has_generation else None,
         }
         obj["metadata"] = ordered(metadata)
@@ -179,7 +181,7 @@ class Registry:
         return stored
 
     def new_uid(self) -> str:
-        """Return a new uid; the sequence is the same in every run."""
+        """Return a new uid.  The sequence of uids is the same in every run."""
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def _generated_name(self, served: ServedKind, namespace: str, prefix: str) -> str:
@@ -214,7 +216,7 @@ class Registry:
 
     @staticmethod
     def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
-        """Check that an object's namespace, if present, matches the request."""
+        """Check that an object's namespace, if present, matches the path of the request."""
         given = metadata.get("namespace") or ""
         if given not in ("", namespace if served.info.namespaced else ""):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -243,12 +245,12 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Update a part of an object; ``change`` returns the new state for the old one, which it may modify.
+        """Update a part of an object.  ``change`` takes the old state, which it may modify, and returns the new state.
 
-        ``fields`` collects unknown fields, which are removed.  Without a writer the managers do not change.
+        Unknown fields are removed, and ``fields`` collects them.  Without a writer, the managers do not change.
 
         Returns:
-            The new state, or the old one if nothing changed; then there is no new revision or event.
+            The new state, or the old state if nothing has changed, in which case there is no new revision or event.
         """
         current = self.get(served, namespace, name)
         old = decoded(current)
@@ -292,7 +294,7 @@ class Registry:
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Check that an object's name and namespace, if present, match the request."""
+        """Check that an object's name and namespace, if present, match the path of the request."""
         given = metadata.get("name") or name
         if given != name:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
@@ -315,11 +317,11 @@ class Registry:
             why = cause(
                 "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
             )
-            # kube-apiserver has the plural here.
+            # kube-apiserver uses the plural here.
             raise invalid(served.info.group, served.info.plural, current.name, [why])
 
     def _remove_finalized(self, served: ServedKind, current: Stored, obj: JSONObject) -> Stored:
-        """Remove an object without finalizers; as in kube-apiserver, the response has the old revision."""
+        """Remove an object whose finalizers were removed.  As in kube-apiserver, the response has the old revision."""
         response = Stored(current.key, current.revision, body_of(obj))
         if served.is_namespace:
             self.storage.put(served.resource, current.key, obj)
@@ -340,10 +342,11 @@ class Registry:
         policy: Policy | None = None,
         dry_run: bool = False,
     ) -> Deletion:
-        """Delete an object; while it has finalizers, only set its deletionTimestamp.
+        """Delete an object, or only set its deletionTimestamp if it has finalizers.
 
         Raises:
-            APIStatusError: 403 for a system namespace, 404, or 409 when a precondition does not hold.
+            APIStatusError: The object is a system namespace (403), does not exist (404), or does not meet a
+                precondition (409).
         """
         current = self.get(served, namespace, name)
         obj = decoded(current)
@@ -380,10 +383,10 @@ class Registry:
         return Deletion(stored, is_done=False)
 
     def delete_all(self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions) -> None:
-        """Delete the objects of a list, in order, with the same options.
+        """Delete all selected objects in order, with the same options.
 
         Raises:
-            APIStatusError: 409 when a precondition does not hold; the objects before this one are deleted.
+            APIStatusError: An object does not meet a precondition (409).  The objects before this object were deleted.
         """
         for stored in chosen:
             if self.storage.get(served.resource, stored.key) is None:
@@ -432,11 +435,11 @@ class Registry:
 
 
 def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
-    """Return whether an applied null status of a custom object is validated instead of treated as missing."""
+    """Return whether a null status in an applied custom object is validated, instead of being treated as missing."""
     has_schema = served.schema is not None and "status" in served.schema.properties
     return has_schema and part == "status" and "status" in old and "status" in new
 
 
 def _desired_state(obj: JSONObject) -> JSONObject:
-    """Return the part of an object that the generation counts."""
+    """Return the part of an object whose changes increment the generation."""
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata", "status")}

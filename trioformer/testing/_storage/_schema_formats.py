@@ -1,9 +1,9 @@
-"""The formats of strings that are validated in custom objects; all others are ignored.
+"""The string formats that are validated in custom objects.  All other formats are ignored.
 
 Unlike kube-apiserver, the server does not check ``bsonobjectid``, ``creditcard``, ``isbn``, ``isbn10``, ``isbn13``,
 ``rgbcolor`` and ``ssn``.
 
-Source: kube-openapi ``pkg/validation/strfmt``, whose names are without dashes, and the list of apiextensions-apiserver
+Source: kube-openapi ``pkg/validation/strfmt``, whose names have no dashes, and the list in apiextensions-apiserver
 ``pkg/apiserver/validation/formats.go``.
 """
 
@@ -21,7 +21,7 @@ _SCALA_UNITS = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w"
 _SCALA_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _LEADING_ZEROS = re.compile(r"\b0+(?=[0-9]+(?:\.|\Z))")
-"""In the numbers of IPv4 addresses, where Kubernetes still accepts them."""
+"""Leading zeros in the numbers of IPv4 addresses, which Kubernetes still accepts."""
 _MAC = (
     r"[0-9a-f]{2}(?P<one>[-:])[0-9a-f]{2}(?:(?P=one)[0-9a-f]{2}){4}(?:(?:(?P=one)[0-9a-f]{2}){2}|(?:(?P=one)[0-9a-f]{2}){14})?"
     r"|[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}(?:\.[0-9a-f]{4}|(?:\.[0-9a-f]{4}){7})?"
@@ -63,7 +63,7 @@ def _is_date(text: str) -> bool:
     if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return False
     try:
-        # Go has a year 0, a leap year; Python does not.
+        # Go has the year 0, which is a leap year, but Python does not.
         dt.date.fromisoformat(f"2000{text[4:]}" if text.startswith("0000") else text)
     except ValueError:
         return False
@@ -86,7 +86,7 @@ def _is_duration(text: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    """Whether Go's ``url.ParseRequestURI`` accepts it: an absolute path, or something with a scheme."""
+    """Return whether Go's ``url.ParseRequestURI`` accepts a string: an absolute path, or a string with a scheme."""
     if not text or any(ord(character) < 0x21 or ord(character) == 0x7F for character in text) or " " in text:
         return False
     if text == "*" or text.startswith("/"):
@@ -149,9 +149,9 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "uuid4": _uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
     "uuid5": _uuid("5[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
 }
-"""Whether a text has the format, by its name without dashes."""
+"""The functions that return whether a string has a format, by the name of the format without dashes."""
 
 
 def text_format(raw_format: str) -> Callable[[str], bool] | None:
-    """Return the check of a format, or None for one that is ignored."""
+    """Return the function that checks a format, or None if the format is ignored."""
     return FORMATS.get(raw_format.replace("-", ""))

@@ -1,10 +1,10 @@
-"""Validates custom objects against their schemas, with the errors of kube-apiserver.
+"""The validation of custom objects against their schema, with the errors of kube-apiserver.
 
-kube-apiserver uses a general validator for JSON schemas, with some surprising results: a string with a format may have
-several types, and for ``anyOf`` only the errors of the schema that matched best are reported.
-This module returns the same verdicts and causes.
+kube-apiserver uses a general validator for JSON schemas, which has some surprising results.  For example, a string
+with a format may have several types, and for ``anyOf`` only the errors of the schema that matched best are reported.
+This module returns the same results and causes as kube-apiserver.
 
-An update does not report unchanged mistakes of the old object ("ratcheting").
+An update does not report errors of the old object that are unchanged ("ratcheting").
 
 Source: kube-openapi ``pkg/validation/validate``, apiextensions-apiserver ``pkg/apiserver/validation``.
 """
@@ -34,13 +34,13 @@ from ._schemas import Schema
 from ._storage import JSONObject
 
 MISSING: Final[Any] = object()
-"""The old value of a field or item that did not exist or cannot be matched with the new one."""
+"""The old value of a field or item that did not exist, or that cannot be matched with a new one."""
 _MAX_EXACT: Final = 2**53 - 1
 _NUMBERS: Final = frozenset({"integer", "number"})
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 
 Problem: TypeAlias = tuple[str, Callable[[str], JSONObject]]
-"""A text, which is reported once, and a function that returns its cause for the path of the validated value."""
+"""A message, which is reported once, and a function that returns its cause for the path of the validated value."""
 
 
 @final
@@ -48,7 +48,8 @@ Problem: TypeAlias = tuple[str, Callable[[str], JSONObject]]
 class _Result:
     problems: dict[str, Callable[[str], JSONObject]] = attrs.field(factory=dict)
     matches: int = 0
-    """The number of passed checks: ``anyOf`` reports the errors of the schema with the most."""
+    """The number of passed checks.  For ``anyOf``, the errors of the schema with the most passed checks are
+    reported."""
 
     def merge(self, other: _Result) -> None:
         for text, make in other.problems.items():
@@ -60,7 +61,10 @@ class _Result:
 
 
 def validate(value: Any, schema: Schema, old: Any = MISSING, *, prefix: str = "") -> list[JSONObject]:
-    """Validate a value that has its defaults; returns the causes, with paths below ``prefix``."""
+    """Validate a value whose defaults are set, and return the causes of all errors.
+
+    The paths in the causes begin with ``prefix``.
+    """
     result = _check(value, schema, "", old)
     if result.problems and old is not MISSING and json_equal(value, old):
         return []
@@ -89,7 +93,7 @@ def _wrong_type(path: str, types: str, value: str) -> Problem:
 
 
 def _wrong_whole(text: str) -> Problem:
-    """Return the problem of a combination of schemas, which is reported for the object as a whole."""
+    """Return the problem with a combination of schemas, which is reported for the whole object."""
     return text, lambda prefix: invalid_value(prefix or "<nil>", "", text)
 
 
@@ -144,13 +148,13 @@ def _known_format(type_: str, name: str) -> str:
 
 
 def _format_of(schema: Schema) -> str:
-    """Return the format if it is validated."""
+    """Return the format of a schema if this format is validated."""
     name = schema.raw.get("format")
     return _known_format(schema.types[0] if len(schema.types) == 1 else "", name) if name else ""
 
 
 def _type_of(value: Any) -> tuple[str, str]:
-    """Return the type of a value that is not null, and the format of a number."""
+    """Return the JSON type of a value that is not null, and its format if it is a number."""
     if isinstance(value, bool):
         return "boolean", ""
     if isinstance(value, str):
@@ -190,7 +194,7 @@ def _check_enum(value: Any, raw: Mapping[str, Any], path: str, result: _Result) 
 
 
 def _is_same(value: Any, allowed: Any) -> bool:
-    """Return whether a value equals one of an enum, to whose type numbers are converted."""
+    """Return whether a value equals a value of an enum.  Numbers are converted to the type of this value."""
     if value is None or allowed is None:
         return False
     if _type_of(value)[1] and _type_of(allowed)[1]:
@@ -316,7 +320,7 @@ def _check_list(value: list[Any], schema: Schema, path: str, old: Any, result: _
 
 
 def _old_items(value: list[Any], schema: Schema, old: Any) -> list[Any]:
-    """Return the old item for each new one; items can be matched only in lists of type map."""
+    """Return the old item for each new item.  Items can be matched only in lists of type map."""
     if schema.raw.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return []
     keys = schema.raw.get("x-kubernetes-list-map-keys") or ()

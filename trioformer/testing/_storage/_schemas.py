@@ -1,9 +1,9 @@
-"""Structural schemas of custom kinds: pruning and defaults, which come before validation.
+"""Structural schemas of custom kinds, and the pruning and defaulting of objects before validation.
 
-Whenever kube-apiserver decodes an object, it removes fields that are not in the schema, then nulls that are neither
-allowed nor replaced by a default, and sets the defaults.
+When kube-apiserver decodes an object, it removes the fields that are not in the schema.  Then kube-apiserver removes
+nulls that are neither allowed nor replaced by a default, and sets the defaults.
 
-Source: apiextensions-apiserver ``pkg/apiserver/schema``: ``convert.go``, ``pruning`` and ``defaulting``.
+Source: ``convert.go``, ``pruning`` and ``defaulting`` in apiextensions-apiserver ``pkg/apiserver/schema``.
 """
 
 from __future__ import annotations
@@ -15,58 +15,59 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
-"""The fields that every object may have, also without a schema."""
+"""The fields that every object may have, even if the schema does not contain them."""
 
 OnUnknown: TypeAlias = Callable[[str], None]
-"""Is called with the path of each field that is removed."""
+"""A function that is called with the path of each removed field."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Schema:
-    """One level of a schema, parsed; :attr:`raw` has the rules for values."""
+    """A parsed level of a schema.  :attr:`raw` contains the rules for values."""
 
     raw: Mapping[str, Any]
     """The schema as it was written."""
     properties: Mapping[str, Schema]
     """The known fields."""
     additional: Schema | bool | None
-    """The schema of all other fields; a bool says nothing about them; None if they are unknown."""
+    """The schema of all other fields.  A bool allows them without a schema, and None means that they are unknown."""
     items: Schema | None
     """The schema of the items of a list."""
     preserves_unknown: bool
-    """Whether unknown fields stay, in this level and below, until a property has a schema without this."""
+    """Whether unknown fields are kept in this level and the levels below, down to a property whose schema does not
+    preserve them."""
     is_embedded: bool
-    """True for an embedded object, which has its own kind and metadata."""
+    """Whether the value is an embedded object, which has its own kind and metadata."""
     is_nullable: bool
-    """True if null is a value; otherwise null means that the field is missing."""
+    """Whether null is a valid value.  Otherwise, null means that the field is missing."""
     types: tuple[str, ...]
-    """The type, both types of an integer or text, or nothing."""
+    """The allowed types: one type, two types for an integer or string, or none if the type is not restricted."""
     clauses: Mapping[str, tuple[Schema, ...]]
     """The schemas of ``allOf``, ``anyOf``, ``oneOf`` and ``not``."""
 
     @property
     def default(self) -> Any:
-        """A new copy of the default, or None."""
+        """A new copy of the default value, or None if there is no default."""
         return copy.deepcopy(self.raw.get("default"))
 
     @property
     def has_default(self) -> bool:
-        """True if the default is not null."""
+        """Whether the schema has a default that is not null."""
         return self.raw.get("default") is not None
 
     @property
     def values(self) -> Schema | None:
-        """The schema of the values of a map, if they have one."""
+        """The schema of the values of a map, or None if they have no schema."""
         return self.additional if isinstance(self.additional, Schema) else None
 
     def child(self, name: str) -> Schema | None:
-        """Return the schema of a field, if it has one."""
+        """Return the schema of a field, or None if the field has no schema."""
         return self.properties.get(name) or self.values
 
 
 def parse_schema(raw: Mapping[str, Any]) -> Schema:
-    """Parse a schema that was checked."""
+    """Parse a schema that has been checked."""
     additional = raw.get("additionalProperties")
     items = raw.get("items")
     clauses = {name: tuple(map(parse_schema, raw[name])) for name in ("allOf", "anyOf", "oneOf") if raw.get(name)}
@@ -90,7 +91,7 @@ def parse_schema(raw: Mapping[str, Any]) -> Schema:
 
 
 def prune(value: Any, schema: Schema | None, on_unknown: OnUnknown, path: str = "") -> None:
-    """Remove the fields that a schema does not have from a value, which is modified."""
+    """Remove fields that are not in the schema from a value, which is modified."""
     if schema is not None and schema.preserves_unknown:
         _prune_known(value, schema, on_unknown, path)
     elif isinstance(value, dict):
@@ -112,7 +113,7 @@ def prune(value: Any, schema: Schema | None, on_unknown: OnUnknown, path: str = 
 
 
 def _prune_known(value: Any, schema: Schema | None, on_unknown: OnUnknown, path: str) -> None:
-    """Prune only below the fields that have a schema of their own."""
+    """Keep unknown fields, but prune the values of the fields that have a schema."""
     if schema is None:
         return
     if isinstance(value, dict):
@@ -131,7 +132,7 @@ def _prune_known(value: Any, schema: Schema | None, on_unknown: OnUnknown, path:
 
 
 def drop_nulls(value: Any, schema: Schema | None) -> None:
-    """Remove the nulls of fields that are not nullable and have no default."""
+    """Remove the fields that are null, are not nullable, and have no default."""
     if isinstance(value, dict):
         for name in list(value):
             known = None if schema is None else schema.child(name)
@@ -145,7 +146,7 @@ def drop_nulls(value: Any, schema: Schema | None) -> None:
 
 
 def set_defaults(value: Any, schema: Schema | None) -> None:
-    """Set the defaults of fields that are missing, or null without being nullable."""
+    """Set the defaults of fields that are missing, or that are null but not nullable."""
     if schema is None:
         return
     if isinstance(value, dict):
@@ -169,7 +170,7 @@ def _is_wrong_null(value: object, schema: Schema | None) -> bool:
 
 
 def embedded_objects(value: Any, schema: Schema, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the path of each object with a kind of its own inside of a value, and the object."""
+    """Yield the path and the value of each embedded object that has its own kind."""
     if schema.is_embedded and isinstance(value, dict):
         yield path, value
     for child, known, where in children(value, schema, path):
@@ -177,7 +178,7 @@ def embedded_objects(value: Any, schema: Schema, path: str = "") -> Iterator[tup
 
 
 def children(value: Any, schema: Schema, path: str) -> Iterator[tuple[Any, Schema, str]]:
-    """Yield each member or item of a value that has a schema, the schema, and its path in errors."""
+    """Yield each member or item of a value that has a schema, with this schema and the path for error messages."""
     if isinstance(value, dict):
         for name, member in value.items():
             if (known := schema.properties.get(name)) is not None:

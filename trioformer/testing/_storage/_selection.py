@@ -1,4 +1,4 @@
-"""Label and field selectors on stored states."""
+"""Label and field selectors for stored objects."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _labels: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("labels",))
 
 
 def labels_of(stored: Stored) -> Mapping[str, str]:
-    """Return an object's labels; decodes nothing else."""
+    """Return the labels of an object, without decoding its other fields."""
     (raw,) = _labels(_metadata(b"{" + stored.body)[0])
     labels: Mapping[str, str] | None = decode(raw) if bytes(raw) else None
     return labels or {}
 
 
 def selector_in(selector: object) -> LabelSelector:
-    """Return the selector of ``matchLabels`` and ``matchExpressions``.
+    """Return the label selector for ``matchLabels`` and ``matchExpressions``.
 
     Raises:
-        SelectorError: It is not valid.
+        SelectorError: The selector is not valid.
     """
     try:
         labels, expressions = (selector.get(key) or {} for key in ("matchLabels", "matchExpressions"))  # type: ignore[attr-defined]  # checked below
@@ -49,12 +49,12 @@ def selector_in(selector: object) -> LabelSelector:
 
 
 def _no_field(obj: object, path: str) -> str:
-    """Read no fields, for selections without a field selector."""
+    """Return an empty value for every field, for selections without a field selector."""
     raise LookupError(path)
 
 
 def _text_at(obj: object, path: str) -> str:
-    """Read a scalar as text; the empty string if it is absent."""
+    """Return a scalar as a string, or an empty string if the scalar does not exist."""
     for name in path.split("."):
         obj = obj.get(name) if isinstance(obj, dict) else None
     if isinstance(obj, bool):
@@ -65,7 +65,7 @@ def _text_at(obj: object, path: str) -> str:
 @final
 @attrs.frozen
 class Selection:
-    """The selectors of a list, watch or deletecollection."""
+    """The selectors of a list, watch or deletecollection request."""
 
     labels: LabelSelector = attrs.field(factory=LabelSelector)
     """The label selector."""
@@ -75,10 +75,10 @@ class Selection:
 
     @classmethod
     def parse(cls, served: ServedKind, label_selector: str, field_selector: str) -> Selection:
-        """Parse the two query parameters.
+        """Parse the two query parameters for selectors.
 
         Raises:
-            APIStatusError: 400 when a selector does not parse, or a field is not selectable for the kind.
+            APIStatusError: A selector is not valid, or the kind does not support a field selector for this field (400).
         """
         try:
             labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
@@ -98,11 +98,11 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """True if both selectors are empty."""
+        """Whether both selectors are empty."""
         return self.labels.is_empty and self.fields.is_empty
 
     def matches(self, stored: Stored) -> bool:
-        """Return whether a state is selected."""
+        """Return whether an object is selected."""
         if not self.fields.is_empty and not self.fields.matches(_FieldReader(stored, self._read)):
             return False
         return self.labels.is_empty or self.labels.matches(labels_of(stored))
@@ -111,7 +111,7 @@ class Selection:
 @final
 @attrs.define(eq=False)
 class _FieldReader:
-    """Reads fields of one state as text; name and namespace need no decoding."""
+    """A reader of an object's fields as strings.  The object is not decoded to read its name and namespace."""
 
     _stored: Stored
     _read: Callable[[object, str], str]

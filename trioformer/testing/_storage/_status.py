@@ -1,4 +1,4 @@
-"""Errors as ``Status`` objects, with kube-apiserver's reasons, messages and details where clients read them.
+"""Errors as ``Status`` objects, with the reasons, messages and details of kube-apiserver that clients read.
 
 Source: apimachinery ``pkg/api/errors``, and responses of kube-apiserver v1.36.
 """
@@ -33,7 +33,7 @@ SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "st
 
 
 def excerpt(text: str) -> str:
-    """Return a text, or the beginning of a long one, for an error that quotes a request."""
+    """Return a string, or the beginning of a long string, to quote it in an error message."""
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
 
 
@@ -42,11 +42,13 @@ _MOST_CAUSES = 50
 
 
 class APIStatusError(Exception):
-    """A request fails with a Status, which clients raise as :class:`~trioformer.errors.StatusError`.
+    """An error that becomes the Status of a response.
+
+    Clients raise this error as :class:`~trioformer.errors.StatusError`.
 
     Attributes:
         status: The Status object.
-        retry_after: Seconds for the ``Retry-After`` header, or None.
+        retry_after: The seconds in the ``Retry-After`` header, or None for no header.
     """
 
     def __init__(self, status: JSONObject, *, retry_after: int | None = None) -> None:
@@ -69,7 +71,7 @@ def status_of(
     details: JSONObject | None = None,
     metadata: JSONObject | None = None,
 ) -> JSONObject:
-    """Build a Status; as in kube-apiserver, an empty reason and missing details are omitted."""
+    """Return a Status.  As in kube-apiserver, an empty reason and missing details are omitted."""
     status: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure"}
     status["message"] = excerpt(message)
     if reason:
@@ -87,7 +89,7 @@ def status_error(
     details: JSONObject | None = None,
     retry_after: int | None = None,
 ) -> APIStatusError:
-    """Build the error for an HTTP code, with the default reason and message unless given."""
+    """Return the error for an HTTP status code.  The reason and the message have defaults."""
     usual = REASONS.get(code, ("InternalError" if code >= 500 else "", f"HTTP {code}"))
     if retry_after is not None:
         details = {**(details or {}), "retryAfterSeconds": retry_after}
@@ -96,7 +98,7 @@ def status_error(
 
 
 def bad_request(message: str) -> APIStatusError:
-    """Build a 400: the request is not valid."""
+    """Return a 400 error: the request is not valid."""
     return status_error(400, message=message)
 
 
@@ -108,12 +110,12 @@ def _details(info: ResourceInfo, name: str, **more: object) -> JSONObject:
 
 
 def not_found(info: ResourceInfo, name: str) -> APIStatusError:
-    """Build a 404: the object does not exist."""
+    """Return a 404 error: the object does not exist."""
     return status_error(404, message=f'{info} "{name}" not found', details=_details(info, name))
 
 
 def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
-    """Build a 409: an object with this name exists."""
+    """Return a 409 error: an object with this name exists."""
     message = f'{info} "{name}" already exists'
     return status_error(409, reason="AlreadyExists", message=message, details=_details(info, name))
 
@@ -121,7 +123,7 @@ def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
 def conflict(
     info: ResourceInfo, name: str, problem: str | None = None, *, subresource: str | None = None
 ) -> APIStatusError:
-    """Build a 409: the object has another resourceVersion, or ``problem``."""
+    """Return a 409 error: the object has another resourceVersion, or ``problem`` describes the conflict."""
     usual = "the object has been modified; please apply your changes to the latest version and try again"
     what = f"{info}/{subresource}" if subresource else str(info)
     message = f'Operation cannot be fulfilled on {what} "{name}": {problem or usual}'
@@ -130,25 +132,28 @@ def conflict(
 
 
 def precondition_failed(info: ResourceInfo, name: str, problem: str) -> APIStatusError:
-    """Build a 409 for a precondition of a delete; names the kind where other errors name the resource."""
+    """Return a 409 error for a precondition of a delete.
+
+    The details of this error contain the kind, where other errors contain the resource.
+    """
     message = f'Operation cannot be fulfilled on {info.kind} "{name}": {problem}'
     return status_error(409, message=message, details={**_details(info, name), "kind": info.kind})
 
 
 def forbidden(info: ResourceInfo, name: str, problem: str, causes: list[JSONObject] | None = None) -> APIStatusError:
-    """Build a 403: admission rejects the request."""
+    """Return a 403 error: admission rejects the request."""
     more = {"causes": causes} if causes else {}
     message = f'{info} "{name}" is forbidden: {problem}'
     return status_error(403, message=message, details=_details(info, name, **more))
 
 
 def cause(reason: str, message: str, field: str) -> JSONObject:
-    """Build a ``StatusCause``: one field that is not valid."""
+    """Return a ``StatusCause`` for a field that is not valid."""
     return {"reason": reason, "message": excerpt(message), "field": excerpt(field)}
 
 
 def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> APIStatusError:
-    """Build a 422: the object or the options are well-formed but not valid."""
+    """Return a 422 error: the object or the options are well-formed but not valid."""
     causes = list(causes)
     texts = [f"{one['field']}: {one['message']}" for one in causes]
     problem = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -161,30 +166,33 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> A
 
 
 def invalid_options(kind: str, causes: Iterable[JSONObject]) -> APIStatusError:
-    """Build a 422: the query parameters contradict each other."""
+    """Return a 422 error: the query parameters contradict each other."""
     return invalid("meta.k8s.io", kind, "", causes)
 
 
 def too_large_resource_version(revision: int, current: int) -> APIStatusError:
-    """Build a 504: the requested revision is in the future."""
+    """Return a 504 error: the requested revision is in the future."""
     details: JSONObject = {"causes": [cause_without_field("ResourceVersionTooLarge", "Too large resource version")]}
     message = f"Timeout: Too large resource version: {revision}, current: {current}"
     return status_error(504, message=message, details=details, retry_after=1)
 
 
 def cause_without_field(reason: str, message: str) -> JSONObject:
-    """Build a ``StatusCause`` without a field."""
+    """Return a ``StatusCause`` without a field."""
     return {"reason": reason, "message": message}
 
 
 def expired(message: str, *, continue_token: str = "") -> APIStatusError:
-    """Build a 410: the revision is compacted; the token, if any, continues the list inconsistently."""
+    """Return a 410 error: the revision is compacted.
+
+    With the token, if any, a client can continue the list at the current revision.
+    """
     metadata = {"continue": continue_token} if continue_token else None
     return APIStatusError(status_of(410, "Expired", message, metadata=metadata))
 
 
 def deleted(info: ResourceInfo, name: str, uid: str) -> JSONObject:
-    """Build the Status for a completed delete."""
+    """Return the Status for a completed delete."""
     return {**SUCCESS, "details": {**_details(info, name), "uid": uid}}
 
 

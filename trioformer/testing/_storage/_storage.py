@@ -1,15 +1,16 @@
-"""Versioned objects in memory, with etcd's semantics: revisions, history, compaction.
+"""Versioned objects in memory, with etcd's revisions, history and compaction.
 
-One counter numbers all writes of all resources.
-Each resource has a log: its current objects and the ordered changes that led to them, each with the states before and
-after it.
-So any revision that is not compacted can be read (by undoing later changes) or watched from.
+One counter assigns revisions to the writes of all resources.
+Each resource has a log, which contains its current objects and the ordered changes.  Each change contains the states
+of the object before and after it.
+So a list can read any revision that is not compacted, by undoing later changes, and a watch can start at any such
+revision.
 
-A watcher only has a position in a log.
-It reads from there to the end, then waits for the next change.
-A slow watcher costs no memory; if compaction overtakes it, it gets :exc:`CompactedError`.
+A watch only has a position in a log.  The watch reads the changes from this position to the end, and then waits for
+the next change.  A slow watch needs no memory for unread changes.  If the changes that a watch must read next are
+compacted, the watch gets :exc:`CompactedError`.
 
-All methods except :meth:`Storage.wait` are synchronous, so they are atomic in trio and usable outside it.
+All methods except :meth:`Storage.wait` are synchronous, so they are atomic in trio, and can be called outside trio.
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ import trio
 from ...models._internal import dumps
 
 JSONObject: TypeAlias = dict[str, Any]
-"""A decoded JSON object that its holder may modify."""
+"""A decoded JSON object that may be modified."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Stored:
-    """One immutable state of one object."""
+    """An immutable state of an object."""
 
     key: str
     """``namespace/name``, or ``name`` for cluster-scoped kinds."""
     revision: int
-    """The revision of the write that made it, its ``resourceVersion``; 0 for a dry run."""
+    """The revision of the write that created this state, which is its ``resourceVersion``, or 0 for a dry run."""
     body: bytes
-    """JSON without the opening brace, ``kind`` and ``apiVersion``, which depend on the served version."""
+    """The JSON of the object without the opening brace, ``kind`` and ``apiVersion``, which depend on the served
+    version."""
 
     @property
     def namespace(self) -> str:
-        """The namespace; empty for cluster-scoped kinds."""
+        """The namespace of the object, or an empty string for cluster-scoped kinds."""
         return self.key.rpartition("/")[0]
 
     @property
@@ -54,23 +56,23 @@ class Stored:
 @final
 @attrs.frozen(eq=False)
 class Change:
-    """One write."""
+    """A write of an object."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     """The type of the change."""
     before: Stored | None
     """The state before the write, or None."""
     object: Stored
-    """The state after the write; for a deletion, the last state with the revision of the deletion."""
+    """The state after the write.  For a deletion, this is the last state with the revision of the deletion."""
 
     @property
     def revision(self) -> int:
-        """The revision of this write."""
+        """The revision of the write."""
         return self.object.revision
 
 
 class CompactedError(Exception):
-    """The requested revision is compacted.
+    """An error for a requested revision that is compacted.
 
     Attributes:
         oldest: The oldest revision from which changes can still be read.
@@ -84,7 +86,7 @@ class CompactedError(Exception):
 @final
 @attrs.define(eq=False)
 class _Log:
-    """One resource: its objects, and the changes that are not compacted."""
+    """The log of a resource: its objects, and the changes that are not compacted."""
 
     objects: dict[str, Stored] = attrs.field(factory=dict)
     changes: list[Change] = attrs.field(factory=list)
@@ -110,16 +112,16 @@ def _revision_of(change: Change) -> int:
 @final
 @attrs.define(eq=False)
 class Storage:
-    """Versioned objects in memory."""
+    """A storage for versioned objects in memory."""
 
     history_limit: int = 10_000
-    """The minimum number of changes that are kept for each resource; older ones are compacted in batches."""
+    """The minimum number of changes that are kept for each resource.  Older changes are compacted in batches."""
     revision: int = 1
-    """The revision of the last write; begins with 1, as in etcd."""
+    """The revision of the last write.  It starts at 1, as in etcd."""
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
-    """The last compacted revision; earlier revisions cannot be read.  Initially the one before the first."""
+    """The last compacted revision, initially the revision before the first one.  Earlier revisions cannot be read."""
     observer: Callable[[str], None] | None = attrs.field(init=False, default=None)
-    """Called after each write, with the resource."""
+    """A function that is called with the resource after each write."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
 
     def resources(self) -> list[str]:
@@ -131,12 +133,15 @@ class Storage:
         return self._logs[resource].objects.get(key)
 
     def count(self, resource: str | None = None) -> int:
-        """Return the number of objects of a resource, or of all."""
+        """Return the number of objects of one resource or of all resources."""
         logs = self._logs.values() if resource is None else [self._logs[resource]]
         return sum(len(log.objects) for log in logs)
 
     def put(self, resource: str, key: str, obj: JSONObject) -> Stored:
-        """Write a state: sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards."""
+        """Write a state of an object.
+
+        The method sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards.
+        """
         log = self._logs[resource]
         before = log.objects.get(key)
         stored = self._next(key, obj)
@@ -149,10 +154,12 @@ class Storage:
         return stored
 
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
-        """Delete an object; ``last`` is the state in the DELETED event, and gets its resourceVersion as in :meth:`put`.
+        """Delete an object.
+
+        ``last`` is the state in the DELETED event, and gets its resourceVersion as in :meth:`put`.
 
         Raises:
-            KeyError: The object does not exist.
+            KeyError: The object to delete does not exist.
         """
         log = self._logs[resource]
         before = log.objects.pop(key)
@@ -176,10 +183,10 @@ class Storage:
         log.watchers.unpark_all()
 
     def snapshot(self, resource: str, prefix: str = "", revision: int | None = None) -> list[Stored]:
-        """Return the objects whose keys begin with ``prefix``, ordered by key, as of a revision (None: now).
+        """Return the objects whose keys begin with ``prefix``, ordered by key, at a revision or at the current one.
 
         Raises:
-            CompactedError: That revision is compacted.
+            CompactedError: The revision is compacted.
         """
         log = self._logs[resource]
         objects = log.objects
@@ -210,7 +217,7 @@ class Storage:
         """Return the position of the first change after a revision.
 
         Raises:
-            CompactedError: That revision is compacted.
+            CompactedError: The revision is compacted.
         """
         log = self._logs[resource]
         self._check(log, revision)
@@ -227,10 +234,10 @@ class Storage:
             raise CompactedError(oldest)
 
     def read(self, resource: str, position: int, limit: int = 100) -> list[Change]:
-        """Return up to ``limit`` changes from a position; an empty list if the reader is up to date.
+        """Return up to ``limit`` changes from a position, or an empty list if there are no later changes.
 
         Raises:
-            CompactedError: Changes after the position are compacted.
+            CompactedError: Some of the changes after the position are compacted.
         """
         log = self._logs[resource]
         if position < log.first:
@@ -241,25 +248,28 @@ class Storage:
     async def wait(self, resource: str) -> None:
         """Wait until the resource changes or :meth:`wake` is called.
 
-        To miss no change, call this after :meth:`read` returned nothing, without a checkpoint in between.
+        To miss no change, call this method when :meth:`read` has returned an empty list, without a checkpoint in
+        between.
 
         Cancellation:
-            At any time; the reader's position stays valid.
+            This method can be cancelled at any time, and the reader's position stays valid.
         """
         await self._logs[resource].watchers.park()
 
     def wake(self, resource: str | None = None) -> None:
-        """Wake the waiting readers of a resource, or of all, so that they check their other conditions."""
+        """Wake the waiting readers of one resource or of all resources, so that they check their other conditions."""
         for log in self._logs.values() if resource is None else [self._logs[resource]]:
             log.watchers.unpark_all()
 
     def compact(self, revision: int | None = None) -> int:
-        """Discard the changes up to and including a revision; reading earlier ones then raises :exc:`CompactedError`.
+        """Discard the changes up to and including a revision.
+
+        After this, reads from earlier revisions raise :exc:`CompactedError`.
 
         Args:
-            revision: The last revision to discard; a compacted one has no effect.
-                None discards all changes and makes all revisions that clients know too old: it increments the counter
-                first, as if another object had been written.
+            revision: The last revision to discard.  If this revision is already compacted, nothing changes.
+                If None, the counter is incremented and all changes are discarded, so that all revisions that clients
+                know are too old.
 
         Raises:
             ValueError: The revision is in the future.
@@ -268,7 +278,7 @@ class Storage:
             self.revision += 1
             revision = self.revision
         if revision > self.revision:
-            raise ValueError(f"cannot compact at revision {revision}, the storage is at {self.revision}")
+            raise ValueError(f"cannot compact up to revision {revision}: the last revision is {self.revision}")
         self.compacted = max(self.compacted, revision)
         for log in self._logs.values():
             log.compact(bisect.bisect_right(log.changes, revision, key=_revision_of))
@@ -276,13 +286,13 @@ class Storage:
         return self.compacted
 
     def objects(self) -> dict[str, dict[str, Stored]]:
-        """Return the current objects of each resource, by key; later writes do not change it."""
+        """Return a copy of the current objects of each resource, by key."""
         return {resource: dict(log.objects) for resource, log in self._logs.items()}
 
     def restore(self, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
-        """Go back to the objects of a revision, without history; all readers get :exc:`CompactedError`.
+        """Restore the objects of an earlier revision, without history.  All readers get :exc:`CompactedError`.
 
-        The counter does not go back, because watches from lost revisions would miss the next writes.
+        The counter is not reset, because watches from lost revisions would miss the next writes.
         """
         self.revision = self.compacted = max(self.revision, revision) + 1
         for resource in {**self._logs, **objects}:
@@ -298,6 +308,6 @@ class Storage:
 
 
 def body_of(obj: JSONObject) -> bytes:
-    """Encode an object as :attr:`Stored.body`: metadata first, without kind and apiVersion."""
+    """Encode an object for :attr:`Stored.body`, with metadata first, and without kind and apiVersion."""
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
     return dumps({"metadata": obj["metadata"], **rest})[1:]

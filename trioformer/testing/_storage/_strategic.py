@@ -1,9 +1,9 @@
-"""Kubernetes' strategic merge patches: like merge patches, but lists whose items have a key are merged by item.
+"""Kubernetes' strategic merge patches: merge patches that merge lists by item if the items have a key.
 
-The types of fields tell which lists have keys.
-Without ``$setElementOrder``, new items come before the items that only the object has.
+The types of fields define which lists have keys.
+Without ``$setElementOrder``, new items are placed before the items that are not in the patch.
 
-Source: apimachinery ``pkg/util/strategicpatch``; error texts as of v1.36.
+Source: apimachinery ``pkg/util/strategicpatch``, and the error messages of v1.36.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ _DELETE: Final = "$deleteFromPrimitiveList/"
 
 
 def strategic_merge(of: FieldType, obj: object, patch: JSONObject) -> JSONObject:
-    """Apply a strategic merge patch to a value of a type; neither the value nor the patch is changed.
+    """Return the result of a strategic merge patch for a value of a known type.
+
+    Neither the value nor the patch is modified.
 
     Raises:
-        APIStatusError: 400 or 500 when a directive is not valid or an item does not have its key, as in kube-apiserver.
+        APIStatusError: A directive is not valid, or an item does not have its key (400 or 500, as in kube-apiserver).
     """
     if _DIRECTIVE in patch:
         return _directed(patch)
@@ -54,7 +56,7 @@ def _directed(patch: JSONObject) -> JSONObject:
 
 
 def _retained(obj: JSONObject, patch: JSONObject) -> JSONObject:
-    """Return an object with only the members that a patch retains."""
+    """Return an object with only the members that the ``$retainKeys`` directive of a patch keeps."""
     names = patch[_RETAIN]
     given = {
         key for key, value in patch.items() if value is not None and not key.startswith((_DELETE, _ORDER, _RETAIN))
@@ -98,7 +100,7 @@ def _is_directive(value: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of a patch for a field that the object does not have, without directives and nulls."""
+    """Return a value from the patch without directives and nulls, for a field that the object does not have."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items() if one is not None and not _is_directive(one)}
     return [_plain(one) for one in value if not _is_directive(one)] if isinstance(value, list) else value
@@ -108,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 
 def _merge_lists(of: FieldType, old: list[Any], patch: list[Any]) -> list[Any]:
-    """Merge two lists: the items of the patch in its order, the others near their neighbors."""
+    """Merge two lists.  The items of the patch keep its order, and all others are placed near their old neighbors."""
     _check_items(old, patch)
     if not any(isinstance(one, dict) for one in (*old, *patch)):
         merged = list({dumps(one): one for one in (*old, *patch)}.values())
@@ -136,7 +138,7 @@ def _check_items(old: list[Any], patch: list[Any]) -> None:
 
 
 def _without_special(old: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Apply the directives in the patch, which delete items or replace all; returns both lists without them."""
+    """Apply the directives that delete items or replace the list, and return both lists without directives."""
     deleted: set[bytes] = set()
     replaces = False
     for one in patch:
@@ -158,7 +160,7 @@ def _without_special(old: list[Any], patch: list[Any], key: str) -> tuple[list[A
 
 
 def _identity(item: Any, key: str) -> bytes:
-    """Return the identity of an item as JSON, because values of hostile objects may not be hashable."""
+    """Return the key of an item, encoded as JSON because the value may not be hashable."""
     if not key:
         return dumps(item)
     if not isinstance(item, dict) or key not in item:
@@ -167,7 +169,7 @@ def _identity(item: Any, key: str) -> bytes:
 
 
 def _in_order(merged: list[Any], key: str, order: list[Any], old: list[Any]) -> list[Any]:
-    """Return items in the order of one list, and all others in the order of the old list."""
+    """Sort items by their order in one list, and all others by their order in the old list."""
     places = _places(order, key)
     old_places = _places(old, key)
     identities = [_identity(item, key) for item in merged]
@@ -189,7 +191,7 @@ def _places(items: list[Any], key: str) -> dict[bytes, int]:
 
 
 def _set_order(of: FieldType, merged: JSONObject, patch: JSONObject, key: str) -> None:
-    """Merge the list of a ``$setElementOrder`` directive, and order its items."""
+    """Merge a list for which the patch has a ``$setElementOrder`` directive, and sort its items."""
     name, order = key.removeprefix(_ORDER), patch[key]
     old, given = merged.get(name), patch.get(name)
     if not isinstance(order, list) or not isinstance(old, list | None) or not isinstance(given, list | None):
@@ -211,7 +213,7 @@ def _set_order(of: FieldType, merged: JSONObject, patch: JSONObject, key: str) -
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Check that the items of a patch are in the order that it sets."""
+    """Check that the items of a patch are in the order that its directive sets."""
     identities = iter([_identity(one, key) for one in order])
     if order and not all(_identity(one, key) in identities for one in items):
         shown = f"{go_text(items)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
@@ -219,5 +221,5 @@ def _check_order(items: list[Any], order: list[Any], key: str) -> None:
 
 
 def _failure(message: str) -> APIStatusError:
-    """Return an error that kube-apiserver does not translate."""
+    """Return a 500 error, as kube-apiserver does for problems that have no other status code."""
     return status_error(500, reason="", message=message)

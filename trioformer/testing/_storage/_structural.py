@@ -1,9 +1,9 @@
-"""Rejects schemas that are not structural or whose defaults are not valid, as kube-apiserver does.
+"""The validation of schemas, which must be structural and have valid defaults, as in kube-apiserver.
 
-A structural schema gives each field a type outside of ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
-So the fields do not depend on their values, and unknown fields can be removed.
+A structural schema defines the type of each field outside ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
+So the known fields do not depend on the values in an object, and unknown fields can be removed.
 
-Source: apiextensions-apiserver ``pkg/apiserver/schema``: ``validation.go``, ``complete.go``, ``defaulting``.
+Source: ``validation.go``, ``complete.go`` and ``defaulting`` in apiextensions-apiserver ``pkg/apiserver/schema``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FORBIDDEN_IN_CLAUSES: Final = (
 
 
 def structural_causes(schema: Raw, path: str) -> list[JSONObject]:
-    """Return the sorted reasons why a schema is not structural, or its invalid defaults."""
+    """Return the reasons why a schema is not structural, or which of its defaults are not valid, sorted by path."""
     causes = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
     if causes:
         return sorted(causes, key=lambda one: f"{one['field']}: {one['message']}")
@@ -167,7 +167,7 @@ def _clause(schema: Raw, path: str, *, skip_any_of: bool = False) -> Causes:
 
 
 def _completeness(clause: Raw, schema: Raw | None, where: str, path: str) -> Causes:
-    """Yield an error for each field or item that only a clause has, and the schema itself does not."""
+    """Yield an error for each field that is defined in a clause such as ``anyOf`` but not in the schema itself."""
     for name in ("not", "allOf", "anyOf", "oneOf"):
         value = clause.get(name)
         for i, one in enumerate(value if isinstance(value, list) else () if value is None else (value,)):

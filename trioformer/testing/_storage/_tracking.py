@@ -1,9 +1,10 @@
-"""Keeps ``metadata.managedFields`` with each write, and applies configurations: server-side apply.
+"""The update of ``metadata.managedFields`` with each write, and server-side apply.
 
-Objects that the direct API creates have no managers.  At the first apply, the manager of all earlier fields is called
+Objects that the direct API creates have no managers.  At the first apply, all earlier fields get the manager
 ``before-first-apply``, as on a cluster.
 
-Source: apimachinery ``pkg/util/managedfields/internal``, apiserver ``pkg/endpoints/handlers``; messages as of v1.36.
+Source: apimachinery ``pkg/util/managedfields/internal``, apiserver ``pkg/endpoints/handlers``, and the error messages
+of v1.36.
 """
 
 from __future__ import annotations
@@ -49,20 +50,20 @@ _ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
 @final
 @attrs.frozen
 class Writer:
-    """The writer of an object."""
+    """The writer of an object, and the way in which it writes."""
 
     manager: str
-    """The name of the manager: ``fieldManager`` in the request, or the beginning of its user agent."""
+    """The name of the manager, which is ``fieldManager`` in the request, or the beginning of its user agent."""
     subresource: str = ""
     """The subresource that is written."""
     is_applier: bool = False
-    """True if the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
+    """Whether the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
     writes_all: bool = False
-    """True if it writes the status together with the rest."""
+    """Whether the writer writes the status together with the other fields."""
 
 
 def manager_of(user_agent: str) -> str:
-    """Return the manager for a user agent: its name without the version."""
+    """Return the default manager for a user agent, which is the product name without the version."""
     name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
     while len(name.encode()) > LONGEST_MANAGER:
         name = name[:-1]
@@ -72,18 +73,18 @@ def manager_of(user_agent: str) -> str:
 @final
 @attrs.define(eq=False)
 class FieldTracker:
-    """Keeps the managers of the objects in a storage."""
+    """A tracker of the managers of the objects in a storage."""
 
     _storage: Storage
     _clock: Clock
     tracks_new: bool = True
-    """True if created objects have managers; otherwise only applied objects have them."""
+    """Whether created objects get managers.  If False, only applied objects have managers."""
     _types: dict[tuple[str, str], tuple[Stored | None, FieldType]] = attrs.field(init=False, factory=dict)
 
     # --- types --------------------------------------------------------------------------------------------------------
 
     def type_of(self, served: ServedKind, api_version: str) -> FieldType | None:
-        """Return the type of a kind in one of its versions, or None if it is unknown."""
+        """Return the type of a kind in one of its versions, or None if the version is unknown."""
         if served.is_builtin and (found := builtin_type(api_version, served.info.kind)) is not None:
             return found
         version = api_version.rpartition("/")[2]
@@ -132,8 +133,8 @@ class FieldTracker:
             served: The kind.
             old: The stored state.
             new: The new state, without its managers.
-            given: The metadata in the request, which may change the managers.
-            writer: The writer; None for writes without a manager, such as the binding of a pod.
+            given: The metadata in the request, which may contain changes of the managers.
+            writer: The writer, or None for writes without a manager, such as the binding of a pod.
         """
         stored: list[JSONObject] | None = old["metadata"].get("managedFields")
         if writer is None:
@@ -146,7 +147,7 @@ class FieldTracker:
         managers = managers_after(
             old["metadata"], given, is_builtin=served.is_builtin, is_subresource=bool(writer.subresource)
         )
-        # Objects without managers are not tracked; an update does not start it.
+        # Objects without managers are not tracked, and an update does not start tracking them.
         return self._updated(served, managers, old, new, writer) if managers else None
 
     def _updated(
@@ -174,18 +175,18 @@ class FieldTracker:
     def apply(
         self, served: ServedKind, live: JSONObject | None, config: JSONObject, writer: Writer, *, force: bool
     ) -> JSONObject:
-        """Return an object after an apply, with its managers.
+        """Return the object after an apply, with its managers.
 
         Args:
             served: The kind.
-            live: The stored object, with kind and apiVersion; None for a new one.
+            live: The stored object, with kind and apiVersion, or None for a new object.
             config: The applied configuration.
             writer: The applier.
-            force: Take the fields of other managers.
+            force: Whether to take fields from other managers.
 
         Raises:
-            APIStatusError: 400 when the configuration is of another kind; 409 when other managers own fields that it
-                changes; 500 when it does not fit the type, as in kube-apiserver.
+            APIStatusError: The configuration is of another kind (400), changes fields that other managers own (409),
+                or does not match the type of the kind (500, as in kube-apiserver).
         """
         names: JSONObject = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         self._check(served, config)
@@ -267,7 +268,7 @@ def _without_times(entries: list[JSONObject] | None) -> list[JSONObject]:
 
 
 def _owned(obj: JSONObject) -> JSONObject:
-    """Return the part of an object that managers own."""
+    """Return the part of an object that managers can own."""
     metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in NOT_OWNED}
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} | {"metadata": metadata}
 
@@ -276,7 +277,7 @@ def _owned(obj: JSONObject) -> JSONObject:
 
 
 def _last_applied(served: ServedKind, of: FieldType, live: JSONObject) -> FieldSet:
-    """Return the fields of kubectl's last client-side apply that no other manager has changed since."""
+    """Return the fields of kubectl's last client-side apply that no other manager has changed since then."""
     annotation = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
     try:
         last: Any = decode(annotation.encode()) if isinstance(annotation, str) and annotation else None
@@ -297,7 +298,7 @@ def _left(conflict: ApplyConflict, allowed: FieldSet) -> dict[ManagerKey, FieldS
 
 
 def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
-    """Set kubectl's annotation to the applied configuration, if the object has the annotation."""
+    """Update kubectl's last-applied annotation to the applied configuration, if the object has this annotation."""
     metadata = obj.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
@@ -315,7 +316,7 @@ def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
 
 
 def _sorted(value: Any) -> Any:
-    """Return a JSON value with the members of objects in Go's order."""
+    """Return a JSON value in which the members of objects are sorted as Go sorts them."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value

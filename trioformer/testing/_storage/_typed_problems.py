@@ -1,4 +1,4 @@
-"""Errors of applied configurations that do not fit the type of their kind; texts as of kube-apiserver v1.36.
+"""Errors for applied configurations that do not match the type of their kind, as in kube-apiserver v1.36.
 
 Source: structured-merge-diff ``typed/validate.go``.
 """
@@ -15,7 +15,7 @@ from ._typed_values import item_element
 
 
 def problems(of: FieldType, value: object, path: str = "") -> Iterator[str]:
-    """Yield why an applied value does not fit its type, with the paths of the fields."""
+    """Yield the reasons why an applied value does not match its type, with the paths of the fields."""
     of = of.of(value)
     if value is None:
         return
@@ -39,7 +39,7 @@ _SCALARS = {"string": (str,), "numeric": (int, float), "boolean": (bool,), "unty
 
 
 def _scalar_problem(expected: Scalar, value: object) -> str:
-    """Return the rest of an error, in which each type of value has its own Go format."""
+    """Return the last part of an error message, whose Go format depends on the type of the value."""
     match expected:
         case "numeric":
             return f"numeric (int or float), got {go_type(value)}"

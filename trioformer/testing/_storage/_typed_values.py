@@ -1,7 +1,7 @@
-"""Merges and compares values of known types, field by field.
+"""The merge and the comparison of values of known types, field by field.
 
-A leaf is a scalar, or a list or an object that is replaced as a whole.
-An object or a list that is empty on both sides is also a leaf, so ``{}`` and null do not change.
+A leaf is a scalar, or a list or object that is replaced as a whole.
+A list or object that is empty in both values is also a leaf, so ``{}`` and null are kept.
 
 Source: structured-merge-diff ``typed/merge.go``, ``compare.go``, ``tofieldset.go``, ``remove.go`` and ``validate.go``.
 """
@@ -35,7 +35,7 @@ def item_element(items: ListType, item: object) -> str:
     """Return the path element of an item of a merged list.
 
     Raises:
-        ValueError: The item does not have a key, or cannot be in a set.
+        ValueError: The item does not have a key, or is not a valid item of a set.
     """
     if not items.keys:
         if isinstance(item, list):
@@ -65,7 +65,7 @@ def item_element(items: ListType, item: object) -> str:
 
 
 def _element(items: ListType, index: int, item: object) -> str:
-    """Return the path element of any stored item, also of one without a key, which cannot be applied."""
+    """Return the path element of a stored item.  Unlike an applied item, a stored item may have no key."""
     try:
         return item_element(items, item)
     except ValueError:
@@ -80,7 +80,7 @@ def _elements(items: ListType, values: list[Any]) -> list[str]:
 
 
 def fields_of(of: FieldType, value: object) -> FieldSet:
-    """Return the set of all leaves and items of an object."""
+    """Return the set of all leaves and list items of an object."""
     return _fields(of, value)[1]
 
 
@@ -119,7 +119,7 @@ def _list_fields(of: ListType, value: list[Any]) -> FieldSet:
 
 
 def with_named_fields(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Return a set that also has the declared fields above its members."""
+    """Return the set, extended by the declared fields above its members."""
     result: FieldSet = {}
     for element, child in fields.items():
         if element == _SELF:
@@ -149,14 +149,14 @@ class Comparison:
     """The differences between two objects."""
 
     added: FieldSet = attrs.field(factory=dict)
-    """Fields that only the second value has."""
+    """The fields that only the second value has."""
     modified: FieldSet = attrs.field(factory=dict)
-    """Fields whose values differ."""
+    """The fields whose values differ."""
     removed: FieldSet = attrs.field(factory=dict)
-    """Fields that only the first value has."""
+    """The fields that only the first value has."""
 
     def without(self, fields: FieldSet) -> Comparison:
-        """Return the differences outside these top-level fields."""
+        """Return the differences outside the given top-level fields."""
         return Comparison(
             *(
                 {element: child for element, child in part.items() if element not in fields}
@@ -165,7 +165,10 @@ class Comparison:
         )
 
     def join(self, inner: Comparison, element: str) -> None:
-        """Add the differences in a field; for the object itself the field is empty, and they replace these."""
+        """Add the differences in a field.
+
+        For the object itself, the field is empty, and the differences replace the existing ones.
+        """
         for part, whole in ((inner.added, self.added), (inner.modified, self.modified), (inner.removed, self.removed)):
             if part and element:
                 _add(whole, element, part)
@@ -174,7 +177,7 @@ class Comparison:
 
 
 def compare(of: FieldType, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """Compare two objects; fields that Go always encodes count as present."""
+    """Compare two objects.  Fields that Go always encodes count as present."""
     result = Comparison()
     _compare(of, old, new, result, "")
     return result
@@ -205,8 +208,8 @@ def _compare(of: FieldType, old: object, new: object, into: Comparison, element:
 
 
 def _is_copy(one: object, other: object) -> bool:
-    """Return whether two values are equal, with their members in the same order, as in most parts of an update."""
-    return one == other and dumps(one) == dumps(other)  # for Python, 1 equals true
+    """Return whether two values are equal and their members are in the same order, as in most parts of an update."""
+    return one == other and dumps(one) == dumps(other)  # in Python, 1 equals True
 
 
 def _compare_leaf(old: object, new: object, into: Comparison, element: str) -> None:
@@ -215,7 +218,10 @@ def _compare_leaf(old: object, new: object, into: Comparison, element: str) -> N
 
 
 def same(one: object, other: object) -> bool:
-    """Return whether two decoded JSON values are equal; true and 1 differ, 1 and 1.0 do not."""
+    """Return whether two decoded JSON values are equal.
+
+    The values true and 1 are different, but 1 and 1.0 are equal.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -273,7 +279,7 @@ def _by_element(of: ListType, value: object) -> dict[str, list[Any]]:
 
 
 def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
-    """Return that a value of only one side is a member, and the set below it."""
+    """Return the result of :func:`_fields` for a value that exists in only one object, and is therefore a member."""
     of = of.of(value)
     result: FieldSet = {}
     if of.map is not None:
@@ -290,9 +296,9 @@ def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
 
 
 def merge(of: FieldType, old: Any, new: Any) -> Any:
-    """Merge another value into a value: leaves are replaced, nothing is removed.
+    """Merge a new value into an old value.  Leaves are replaced, and nothing is removed.
 
-    The items of a merged list have the order of the old list, unless the new list has another order.
+    The items of a merged list keep the order of the old list, unless the new list has another order.
     """
     if new is MISSING:
         return old
@@ -312,7 +318,10 @@ def merge(of: FieldType, old: Any, new: Any) -> Any:
 
 
 def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
-    """Merge two lists: common items in the order of the new list, all others near their neighbors."""
+    """Merge two lists.
+
+    Common items have the order of the new list, and all others are placed near their old neighbors.
+    """
     left, right = _elements(of, old), _elements(of, new)
     before: dict[str, Any] = {}
     for element, item in zip(left, old, strict=True):
@@ -355,7 +364,7 @@ def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
 
 
 def remove(of: FieldType, value: Any, fields: FieldSet) -> Any:
-    """Return a value without the members of a set; an object or list that becomes empty is null."""
+    """Return a value without the members of a set.  An object or list that becomes empty is replaced by null."""
     of = of.of(value)
     if of.map is not None:
         if not isinstance(value, dict) or not value or of.map.is_atomic:

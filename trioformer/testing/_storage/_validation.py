@@ -1,6 +1,7 @@
-"""Validates an object before it is stored: its metadata, and the rules of its kind.
+"""The validation of objects before they are stored: their metadata, and the rules of their kind.
 
-Only the metadata of built-in kinds is validated; custom kinds have their schema, and definitions their own rules.
+For built-in kinds, only the metadata is validated.  Custom objects are validated with their schema, and
+CustomResourceDefinitions have their own rules.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def check_object(
     status_only: bool = False,
     fields: FieldCheck | None = None,
 ) -> None:
-    """Check an object in the form in which it is stored; ``old`` is its state before an update."""
+    """Check an object in the form in which it is stored.  ``old`` is the state of the object before an update."""
     metadata = obj["metadata"]
     causes = name_causes(served, metadata["name"], metadata.get("generateName") or "") if old is None else []
     causes += metadata_causes(metadata)

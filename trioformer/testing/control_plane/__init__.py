@@ -1,8 +1,8 @@
-"""A real control plane for tests: etcd, kube-apiserver and optionally more, as child processes.
+"""A real control plane for tests: etcd, kube-apiserver and optional programs, as child processes.
 
 - ``_control_plane.py``: :class:`ControlPlane`
-- ``_cluster.py``: kube-controller-manager, and nodes by kwok
-- ``_process.py``: one program: start, readiness, stop
+- ``_cluster.py``: kube-controller-manager, and nodes that kwok simulates
+- ``_process.py``: a single program of the control plane
 - ``_watchdog.py``: kills a program when the test process dies
 - ``_certificates.py``: the certificates of a control plane
 """

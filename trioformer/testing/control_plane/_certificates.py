@@ -1,6 +1,7 @@
-"""Temporary certificates for a control plane: one authority, one server, one administrator.
+"""Temporary certificates for a control plane: for its certificate authority, its servers and its administrator.
 
-Needs trustme, the extra ``trioformer[testing]``, so ``trioformer.testing`` imports this module on first access.
+This module needs trustme, which the extra ``trioformer[testing]`` installs.  So ``trioformer.testing`` imports this
+module only on first access.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ __all__ = ["Certificates", "issue_certificates"]
 SERVER_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 ADMINISTRATOR = "trioformer-admin"
 ADMINISTRATORS = "system:masters"
-"""The group with all permissions in RBAC; the API server reads it from the organization of a client certificate."""
+"""The group with all permissions in RBAC.  The API server reads a user's group from the organization in the client
+certificate."""
 
 
 @final
 @attrs.frozen
 class Certificates:
-    """The paths of the PEM files of one control plane, which trusts only its own authority."""
+    """The paths of the PEM files of a control plane, which trusts only its own certificate authority."""
 
     authority: Path
     """The authority's certificate."""
@@ -43,20 +45,20 @@ class Certificates:
     server_key: Path
     """The server's private key."""
     client_certificate: Path
-    """The certificate of an administrator: organization ``system:masters``."""
+    """The certificate of an administrator, with the organization ``system:masters``."""
     client_key: Path
     """The administrator's private key."""
     service_account_key: Path
     """The private key that signs service account tokens."""
 
     def client_context(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts only this authority and sends the administrator's certificate."""
+        """Return a TLS context that trusts only this authority and uses the administrator's certificate."""
         context = ssl.create_default_context(cafile=self.authority)
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def kubeconfig(self, url: str) -> dict[str, object]:
-        """Return a kubeconfig for the administrator of the server at `url`, with the certificates embedded."""
+        """Return a kubeconfig for the administrator of the server at `url`, with embedded certificates."""
         cluster = {"server": url, "certificate-authority-data": _encoded(self.authority)}
         user = {
             "client-certificate-data": _encoded(self.client_certificate),
@@ -73,7 +75,7 @@ class Certificates:
 
 
 def issue_certificates(directory: Path) -> Certificates:
-    """Create an authority and the certificates that it signs, and write them into `directory`."""
+    """Create a certificate authority and the certificates that it signs, and write the PEM files to `directory`."""
     authority = trustme.CA(organization_name="trioformer testing")
     server = authority.issue_cert(*SERVER_NAMES)
     client = authority.issue_cert(ADMINISTRATOR, common_name=ADMINISTRATOR, organization_name=ADMINISTRATORS)

@@ -1,7 +1,7 @@
 """kube-controller-manager, and kwok, which simulates nodes and kubelets.
 
-Both are clients of kube-apiserver, and reconnect when it restarts.
-No scheduler runs: a pod runs once its ``spec.nodeName`` is set.
+Both programs are clients of kube-apiserver, and reconnect when it restarts.  No scheduler runs, so kwok sets a pod to
+running when its ``spec.nodeName`` is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POD_ADDRESSES = "10.128.0.0/16"
 
 
 def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return kube-controller-manager, to be started, for the server in the kubeconfig of `directory`."""
+    """Return the program kube-controller-manager, not yet started, for the server in the kubeconfig in `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -37,14 +37,14 @@ def make_controller_manager(assets: Path, directory: Path, certificates: Certifi
         "tls-private-key-file": certificates.server_key,
         "service-account-private-key-file": certificates.service_account_key,
         "leader-elect": "false",
-        # The default is a system directory, which it would create.
+        # The default is a system directory, which the program would create.
         "flex-volume-plugin-dir": directory / "flexvolume",
     }
     return Program(flags(assets / "kube-controller-manager", values), port, ["/healthz"], directory, certificates)
 
 
 def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return kwok, to be started, for all nodes of the server in the kubeconfig of `directory`."""
+    """Return the program kwok, not yet started, for all nodes of the server in the kubeconfig in `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -63,10 +63,10 @@ def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Prog
 
 
 async def create_nodes(kubeconfig: Path, names: Collection[str]) -> None:
-    """Create the nodes that do not exist, and wait until kwok has made all of them ready.
+    """Create the missing nodes, and wait until kwok has made all nodes ready.
 
     Raises:
-        ControlPlaneError: They are not ready after :data:`START_DEADLINE` seconds.
+        ControlPlaneError: The nodes are not ready after :data:`START_DEADLINE` seconds.
     """
     async with open_client(load_config(kubeconfig=kubeconfig)) as client:
         nodes = client.api(Node)

@@ -1,4 +1,4 @@
-"""A real control plane for tests: etcd, kube-apiserver and optionally more as child processes on loopback.
+"""A real control plane for tests: etcd, kube-apiserver and optional programs, as child processes on loopback ports.
 
 ::
 
@@ -6,12 +6,13 @@
                                               ▲   ▲
                   kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both optional)
 
-External processes do not send an event when they become ready, so this package polls.
+The programs do not notify their parent process when they become ready, so this package polls them.
 
-kube-apiserver starts after etcd responds to ``/health``: without etcd it does not fail, but every request hangs.
+kube-apiserver is started when etcd responds to ``/health``.  If kube-apiserver was started earlier, every request to
+it would hang.
 
-If a free port is taken before the program binds it, the program starts again on other ports.
-Every control plane has its own certificate authority, so another process on a port is never mistaken for the program.
+If another process takes a port before the program can use it, the program is started again on other ports.  Every
+control plane has its own certificate authority, so a different server on the port is recognized.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _strings(given: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControlPlane:
-    """etcd and kube-apiserver, and optionally more, started from binaries on entry and stopped on exit.
+    """A control plane of etcd, kube-apiserver and optional programs, which are started on entry and stopped on exit.
 
     ::
 
@@ -68,38 +69,41 @@ class ControlPlane:
                 await control_plane.kill_api_server()
                 await control_plane.start_api_server()
 
-    The programs are looked up in `assets`, in the directory ``$KUBEBUILDER_ASSETS``, or in
-    ``/usr/local/kubebuilder/bin``, as by other Kubernetes test tools.
-    Authorization is RBAC, service account admission is disabled, and no scheduler runs.
-    Objects are only stored, unless kube-controller-manager and nodes are enabled::
+    The binaries are searched for in `assets`, in the directory ``$KUBEBUILDER_ASSETS``, or in
+    ``/usr/local/kubebuilder/bin``, as in other Kubernetes test tools.
+
+    The API server uses RBAC, does not enforce service accounts, and has no scheduler.  The control plane only stores
+    objects, unless kube-controller-manager and nodes are enabled::
 
         async with ControlPlane(controller_manager=True, nodes=["node-1"]) as control_plane:
             ...  # a Deployment with nodeName: node-1 in its template gets pods, and kwok sets them to running
 
-    Real processes need the real clock: ``trio.testing.MockClock`` would jump over every wait.
-    The object is not bound to one ``trio.run``: a synchronous fixture may enter it in one and exit it in another.
+    Real processes need the real clock, so do not use ``trio.testing.MockClock``, which would skip every wait.  A
+    synchronous fixture may enter the context manager in one ``trio.run`` and exit it in another.
 
     Args:
-        assets: The directory with ``etcd`` and ``kube-apiserver``; for ``controller_manager`` also with
-            ``kube-controller-manager``, for ``nodes`` with ``kwok`` and its stages in ``kwok.yaml``.
-        directory: The directory for data, certificates, logs and the kubeconfig.  It is created if missing and never
-            removed; existing etcd data in it is used.  Default: a temporary directory, which is removed on exit, except
-            after a `ControlPlaneError` or if ``$TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
-        api_server_flags: More flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``; they override the
-            default ones.
-        controller_manager: Start kube-controller-manager, which creates the pods of Deployments, deletes the dependents
-            of deleted objects, and so on.
-        nodes: The names of nodes, which are created and which kwok makes ready.  kwok also sets pods on these nodes to
-            running, without running any containers.
+        assets: The directory of the binaries ``etcd`` and ``kube-apiserver``.  The option ``controller_manager`` also
+            needs ``kube-controller-manager``.  The option ``nodes`` also needs ``kwok``, and its stages in
+            ``kwok.yaml``.
+        directory: The directory for data, certificates, logs and the kubeconfig.  The directory is created if it does
+            not exist, and is not removed.  Existing etcd data in the directory is used.  The default is a temporary
+            directory, which is removed on exit, except after a `ControlPlaneError` or if
+            ``$TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
+        api_server_flags: Additional flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``.  These flags
+            override the default flags.
+        controller_manager: Whether to start kube-controller-manager, which creates the pods of Deployments and
+            collects garbage, for example.
+        nodes: The names of the nodes to create, which kwok makes ready.  kwok also sets the status of pods on these
+            nodes to running, but runs no containers.
 
     Ownership:
-        The object owns exactly the processes that it started, by their process ids, and no tasks.
-        On exit it stops them (SIGTERM, then SIGKILL after 5 seconds each), shielded from cancellation.
-        When this Python process is killed, a watchdog shell for each process kills it; the directory stays.
+        The object owns the processes that it started, and no tasks.  On exit, the object sends SIGTERM to each
+        process, and SIGKILL after 5 seconds, shielded from cancellation.  If this Python process is killed, watchdog
+        shells kill the programs, but the directory is not removed.
 
     Errors:
-        `ControlPlaneError` when a program is missing, ends early, or is not ready after 60 seconds.
-        ``RuntimeError`` when it is used outside its ``async with``, or entered twice.
+        `ControlPlaneError` is raised if a program is missing, ends early, or is not ready after 60 seconds.
+        ``RuntimeError`` is raised if the object is used outside its ``async with`` block or entered twice.
     """
 
     assets: Path = attrs.field(default=None, converter=_find_assets)
@@ -125,22 +129,28 @@ class ControlPlane:
 
     @property
     def log_directory(self) -> Path:
-        """The directory of ``etcd.log``, ``kube-apiserver.log`` and so on; a restart appends."""
+        """The directory of the log files, such as ``etcd.log``.
+
+        A program that is restarted appends to its log file.
+        """
         return self.directory / "logs"
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig file for an administrator (group ``system:masters``), with the certificates embedded."""
+        """The path of a kubeconfig for an administrator in the group ``system:masters``, with embedded certificates."""
         return self.directory / "kubeconfig"
 
     @property
     def url(self) -> str:
-        """The API server's address, such as ``https://127.0.0.1:20443``; a restart keeps it."""
+        """The URL of the API server, such as ``https://127.0.0.1:20443``.
+
+        The URL does not change when the server is restarted.
+        """
         return self._program("kube-apiserver").url
 
     @property
     def etcd_url(self) -> str:
-        """The address of etcd, which requires the same client certificate: ``client.crt``, ``client.key``."""
+        """The URL of etcd, which requires the same client certificate, ``client.crt`` and ``client.key``."""
         return self._program("etcd").url
 
     @property
@@ -149,35 +159,39 @@ class ControlPlane:
         return {name: program.pid for name, program in self._programs.items() if program.pid is not None}
 
     async def start_api_server(self) -> None:
-        """Restart kube-apiserver on the same port, with the same data, and wait until it is ready.
+        """Start kube-apiserver again on the same port, with the same data, and wait until it is ready.
 
-        Cancellation: leaves it stopped.
+        Cancellation:
+            If cancelled, kube-apiserver is stopped again.
 
         Raises:
-            ControlPlaneError: It did not become ready.
-            RuntimeError: It is already running.
+            ControlPlaneError: kube-apiserver did not become ready.
+            RuntimeError: kube-apiserver is already running.
         """
         await self._program("kube-apiserver").start()
 
     async def stop_api_server(self) -> None:
-        """Send SIGTERM to kube-apiserver and wait until it ends; do nothing if it is not running.
+        """Send SIGTERM to kube-apiserver if it is running, and wait until it ends.
 
-        Open watches end cleanly, unlike with `kill_api_server`.  After 5 seconds the process is killed.
+        Open watches end cleanly, unlike with `kill_api_server`.  If the process has not ended after 5 seconds, it is
+        killed.
 
-        Cancellation: the signal is still sent, and the process may end later.
+        Cancellation:
+            The signal is sent even if this method is cancelled, and the process may end later.
         """
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").stop()
 
     async def kill_api_server(self) -> None:
-        """Send SIGKILL to kube-apiserver and wait until it ends; do nothing if it is not running."""
+        """Send SIGKILL to kube-apiserver if it is running, and wait until it ends."""
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").kill()
 
     async def start_etcd(self) -> None:
-        """Restart etcd on the same ports, with the same data, and wait until it and a running kube-apiserver are ready.
+        """Start etcd again on the same ports, with the same data, and wait until it is ready.
 
-        Cancellation, Raises: as for `start_api_server`; a running kube-apiserver stays running.
+        If kube-apiserver is running, wait until it is ready too.  Cancellation and exceptions are the same as for
+        `start_api_server`, but kube-apiserver is not stopped.
         """
         api_server = self._program("kube-apiserver")
         await self._program("etcd").start()
@@ -185,7 +199,10 @@ class ControlPlane:
             await api_server.wait_ready()
 
     async def kill_etcd(self) -> None:
-        """Send SIGKILL to etcd and wait until it ends; kube-apiserver hangs or fails until `start_etcd`."""
+        """Send SIGKILL to etcd and wait until it ends.
+
+        Requests to kube-apiserver hang or fail until `start_etcd` is called.
+        """
         await trio.lowlevel.checkpoint()
         await self._program("etcd").kill()
 
@@ -291,7 +308,7 @@ class ControlPlane:
             "authorization-mode": "RBAC",
             "disable-admission-plugins": "ServiceAccount",
             "allow-privileged": "true",
-            # Without it a single open HTTP/1.1 watch delays SIGTERM by more than 15 seconds.
+            # Without this flag, a single open HTTP/1.1 watch delays the end after SIGTERM by more than 15 seconds.
             "shutdown-watch-termination-grace-period": "1s",
         }
         # /readyz does not wait for the namespace "default", which is created a moment later.

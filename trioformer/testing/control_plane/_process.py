@@ -1,4 +1,4 @@
-"""One external program of a control plane: start, readiness, stop and kill."""
+"""An external program of a control plane: how it is started, checked for readiness, and stopped."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ from ._watchdog import Watchdog, start_watchdog
 __all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
 
 PORTS = range(20_000, 32_768)
-"""Ports below the ephemeral ranges of Linux and macOS, which outgoing connections use."""
+"""Ports below the ephemeral port ranges of Linux and macOS, which are used for outgoing connections."""
 PORT_ATTEMPTS = 5
 POLL_PERIOD = 0.05
 """Seconds between two readiness checks."""
 POLL_DEADLINE = 5.0
 """Seconds that one readiness check may take."""
 START_DEADLINE = 60.0
-"""Seconds until a program must be ready; kube-apiserver takes about three."""
+"""Seconds within which a program must be ready.  kube-apiserver takes about 3 seconds."""
 STOP_DEADLINE = 5.0
-"""Seconds between SIGTERM and SIGKILL; kube-apiserver takes one, but more than 15 when etcd is gone."""
+"""Seconds between SIGTERM and SIGKILL.  kube-apiserver takes 1 second to end, but more than 15 if etcd is not
+running."""
 KILL_DEADLINE = 5.0
-"""Seconds in which the kernel must remove a killed process."""
+"""Seconds within which a killed process must end."""
 LOG_LINES = 15
 
 
 class ControlPlaneError(TrioformerError):
-    """A program of a control plane is missing, did not become ready, or did not stop.
+    """An error of a control plane: a program is missing, did not become ready, or did not stop.
 
-    The last lines of its log are attached as a note.
+    The last lines of the program's log are attached as a note.
 
     Attributes:
-        process: The program's name, such as ``kube-apiserver``; None when the error is not about a single program.
-        exit_code: Its exit code, negative for a signal; None while it runs.
-        log: Its log file, which is kept, or None.
+        process: The program's name, such as ``kube-apiserver``, or None if the error is not about a single program.
+        exit_code: The program's exit code, or None while the program runs.  The exit code is negative if a signal
+            ended the program.
+        log: The program's log file, which is kept, or None.
     """
 
     def __init__(
@@ -61,12 +63,12 @@ class ControlPlaneError(TrioformerError):
 @final
 @attrs.define(eq=False)
 class Program:
-    """One program: its command, log and readiness."""
+    """An external program, with its command, its log and its readiness check."""
 
     command: list[str]
     port: int
     ready_paths: list[str]
-    """The program is ready when each of these has responded with 200."""
+    """The paths of the readiness check.  The program is ready when each of them has responded with 200."""
     directory: Path
     _certificates: Certificates
     _process: trio.Process | None = attrs.field(init=False, default=None)
@@ -87,11 +89,11 @@ class Program:
 
     @property
     def pid(self) -> int | None:
-        """The process id; None when the program is not running."""
+        """The process id, or None if the program is not running."""
         return self._process.pid if self._process is not None and self._poll() is None else None
 
     async def start(self) -> None:
-        """Start the program and wait until it is ready; if this fails or is cancelled, the process is killed."""
+        """Start the program and wait until it is ready.  If the start fails or is cancelled, the process is killed."""
         if self.pid is not None:
             raise RuntimeError(f"{self.name} is already running")
         await self._stop_watchdog()
@@ -114,7 +116,7 @@ class Program:
             raise
 
     async def stop(self) -> None:
-        """Send SIGTERM, wait, and send SIGKILL after the deadline."""
+        """Send SIGTERM, wait until the program ends, and send SIGKILL after the deadline."""
         if self._process is not None:
             self._process.terminate()
             with trio.move_on_after(STOP_DEADLINE):
@@ -122,7 +124,7 @@ class Program:
             await self.kill()
 
     async def kill(self) -> None:
-        """Send SIGKILL and wait; shielded from cancellation, but bounded."""
+        """Send SIGKILL, and wait for a limited time until the program ends, shielded from cancellation."""
         if self._process is not None:
             self._process.kill()
             with trio.move_on_after(KILL_DEADLINE, shield=True):
@@ -139,7 +141,8 @@ class Program:
     def _poll(self) -> int | None:
         """Return the exit code, or None while the program runs.
 
-        Polling a process that has ended frees its pid for reuse, so the watchdog is closed at the same time.
+        When an ended process is polled, its process id becomes free for reuse, so the watchdog is closed at the same
+        time.
         """
         code = None if self._process is None else self._process.poll()
         if code is not None and self._watchdog is not None:
@@ -147,14 +150,14 @@ class Program:
         return code
 
     def port_was_taken(self) -> bool:
-        """Return whether the last start failed because another process uses the port."""
+        """Return True if the last start failed because another process uses the port."""
         return self.pid is None and os.strerror(errno.EADDRINUSE).lower() in self._last_log().lower()
 
     async def wait_ready(self) -> None:
         """Wait until the program is ready.
 
         Raises:
-            ControlPlaneError: It ended, or was not ready after :data:`START_DEADLINE` seconds.
+            ControlPlaneError: The program ended, or was not ready after :data:`START_DEADLINE` seconds.
         """
         process = self._process
         assert process is not None
@@ -174,7 +177,7 @@ class Program:
             )
 
     async def _responds_200(self, path: str, tls: ssl.SSLContext) -> bool:
-        # Not httpx: its trio backend leaves the socket open when it is cancelled during the TLS handshake.
+        # Do not use httpx here: its trio backend leaves the socket open when it is cancelled during the TLS handshake.
         with trio.move_on_after(POLL_DEADLINE), contextlib.suppress(OSError, trio.BrokenResourceError):
             tcp = await trio.open_tcp_stream("127.0.0.1", self.port)
             async with trio.SSLStream(tcp, tls, server_hostname="127.0.0.1", https_compatible=True) as stream:
@@ -200,10 +203,10 @@ class Program:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct ports that were free when they were checked."""
+    """Return distinct ports that are free at the time of the call."""
     ports: list[int] = []
     with contextlib.ExitStack() as held:
-        # Not the global generator: test runners seed it, and parallel runs would all try the same ports.
+        # Do not use the global generator: test runners seed it, and parallel runs would all try the same ports.
         for port in random.SystemRandom().sample(PORTS, len(PORTS)):
             probe = held.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -216,12 +219,12 @@ def free_ports(count: int) -> list[int]:
 
 
 def flags(command: Path, values: dict[str, object], more: Iterable[str] = ()) -> list[str]:
-    """Return a command with its values as ``--name=value``."""
+    """Return a command with the given flags in the form ``--name=value``."""
     return [str(command), *(f"--{name}={value}" for name, value in values.items()), *more]
 
 
 async def start_on_free_ports(make: Callable[[], Program]) -> Program:
-    """Make and start a program; retry with other ports if another process has taken its port."""
+    """Create and start a program.  If another process has taken a port of the program, retry with other ports."""
     attempts_left = PORT_ATTEMPTS
     while True:
         program = make()

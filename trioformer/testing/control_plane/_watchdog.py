@@ -13,20 +13,24 @@ import trio
 __all__ = ["Watchdog", "start_watchdog"]
 
 SCRIPT = 'read -r line || kill -KILL "$1"'
-"""A line on standard input ends the shell; end of file without a line means that this process has died."""
+"""The script of the watchdog shell.  If it reads a line from standard input, it ends.  If it reads the end of file
+first, the Python process has died, and the script kills the child process."""
 
 
 @final
 @attrs.define(eq=False)
 class Watchdog:
-    """The shell, and its pipe, which the kernel closes when this process ends, however it ends."""
+    """A watchdog shell and the pipe to it, which the kernel closes when this Python process ends for any reason."""
 
     _shell: trio.Process
     _pipe: int
     _is_closed: bool = attrs.field(default=False, init=False)
 
     def close(self) -> None:
-        """End the shell without killing; necessary when the process has ended, since its pid may be reused."""
+        """End the shell without killing the child process.
+
+        Call this method when the child process has ended, because its process id may be reused.
+        """
         if not self._is_closed:
             self._is_closed = True
             with contextlib.suppress(BrokenPipeError):  # the shell was killed
@@ -34,7 +38,7 @@ class Watchdog:
             os.close(self._pipe)
 
     async def aclose(self) -> None:
-        """End the shell without killing, and wait until it has ended."""
+        """End the shell without killing the child process, and wait until the shell has ended."""
         self.close()
         with trio.CancelScope(shield=True):
             await self._shell.wait()
@@ -44,7 +48,7 @@ async def start_watchdog(pid: int) -> Watchdog:
     """Start a watchdog for a process."""
     reading, writing = os.pipe()
     try:
-        # In its own session, so that Ctrl-C in a terminal does not reach it.
+        # The shell gets its own session, so that Ctrl-C in a terminal does not reach it.
         shell = await trio.lowlevel.open_process(
             ["/bin/sh", "-c", SCRIPT, "watchdog", str(pid)],
             stdin=reading,
