@@ -250,7 +250,7 @@ async def test_names_of_registered_objects_are_unique_until_unregister() -> None
         metrics.register_factory(factory, name="mine")
         elector = LeaderElector(here.client, name="lease", namespace="default")
         metrics.register_elector(elector, name="lease")
-        with pytest.raises(ValueError, match="election named 'lease'"):
+        with pytest.raises(ValueError, match="elector named 'lease'"):
             metrics.register_elector(elector, name="lease")
     metrics.register_controller(Controller("web", Reconcile()))
     with pytest.raises(ValueError, match="named 'web'"):

@@ -1,4 +1,4 @@
-"""Parses arguments, and defines the common flags."""
+"""The parser for arguments, and the common flags."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _REPEATED: Final = ("--as-group",)
 
 @final
 class Parser(argparse.ArgumentParser):
-    """The parser of one command."""
+    """A parser for the arguments of one command."""
 
     def __init__(self, command: str) -> None:
         super().__init__(prog=command, add_help=False, allow_abbrev=False, exit_on_error=False)
         self.switches: set[str] = {"--help", "-h"}
-        """The flags without a value."""
+        """The flags that do not take a value."""
         self.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
         self.add_argument("-h", "--help", action="store_true", dest="wants_help", help=argparse.SUPPRESS)
 
     def add_switch(self, *names: str, help: str, default: bool = False, dest: str | None = None) -> None:  # noqa: A002
-        """Add a flag without a value."""
+        """Add a flag that does not take a value."""
         self.switches.update(names)
         kwargs: dict[str, Any] = {} if dest is None else {"dest": dest}
         self.add_argument(*names, action="store_true", default=default, help=help, **kwargs)
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_common_flags(parser: Parser) -> None:
-    """Add the common flags."""
+    """Add the flags that all commands share."""
     group = parser.add_argument_group("common")
     group.add_argument("-n", "--namespace", help="If present, the namespace scope for this CLI request")
     group.add_argument("-s", "--server", help="The address and port of the Kubernetes API server")
@@ -64,7 +64,7 @@ def add_common_flags(parser: Parser) -> None:
 
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Split arguments into the flags before the command, the words up to the next flag, and the rest."""
+    """Split arguments into the leading flags, the words up to the next flag, and the remaining arguments."""
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] != "--":
         name, equals, _ = arguments[index].partition("=")
@@ -77,13 +77,13 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]
 
 
 def parse(parser: Parser, arguments: list[str]) -> argparse.Namespace:
-    """Parse the arguments of a command, with flags in any position.
+    """Parse the arguments of a command, where flags can be in any position.
 
-    Positional arguments are in ``flags.arguments``.  Words after ``--`` are in ``flags.after_dashes``, which is None
-    without ``--``.
+    The attribute ``arguments`` of the result contains the positional arguments.  The attribute ``after_dashes``
+    contains the words after ``--``, or None if the arguments do not contain ``--``.
 
     Raises:
-        UsageError: A flag is unknown, or its value is missing or invalid.
+        UsageError: If a flag is unknown, or its value is missing or not valid.
     """
     after: list[str] | None = None
     if "--" in arguments:
@@ -101,12 +101,14 @@ _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration(text: str) -> float:
-    """Convert a duration such as ``1m30s`` to seconds; for ``type=`` of a flag.
+    """Convert a duration such as ``1m30s`` to seconds.
+
+    This function is passed as ``type=`` to ``add_argument()``.
 
     Raises:
-        ArgumentTypeError: It is not a duration.
+        ArgumentTypeError: If the text is not a duration.
     """
     parts = re.findall(r"([0-9]{1,9})([smh])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 30s or 1h30m")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid duration; use for example 30s or 1h30m")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)

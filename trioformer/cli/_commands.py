@@ -1,4 +1,4 @@
-"""The table of the commands."""
+"""The table of commands."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 
 
 class CommandModule(Protocol):
-    """The interface of a command's module."""
+    """The interface of a module that implements a command."""
 
     def add_flags(self, parser: Parser) -> None:
         """Add the flags and arguments of the command."""
 
     async def run(self, session: Session, flags: argparse.Namespace) -> int | None:
-        """Run the command, and return the exit code; None is 0."""
+        """Run the command, and return the exit code.  None means 0."""
 
 
 @final
 @attrs.frozen
 class Command:
-    """One command."""
+    """A command of the tool."""
 
     name: str
-    """The name, such as ``get``."""
+    """The name of the command, such as ``get``."""
     module: str
-    """The module in ``commands/``."""
+    """The name of the module in ``commands/``."""
     summary: str
-    """The line in the list of commands."""
+    """The description in the list of commands."""
     usage: str = ""
-    """The arguments, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
+    """The arguments for the help, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
 
     def load(self) -> CommandModule:
-        """Import its module."""
+        """Import the module of the command."""
         return cast("CommandModule", importlib.import_module(f".commands.{self.module}", __package__))
 
 
@@ -84,6 +84,6 @@ COMMANDS: Final = (
 
 
 def find_command(words: list[str]) -> tuple[Command | None, int]:
-    """Return the command that the words start with, and its number of words."""
+    """Return the command that the words begin with, or None, and the number of words in the command's name."""
     found = next((each for each in COMMANDS if words[:1] == [each.name]), None)
     return found, int(found is not None)

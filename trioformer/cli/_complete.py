@@ -1,9 +1,9 @@
-"""Completes words on the command line for the scripts of ``completion``.
+"""Complete words on the command line, for the scripts that ``trioformer completion`` prints.
 
-The shell runs ``trioformer __complete SHELL …`` at each Tab.
+The shell runs ``trioformer __complete SHELL …`` whenever the user presses Tab.
 The first line of the output is an instruction for the shell: ``files`` to complete file names, ``nospace`` to add no
-space, or empty.  Each other line is a candidate, followed by a tab and a description if the shell can show it.
-After an error there are no candidates, because a message would be printed into the edited line.
+space, or empty.  Each further line contains a candidate.  In zsh, a tab and a description may follow the candidate.
+After an error, there are no candidates and no message, because a message would disturb the command line.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["COMPLETE", "complete"]
 
 COMPLETE: Final = "__complete"
-"""The hidden command."""
+"""The hidden command that the shell runs."""
 _PATIENCE: Final = 5.0
-"""Seconds to wait for the cluster."""
+"""The time to wait for the cluster, in seconds."""
 _ASSIGNMENT: Final = re.compile(r"\w+=.*", re.DOTALL)
 
 Candidates: TypeAlias = Mapping[str, str]
-"""The candidates, each with a description or an empty string."""
+"""The candidates, each with a description, which may be empty."""
 
 
 @final
@@ -63,13 +63,14 @@ async def complete(
     environ: Mapping[str, str],
     opener: Callable[..., AbstractAsyncContextManager[Client]] | None,
 ) -> int:
-    """Print the candidates for the last word of a line.
+    """Print the candidates for the last word of a command line.
 
     Args:
-        arguments: ``bash``, the characters that separate words in bash, and the line; or ``zsh`` and the words.
-        out: The output.
+        arguments: The name of the shell and the command line.  In bash, the second argument contains the characters
+            that separate words, and the third one is the whole line.  In zsh, each word is an argument.
+        out: The stream that receives the candidates.
         environ: The environment variables.
-        opener: Opens a client instead of ``open_client()``.
+        opener: A function that opens a client.  If None, ``open_client()`` is used.
     """
     shell, *rest = arguments or [""]
     if shell == "bash" and len(rest) == 2:
@@ -86,7 +87,7 @@ async def complete(
         except (TrioformerError, CommandError, UsageError, BaseExceptionGroup):
             result = _NOTHING
     last = words[-1]
-    # A shell would treat a line end as another candidate, and a terminal would obey other control characters.
+    # A shell would treat a line end as another candidate, and a terminal would execute other control characters.
     found = {
         text: one_line(about)
         for text, about in result.candidates.items()
@@ -102,13 +103,16 @@ async def complete(
 
 
 def _quoted(text: str) -> str:
-    """Escape special characters for bash, as its ``%q`` does; zsh escapes candidates itself."""
+    """Escape special characters for bash, like ``printf %q``.  This is not necessary for zsh."""
     return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", text)
 
 
 def _words_of(line: str) -> list[str]:
-    """Split a line as a shell does, and return the words after the program; the last one may be empty."""
-    for closing in ("", "'", '"'):  # the last word may be open
+    """Split a command line as a shell does, and return the words after the program.
+
+    The last word is empty if the line ends with a space.
+    """
+    for closing in ("", "'", '"'):  # a quote in the last word may not be closed yet
         try:
             words = shlex.split(f"{line}{closing}")
         except ValueError:
@@ -171,7 +175,7 @@ def _parser(command: Command | None) -> Parser:
 
 
 def _open_flag(parser: Parser, given: Sequence[str]) -> str | None:
-    """Return the destination of the flag whose value comes next, or None."""
+    """Return the ``dest`` of the last flag if the flag still requires a value, or None otherwise."""
     last = given[-1] if given else ""
     known = parser._option_string_actions
     if last.startswith("--"):
@@ -204,14 +208,14 @@ def _flags(parser: Parser) -> Candidates:
 @final
 @attrs.frozen
 class _Asking:
-    """The line before the completed word."""
+    """The part of the command line before the word to complete."""
 
     _command: Command | None
     _flags: argparse.Namespace
     _session: Session
 
     async def value(self, flag: str, choices: Sequence[str]) -> _Result:
-        """Return the candidates for the value of a flag."""
+        """Return candidates for the value of a flag."""
         if flag in _FILE_FLAGS:
             return _FILES
         if choices:
@@ -227,7 +231,7 @@ class _Asking:
         return _NOTHING
 
     async def argument(self) -> _Result:
-        """Return the candidates for an argument."""
+        """Return candidates for a positional argument."""
         given = self._flags.arguments
         name = self._command.name if self._command is not None else ""
         if name == "completion":

@@ -1,4 +1,4 @@
-"""Names in a cluster, as candidates for words on the command line."""
+"""Candidates for completion from the cluster and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 
 Candidates: TypeAlias = Mapping[str, str]
 Ask: TypeAlias = Callable[["Client", Session, argparse.Namespace], Awaitable[Candidates]]
-"""Requests candidates, given the flags and arguments before the word."""
+"""A function that requests candidates.  Its last argument contains the parsed flags and arguments."""
 
 _WITH_PODS: Final = ("daemonsets", "deployments", "jobs", "replicasets", "services", "statefulsets")
 _MOST: Final = 1000
-"""The maximum number of listed names."""
+"""The maximum number of names in a list."""
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 
 def contexts(session: Session) -> Candidates:
-    """Return the contexts of the kubeconfig."""
+    """Return the names of the contexts in the kubeconfig."""
     import yaml  # noqa: PLC0415  # only here
 
     given = session.flags.kubeconfig or session.environ.get("KUBECONFIG")
@@ -51,12 +51,12 @@ def contexts(session: Session) -> Candidates:
 
 
 async def namespaces(client: Client, _: Session, __: argparse.Namespace) -> Candidates:
-    """Return the namespaces."""
+    """Return the names of the namespaces."""
     return dict.fromkeys(await _names(client, "namespaces", None), "")
 
 
 async def containers(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the containers of the pod that is the first argument."""
+    """Return the names of the containers in the pod that the first argument names."""
     name = flags.arguments[0].removeprefix("pod/").removeprefix("pods/") if flags.arguments else ""
     if not name or "/" in name:
         return {}
@@ -69,7 +69,10 @@ async def containers(client: Client, session: Session, flags: argparse.Namespace
 
 
 async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the plurals of the readable kinds; after a comma, candidates for the last kind."""
+    """Return the plural names of all readable kinds.
+
+    In a list such as ``pods,serv``, the last kind is completed.
+    """
     found: dict[str, str] = {}
     head, comma, _tail = flags.last.rpartition(",")
     for info in (await client.api_resources()).preferred:
@@ -80,7 +83,7 @@ async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candid
 
 
 async def kinds_and_objects(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the kinds; after a kind or ``TYPE/``, the objects of the kind."""
+    """Return the names of the objects if the line already contains their kind, or else the readable kinds."""
     given = flags.arguments
     kind, slash, _ = flags.last.partition("/")
     if slash:
@@ -93,7 +96,7 @@ async def kinds_and_objects(client: Client, session: Session, flags: argparse.Na
 
 
 async def pods(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the pods, and the kinds of workloads."""
+    """Return the names of pods and the kinds that have pods, or the objects of a kind after ``TYPE/``."""
     kind, slash, _ = flags.last.partition("/")
     if slash:
         return {f"{kind}/{name}": "" for name in await _names(client, kind, session)}
@@ -102,12 +105,12 @@ async def pods(client: Client, session: Session, flags: argparse.Namespace) -> C
 
 
 async def pods_to_copy(client: Client, session: Session, _: argparse.Namespace) -> Candidates:
-    """Return the pods with a colon, for ``cp``."""
+    """Return the names of pods, each followed by a colon, for ``cp``."""
     return {f"{name}:": "" for name in await _names(client, "pods", session)}
 
 
 async def _names(client: Client, kind: str, session: Session | None) -> list[str]:
-    """Return the names of the objects of a kind in the namespace of a session."""
+    """Return the names of all objects of a kind, in the namespace of the session if the kind is namespaced."""
     resource = find_resource(await client.api_resources(), kind)
     namespace = session.namespace if session is not None and resource.namespaced else None
     response = await client.request(

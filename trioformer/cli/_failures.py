@@ -1,4 +1,4 @@
-"""Errors of the tool, with kubectl's texts (``pkg/cmd/util/helpers.go``)."""
+"""The errors of the tool, with the same messages as kubectl (``pkg/cmd/util/helpers.go``)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ __all__ = ["CommandError", "UsageError", "describe_failure", "failures_in"]
 
 @final
 class CommandError(Exception):
-    """A command failed; the text is printed after ``error: ``.
+    """A command failed.
+
+    The tool prints the message after ``error: ``.
 
     Attributes:
-        code: The exit code.
-        is_bare: Whether to print the text without ``error: ``.
+        code: The exit code of the tool.
+        is_bare: Whether to print the message without ``error: ``.
     """
 
     def __init__(self, message: str, *, code: int = 1, is_bare: bool = False) -> None:
@@ -30,11 +32,14 @@ class CommandError(Exception):
 
 @final
 class UsageError(Exception):
-    """The arguments are invalid; the text is printed after ``error: ``, with a hint to the help of the command."""
+    """The arguments of a command are not valid.
+
+    The tool prints the message after ``error: ``, and refers to the help of the command.
+    """
 
 
 def failures_in(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions in nested groups."""
+    """Yield the exceptions in nested exception groups, or the error itself if it is not a group."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from failures_in(each)
@@ -43,11 +48,11 @@ def failures_in(error: BaseException) -> Iterator[BaseException]:
 
 
 def describe_failure(error: TrioformerError | CommandError, server: str) -> str:
-    """Return the text to print for an error.
+    """Return the line to print for an error.
 
     Args:
-        error: The error.
-        server: The URL of the server, or an empty string.
+        error: The error to describe.
+        server: The URL of the server, or an empty string if it is unknown.
     """
     if isinstance(error, CommandError):
         return str(error) if error.is_bare else f"error: {error}"

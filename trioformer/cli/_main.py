@@ -1,4 +1,4 @@
-"""Runs a command, and reports its errors."""
+"""Run a command, and report its errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line tool, and return its exit code.
 
     Args:
-        arguments: The arguments; by default the ones of the process.
+        arguments: The arguments of the tool.  The default, None, uses the arguments of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     open_standard_streams()
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _hangups_as_terminations() -> Iterator[None]:
-    """Clean up also when the terminal is closed, so that ``cp`` leaves no temporary files."""
+    """Treat the hangup of a closed terminal (SIGHUP) as SIGTERM, so that ``cp`` deletes its temporary files."""
     if not hasattr(signal, "SIGHUP"):  # Windows
         yield
         return
@@ -65,7 +65,7 @@ async def _run_and_flush(arguments: Sequence[str]) -> int:
     except CommandError as exc:  # the output cannot be written
         sys.stderr.write(f"{describe_failure(exc, '')}\n")
         return 1
-    # Exit codes of Windows have 32 bits; a shell sees the last 8, as with kubectl, but a failure must not become 0.
+    # Exit codes have 32 bits on Windows.  A shell sees only the last 8 bits, but a failure must not become 0.
     return code & 0xFF or int(code != 0)
 
 
@@ -76,14 +76,14 @@ async def run_command(
     environ: Mapping[str, str] | None = None,
     opener: Callable[..., AbstractAsyncContextManager[Client]] | None = None,
 ) -> int:
-    """Run one command, and return its exit code; errors of users are printed, not raised.
+    """Run one command, print expected errors, and return the exit code.
 
     Args:
         arguments: The arguments of the tool.
-        out: The standard output; by default the one of the process.
-        err: The standard error; by default the one of the process.
-        environ: The environment variables; by default the ones of the process.
-        opener: Opens a client instead of ``open_client()``, for example for an embedded server.
+        out: The standard output.  If None, the standard output of the process is used.
+        err: The standard error.  If None, the standard error of the process is used.
+        environ: The environment variables.  If None, the environment of the process is used.
+        opener: A function that opens a client, for example for an embedded server.  If None, ``open_client()`` is used.
     """
     out = cast("TextIO", sys.stdout) if out is None else out
     err = cast("TextIO", sys.stderr) if err is None else err
@@ -138,7 +138,10 @@ def _report(error: BaseException, session: Session, command: Command) -> int:
 
 
 def _is_bytes(argument: str) -> bool:
-    """Whether an argument is not UTF-8: Python decodes its bytes as surrogates, which the API does not accept."""
+    """Return whether an argument is not UTF-8.
+
+    Python decodes invalid bytes as surrogates, which the API server does not accept.
+    """
     return any("\udc80" <= character <= "\udcff" for character in argument)
 
 
@@ -148,7 +151,7 @@ def _report_usage(error: UsageError, command: Command, err: TextIO) -> int:
 
 
 def _without_command(words: list[str], given: list[str], out: TextIO, err: TextIO) -> int:
-    """Print the help, or report an unknown command."""
+    """Print the help, or report that the command is unknown or missing."""
     if words[:1] == ["help"]:
         words = words[1:]
     command, _ = find_command(words)

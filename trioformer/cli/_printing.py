@@ -1,4 +1,4 @@
-"""Prints tables, and objects as YAML, JSON or names."""
+"""Print tables, and print objects as YAML, JSON or names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._text import one_line
 __all__ = ["FORMATS", "ServerTable", "TableWriter", "age_of", "now", "parse_time", "print_objects"]
 
 FORMATS: Final = ("json", "name", "wide", "yaml")
-"""The values of ``-o``."""
+"""The allowed values of ``-o``."""
 _MINIMUM, _PADDING = 6, 3
 
 
@@ -22,10 +22,10 @@ def print_objects(out: TextIO, output: str, objects: Sequence[Mapping[str, Any]]
     """Print objects without their managed fields.
 
     Args:
-        out: Where to print them.
-        output: ``json``, ``name`` or ``yaml``.
-        objects: The objects, each with its kind.
-        is_list: Whether JSON is one ``List``, also of one object.
+        out: The stream that the objects are printed to.
+        output: The format: ``json``, ``name`` or ``yaml``.
+        objects: The objects.  Each object must contain its kind.
+        is_list: Whether JSON output is a single ``List`` object, even if there is only one object.
     """
     if output == "name":
         for each in objects:
@@ -53,18 +53,21 @@ def _without_managed_fields(obj: Mapping[str, Any]) -> dict[str, Any]:
 @final
 @attrs.define(eq=False)
 class TableWriter:
-    """Aligns the cells of lines; columns never become narrower."""
+    """Prints lines with aligned columns.
+
+    Columns never become narrower.
+    """
 
     _out: TextIO
     _lines: list[list[str]] = attrs.field(factory=list, init=False)
     _widths: list[int] = attrs.field(factory=list, init=False)
 
     def add(self, cells: Sequence[object]) -> None:
-        """Add a line, which :meth:`flush` writes."""
+        """Add a line, which is printed by the next :meth:`flush`."""
         self._lines.append([_cell(each) for each in cells])
 
     def flush(self) -> None:
-        """Write the lines."""
+        """Print the added lines."""
         for cells in self._lines:
             for index, cell in enumerate(cells[:-1]):
                 if index == len(self._widths):
@@ -77,7 +80,10 @@ class TableWriter:
 
 
 def _cell(value: object) -> str:
-    """Return the text of a cell on one line, because a tenant may have written it."""
+    """Return the text of a cell on one line.
+
+    Any user of the cluster may have written the text, so it must not add lines to the table.
+    """
     if value is None:
         return ""
     return one_line(value if isinstance(value, str) else json.dumps(value))
@@ -86,19 +92,25 @@ def _cell(value: object) -> str:
 @final
 @attrs.define(eq=False)
 class ServerTable:
-    """Prints tables of the server, whose rows may arrive one by one."""
+    """Prints tables that the server has formatted.
+
+    The rows may arrive one by one.
+    """
 
     _writer: TableWriter
     _is_wide: bool
-    """Whether to print the columns that only ``-o wide`` shows."""
+    """Whether to print the columns that are reserved for ``-o wide``."""
     _has_namespace: bool
-    """Whether the first column is the namespace."""
+    """Whether to print the namespace in the first column."""
     _prefix: str = ""
-    """Text before each name, such as ``deployment.apps/``."""
+    """The text before each name, such as ``deployment.apps/``."""
     _columns: list[dict[str, Any]] = attrs.field(factory=list, init=False)
 
     def add(self, table: Mapping[str, Any]) -> None:
-        """Add the rows of a table; without column definitions it has the columns of the previous table."""
+        """Add the rows of a table.
+
+        If the table does not contain column definitions, the columns of the previous table are used.
+        """
         rows = table.get("rows") or []
         columns = table.get("columnDefinitions") or self._columns
         if rows and columns != self._columns:
@@ -128,7 +140,7 @@ def now() -> datetime:
 
 
 def parse_time(text: object) -> datetime | None:
-    """Parse a timestamp of the API; return None if it is invalid or missing."""
+    """Return the time of an API timestamp, or None if the timestamp is missing or not valid."""
     if not isinstance(text, str) or not text:
         return None
     try:
@@ -139,7 +151,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def age_of(text: object) -> str:
-    """Return the age of a timestamp, such as ``5m``, or ``<unknown>``."""
+    """Return the age of a timestamp, such as ``5m``, or ``<unknown>`` if the timestamp is missing or not valid."""
     then = parse_time(text)
     if then is None:
         return "<unknown>"

@@ -1,4 +1,4 @@
-"""Finds and requests the objects that arguments name."""
+"""Find and request the objects that command line arguments name."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ __all__ = [
 TABLES: Final = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 )
-"""The ``Accept`` header for tables of the server."""
+"""The ``Accept`` header that requests a table from the server."""
 _PAGE: Final = "500"
 
 
 @final
 @attrs.frozen
 class Target:
-    """One request: an object, or all objects of a kind."""
+    """The target of a request: one object, or all objects of a kind."""
 
     resource: ResourceInfo
-    """The resource."""
+    """The resource of the kind."""
     namespace: str | None
-    """The namespace; None for all namespaces and for cluster-scoped kinds."""
+    """The namespace, or None for all namespaces and for cluster-scoped kinds."""
     name: str = ""
-    """The name; empty for all objects."""
+    """The name of the object, or an empty string for all objects."""
 
     def path(self, subresource: str = "") -> str:
         """Return the path of the request."""
@@ -60,10 +60,10 @@ class Target:
 @final
 @attrs.frozen
 class Selection:
-    """The objects that arguments name."""
+    """The objects that command line arguments name."""
 
     targets: tuple[Target, ...]
-    """The requests, in order."""
+    """The targets of the requests, in the order of the arguments."""
     is_single: bool
     """Whether the arguments name one object."""
 
@@ -76,16 +76,16 @@ def add_selector_flags(parser: Any) -> None:
 
 
 def group_kind(resource: ResourceInfo) -> str:
-    """Return the prefix of names, such as ``pod`` or ``deployment.apps``."""
+    """Return the kind and group of a resource in lowercase, such as ``pod`` or ``deployment.apps``."""
     kind = resource.kind.lower()
     return f"{kind}.{resource.group}" if resource.group else kind
 
 
 def find_resource(served: ApiResources, text: str) -> ResourceInfo:
-    """Return the resource with a name that kubectl accepts.
+    """Return the resource with this name, which can be in any form that kubectl accepts.
 
     Raises:
-        CommandError: The server has none.
+        CommandError: If the server does not have a resource with this name.
     """
     try:
         found = served.find(text)
@@ -106,18 +106,18 @@ async def select(
     selector: str = "",
     field_selector: str = "",
 ) -> Selection:
-    """Find the objects that arguments such as ``pods web-0``, ``deploy/web`` or ``pods,services`` name.
+    """Return the objects that arguments such as ``pods web-0``, ``deploy/web`` or ``pods,services`` name.
 
     Args:
-        client: The client whose server has the resources.
-        arguments: One or more arguments.
-        namespace: The namespace; None for all.
-        selector: The label selector, not allowed with names.
-        field_selector: The field selector, not allowed with names.
+        client: The client that discovers the resources.
+        arguments: One or more command line arguments.
+        namespace: The namespace, or None for all namespaces.
+        selector: A label selector, which is not allowed together with names.
+        field_selector: A field selector, which is not allowed together with names.
 
     Raises:
-        CommandError: The arguments are invalid, or the server does not have the resource.
-        TrioformerError: The resources of the server cannot be discovered.
+        CommandError: If the arguments are not valid, or the server does not have the resource.
+        TrioformerError: If the resources of the server cannot be discovered.
     """
     pairs = [each.partition("/")[::2] for each in arguments if "/" in each]
     kinds = arguments[0].split(",")
@@ -128,9 +128,9 @@ async def select(
     served = await client.api_resources()
     if pairs:
         if selector or field_selector:
-            raise CommandError("a selector cannot be used with names")
+            raise CommandError("a selector cannot be combined with the names of objects")
         if namespace is None:
-            raise CommandError("an object cannot be named across all namespaces")
+            raise CommandError("an object cannot be selected by name in all namespaces; use -n instead of -A")
         targets = [_target(find_resource(served, kind), namespace, name) for kind, name in pairs]
         return Selection(tuple(targets), len(pairs) == 1)
     named = [name for kind in kinds for name in [str(info) for info in served if kind in info.categories] or [kind]]
@@ -139,13 +139,15 @@ async def select(
 
 
 def check_name(name: str) -> None:
-    """Check that a name is a valid part of a path; an empty name would select all objects.
+    """Check that the name of an object can be a segment of a path.
+
+    An empty name would select all objects.
 
     Raises:
-        CommandError: It is not.
+        CommandError: If the name is not valid.
     """
     if not name or name in (".", "..") or "/" in name or "%" in name:
-        raise CommandError(f"{name!r} is not a valid name of an object")
+        raise CommandError(f"{name!r} is not a valid object name")
 
 
 def _target(resource: ResourceInfo, namespace: str, name: str) -> Target:
@@ -159,18 +161,18 @@ def _target(resource: ResourceInfo, namespace: str, name: str) -> Target:
 async def request_pages(
     client: Client, target: Target, params: Mapping[str, str], *, accept: str
 ) -> list[dict[str, Any]]:
-    """Request an object, or the pages of a list.
+    """Request an object or all pages of a list.
 
     Raises:
-        CommandError: The response is not a JSON object.
-        TrioformerError: The server rejected the request, or no response arrived.
+        CommandError: If the response is not a JSON object.
+        TrioformerError: If the server rejects the request, or no response arrives.
     """
     pages: list[dict[str, Any]] = []
     query = {} if target.name else {**params, "limit": _PAGE}
     while True:
         page: Any = (await client.request("GET", target.path(), params=query, accept=accept)).json()
         if not isinstance(page, dict):
-            raise CommandError(f"unexpected response to GET {target.path()}: not an object of the API")
+            raise CommandError(f"unexpected response to GET {target.path()}: not a JSON object")
         pages.append(page)
         token = str((page.get("metadata") or {}).get("continue") or "")
         if target.name or not token:
@@ -179,7 +181,7 @@ async def request_pages(
 
 
 def as_table(page: dict[str, Any]) -> dict[str, Any]:
-    """Return the table of a response; one with names and ages if the server does not send tables."""
+    """Return the table in a response, or a table of names and ages if the server does not support tables."""
     if page.get("kind") == "Table":
         return page
     objects = page["items"] if isinstance(page.get("items"), list) else [page]
@@ -192,7 +194,7 @@ def as_table(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def items_of(page: dict[str, Any], target: Target) -> list[dict[str, Any]]:
-    """Return the objects of a response, with the kind that items of a list lack."""
+    """Return the objects in a response, and add the API version and kind to the items of a list."""
     if target.name or not isinstance(page.get("items"), list):
         return [page]
     head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}

@@ -27,26 +27,29 @@ __all__ = ["Session"]
 @final
 @attrs.define(eq=False)
 class Session:
-    """One run of a command."""
+    """The context of one run of a command: its flags, streams, configuration and client."""
 
     flags: argparse.Namespace
-    """The flags of the command."""
+    """The parsed flags of the command."""
     out: TextIO
-    """Standard output."""
+    """The standard output."""
     err: TextIO
-    """Standard error."""
+    """The standard error."""
     environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
     """The environment variables."""
     opener: Callable[..., AbstractAsyncContextManager[Client]] | None = None
-    """Opens a client instead of ``open_client()``, in tests."""
+    """A function that tests use to open a client.  If None, ``open_client()`` is used."""
     _config: ClusterConfig | None = attrs.field(default=None, init=False)
 
     def print(self, text: str = "", *, end: str = "\n") -> None:
-        """Write to standard output."""
+        """Write a text to standard output."""
         self.out.write(text + end)
 
     def write(self, data: bytes) -> None:
-        """Write bytes to standard output immediately; a text stream gets U+FFFD for bytes that are not UTF-8."""
+        """Write bytes to standard output immediately.
+
+        If the output is a text stream, bytes that are not valid UTF-8 are replaced by U+FFFD.
+        """
         write_bytes = getattr(self.out, "write_bytes", None)
         if write_bytes is not None:
             write_bytes(data)
@@ -55,17 +58,17 @@ class Session:
             self.out.flush()
 
     def note(self, text: str) -> None:
-        """Write a line to standard error."""
+        """Flush standard output, and write a line to standard error."""
         self.out.flush()
         self.err.write(text + "\n")
         self.err.flush()
 
     @property
     def config(self) -> ClusterConfig:
-        """The server and the credentials.
+        """The server and the credentials, which are loaded on first use.
 
         Raises:
-            ConfigError: No configuration was found, or it is invalid.
+            ConfigError: If no configuration is found, or the configuration is not valid.
         """
         if self._config is None:
             from ..kubeconfig import load_config  # noqa: PLC0415  # `version --client` needs none
@@ -84,10 +87,12 @@ class Session:
         return self._config
 
     async def load_stream(self) -> None:
-        """Load the configuration in a thread if it is a FIFO or a device, which can be read only once.
+        """Load the configuration in a thread if it is a FIFO or a device.
+
+        Such a file can be read only once, and may block.
 
         Raises:
-            ConfigError: As for :attr:`config`.
+            ConfigError: If the configuration is not valid.
         """
         files = self.flags.kubeconfig or self.environ.get("KUBECONFIG") or ""
         if any(map(is_stream, [files, *files.split(os.pathsep)])):
@@ -95,17 +100,17 @@ class Session:
 
     @property
     def server(self) -> str:
-        """The URL of the server for errors; empty before the configuration is loaded."""
+        """The URL of the server for error messages, or an empty string before the configuration is loaded."""
         return "" if self._config is None else self._config.server
 
     @property
     def namespace(self) -> str:
-        """The value of ``--namespace``, by default the namespace of the configuration."""
+        """The value of ``--namespace``, or the namespace of the configuration without this flag."""
         return str(self.flags.namespace) if self.flags.namespace else self.config.namespace
 
     @asynccontextmanager
     async def open_client(self) -> AsyncGenerator[Client, None]:
-        """Open a client of the cluster."""
+        """Open a client for the cluster."""
         from ..client import ClientOptions, open_client  # noqa: PLC0415  # `version --client` needs none
 
         options = ClientOptions(user_agent=_user_agent(), warning_handler=self._warn, retries=2)
@@ -140,6 +145,6 @@ def _overrides(flags: argparse.Namespace) -> ConfigOverrides:
 
 
 def _flag_of(found: re.Match[str]) -> str:
-    """Return the flag for a field of the overrides."""
+    """Return the flag that sets a field of the overrides."""
     name = found[1].removesuffix("_file")
     return "--certificate-authority" if name == "ca" else f"--{name.replace('_', '-')}"

@@ -26,21 +26,21 @@ __all__ = ["Output", "open_standard_streams"]
 
 
 _INCOMPLETE: Final = re.compile(r"(?:\r|\x1b(?:\[[0-9;:]{0,32})?)\Z")
-"""An incomplete line end or color sequence at the end of a text."""
+"""A pattern that matches an incomplete line end or color sequence at the end of a text."""
 
 
 def open_standard_streams() -> None:
-    """Open closed standard streams as ``/dev/null``, and write UTF-8 for any locale.
+    """Open closed standard streams as ``/dev/null``, and use UTF-8 regardless of the locale.
 
-    Otherwise a socket could get the number of a closed stream, and receive data that is written to it.  Go, and so
-    kubectl, does the same.
+    Otherwise, a socket could get the file descriptor of a closed stream, and receive the output of the tool.  The Go
+    runtime does the same, and therefore also kubectl.
     """
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
-    # Not by number, which an import may use: libffi keeps the first file that it opens.
+    # Do not check the number, because an import may already use it: libffi keeps the first file that it opens.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the whole process
     if sys.stderr is None:
@@ -53,14 +53,14 @@ def open_standard_streams() -> None:
 
 @final
 class Output:
-    """Standard output.
+    """The standard output of the tool.
 
-    A failed write, for example to a full disk, is an error of the command.  If the reader of a pipe has gone, the tool
-    ends silently, as other programs do.
+    If a write fails, for example because the disk is full, the command fails.  If the reader closes the pipe, the tool
+    exits silently, as other programs do.
 
     Attributes:
-        escapes_controls: Whether to escape control characters: tenants write names and logs, and a terminal would obey
-            them.  Logs keep their colors.
+        escapes_controls: Whether to escape control characters, because any user of the cluster may have written a name
+            or a log that would change the state of the terminal.  Colors in logs are kept.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -75,9 +75,9 @@ class Output:
         return getattr(self._stream, name)
 
     def end_on_signals(self) -> None:
-        """Let the signals that ``trioformer.run()`` handles end the process during a blocked write.
+        """Exit immediately if a signal that ``trioformer.run()`` handles arrives during a blocked write.
 
-        Otherwise the process would end only after the output is read.  The tool has nothing to clean up then.
+        Otherwise, the process would not exit before its output is read.  No cleanup is necessary during a write.
         """
         for number in _run.SIGNALS:
             before = signal.getsignal(number)
@@ -96,14 +96,17 @@ class Output:
         """Write a text.
 
         Raises:
-            CommandError: It cannot be written.
-            BrokenPipeError: The reader has gone.
+            CommandError: If the text cannot be written.
+            BrokenPipeError: If the reader has closed the pipe.
         """
         with self._writing():
             return self._stream.write(for_terminal(text) if self.escapes_controls else text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes of a log immediately, after the buffered text; raises the errors of :meth:`write`."""
+        """Write the buffered text and then the bytes of a log immediately.
+
+        This raises the same exceptions as :meth:`write`.
+        """
         if self.escapes_controls:
             text = self._incomplete + self._decode(data)
             found = _INCOMPLETE.search(text)
@@ -117,7 +120,10 @@ class Output:
             self._stream.flush()
 
     def flush(self) -> None:
-        """Write the buffer; raises the errors of :meth:`write`."""
+        """Write the buffered text.
+
+        This raises the same exceptions as :meth:`write`.
+        """
         with self._writing():
             self._stream.flush()
 

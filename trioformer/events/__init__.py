@@ -1,10 +1,10 @@
 """Event recorder: records Kubernetes Events about objects (client-go ``tools/events`` and ``tools/record``).
 
 - ``_recorder.py``: :class:`EventRecorder`
-- ``_series.py``: an occurrence, and the series of equal ones that one Event counts
-- ``_correlation.py``: combines similar events, and limits the Events of an object
-- ``_write_queue.py``: the Events that wait, in a line for each object
-- ``_write_loop.py``: decides which one is written next
+- ``_series.py``: a recorded event, and the series of equal events that one Event on the server counts
+- ``_correlation.py``: combines similar events, and limits the number of Events for each object
+- ``_write_queue.py``: the queue of Events to write, with one line for each object
+- ``_write_loop.py``: decides which Event is written next
 - ``_writer.py``: sends the Event of a series to the API server
 - ``_options.py``: :class:`EventRecorderOptions`
 """

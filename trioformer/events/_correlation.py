@@ -1,4 +1,4 @@
-"""Limits on the number of Events: similar ones are combined, and each object has a budget.
+"""Limit the number of Events: combine similar events, and limit the rate for each object.
 
 Source: client-go ``tools/record/events_cache.go``, ``EventAggregator`` and ``EventSourceObjectSpamFilter``.
 """
@@ -19,11 +19,11 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 COMBINED: Final = "(combined from similar events): "
-"""Prefix of the note of a combined event."""
+"""The prefix of the note of a combined event."""
 
 
 def remember(cache: OrderedDict[K, V], key: K, value: V, size: int) -> V | None:
-    """Store a value as the most recently used one; returns the value that is evicted, if any."""
+    """Store a value as the most recently used one, and return the evicted value, or None."""
     cache[key] = value
     cache.move_to_end(key)
     return cache.popitem(last=False)[1] if len(cache) > size else None
@@ -32,7 +32,7 @@ def remember(cache: OrderedDict[K, V], key: K, value: V, size: int) -> V | None:
 @final
 @attrs.define(eq=False)
 class _SimilarEvents:
-    """Similar events without a gap of ``similar_period``."""
+    """A group of similar events with no gap longer than ``similar_period``."""
 
     details: set[Hashable] = attrs.field(factory=set)
     last_at: float = 0.0
@@ -41,13 +41,13 @@ class _SimilarEvents:
 @final
 @attrs.define(eq=False)
 class Aggregator:
-    """Combines events that differ only in their note or ``related``."""
+    """Combines events that differ only in their note or ``related`` object."""
 
     _options: EventRecorderOptions
     _similar: OrderedDict[Hashable, _SimilarEvents] = attrs.field(factory=OrderedDict, init=False)
 
     def combine(self, observation: Observation, now: float) -> Observation | None:
-        """Return the combined event that this one becomes part of; None if it is not combined."""
+        """Return the combined event that replaces this event, or None if the event is not combined."""
         similar = self._similar.get(observation.kind)
         if similar is None or now - similar.last_at > self._options.similar_period:
             similar = _SimilarEvents()
@@ -65,13 +65,13 @@ class Aggregator:
 @final
 @attrs.define(eq=False)
 class SpamFilter:
-    """Limits the rate of new Events: a token bucket for each object and type."""
+    """Limits the rate of new Events with a token bucket for each object and event type."""
 
     _options: EventRecorderOptions
     _buckets: OrderedDict[Hashable, TokenBucket] = attrs.field(factory=OrderedDict, init=False)
 
     def allows(self, observation: Observation) -> bool:
-        """Take a token for one more Event; False if none is left."""
+        """Take a token for one more Event, and return whether a token was available."""
         options = self._options
         bucket = self._buckets.get(observation.subject) or TokenBucket(
             1 / options.spam_refill_period, options.spam_burst

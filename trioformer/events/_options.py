@@ -14,29 +14,34 @@ import attrs
 @final
 @attrs.frozen(kw_only=True)
 class EventRecorderOptions:
-    """Limits and durations of an event recorder; the defaults are client-go's.
+    """Limits and durations of an event recorder.
+
+    The defaults are client-go's.
 
     Source: client-go ``tools/record/events_cache.go``, ``CorrelatorOptions``.
     """
 
     queue_size: int = 1_000
-    """The maximum number of Events that wait to be written; further ones are dropped."""
+    """The maximum number of Events that wait to be written.  If the queue is full, new Events are dropped."""
     cache_size: int = 4_096
-    """Maximum number of series, of groups of similar events, and of rate-limited objects that are remembered."""
+    """The maximum number of remembered series, and also of groups of similar events and of rate-limited objects."""
     max_similar: int = 10
-    """Similar events, which differ only in their note or ``related``, are combined from this number on."""
+    """The number of similar events from which further ones are combined.  Similar events differ only in their note or
+    ``related`` object."""
     similar_period: float = 600.0
-    """Seconds without a similar event after which counting them restarts."""
+    """The time without a similar event after which the count of similar events restarts, in seconds."""
     spam_burst: int = 25
-    """How many Events of one type an object may get in a burst."""
+    """The maximum number of new Events of one type that an object may get in a burst."""
     spam_refill_period: float = 300.0
-    """Seconds after which it may get another one."""
+    """The time until an object may get one more Event of that type after a burst, in seconds."""
     flush_period: float = 5.0
-    """Seconds for which a cancelled :meth:`EventRecorder.run` may still write; the rest is dropped, and logged."""
+    """How long a cancelled :meth:`EventRecorder.run` may still write, in seconds.  Then the remaining Events are
+    dropped and logged."""
     wall_clock: Callable[[], float] = time.time
-    """Seconds since 1970, for the times in Events; deadlines and periods are measured on trio's clock."""
+    """A function that returns the seconds since 1970, for the times in Events.  Deadlines and periods use trio's clock
+    instead."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
-    """Source of the jitter."""
+    """The random number generator for the jitter of delays."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("queue_size", "cache_size", "max_similar", "spam_burst"):
@@ -54,25 +59,26 @@ class EventRecorderOptions:
 class EventRecorderStatistics:
     """Statistics of an event recorder.
 
-    Each call of :meth:`EventRecorder.event` is counted in one of four fields:
-    ``recorded == written + waiting + dropped + filtered``.
+    Each call of :meth:`EventRecorder.event` is counted in exactly one of the fields ``written``, ``waiting``,
+    ``dropped`` and ``filtered``, so ``recorded == written + waiting + dropped + filtered``.
     """
 
     recorded: int
-    """Calls of :meth:`EventRecorder.event`."""
+    """The number of calls of :meth:`EventRecorder.event`."""
     written: int
-    """Calls that an Event on the server counts."""
+    """The number of calls that an Event on the server counts."""
     waiting: int
-    """Calls that are not written yet; most are repetitions, whose count is written when their series ends."""
+    """The number of calls that are not written yet.  Most of them repeat an event, so their count is written when the
+    series ends."""
     dropped: int
-    """Lost calls: the queue was full, or the server rejected them or did not respond in time."""
+    """The number of lost calls: the queue was full, or the server rejected the Event or did not respond in time."""
     filtered: int
-    """Calls that the rate limit of their object discarded."""
+    """The number of calls that were discarded because the object exceeded its rate limit."""
     combined: int
-    """Calls that became part of a combined event; another field also counts them."""
+    """The number of calls that became part of a combined event.  One of the four fields also counts each of them."""
     queued: int
-    """Events that wait to be created or patched."""
+    """The number of Events that wait to be created or patched."""
     series: int
-    """Active series."""
+    """The number of active series."""
     is_running: bool
     """Whether :meth:`EventRecorder.run` is running."""

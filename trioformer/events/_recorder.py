@@ -8,8 +8,8 @@
                                                         └ yes ─▶ filter it  (drop it if 1,000 wait)
 
 :meth:`EventRecorder.event` makes these decisions immediately and never blocks.
-The queue holds series, not events, so an event that repeats before its series is written costs no request.
-It has a line for each object (``_write_queue.py``), and ``_write_loop.py`` decides which one is written next.
+The queue contains series rather than single events, so repetitions before a write do not need another request.
+The queue has one line for each object (``_write_queue.py``), and ``_write_loop.py`` decides which line is next.
 
 Source: client-go ``tools/events``, and ``tools/record`` for combining and filtering.
 """
@@ -45,11 +45,11 @@ from ._writer import EventWriter
 logger = logging.getLogger("trioformer.events")
 
 LOG_PERIOD: Final = 60.0
-"""Seconds in which a problem of the same kind is logged once."""
+"""The period in which a problem of the same kind is logged only once, in seconds."""
 
 IDLE_PERIOD: Final = 360.0
-"""Seconds without an equal event after which a series ends: its count is written, and the next event starts a new
-series (client-go ``tools/events/event_broadcaster.go``)."""
+"""The time without an equal event after which a series ends, in seconds.  The count of the series is then written, and
+the next event starts a new series (client-go ``tools/events/event_broadcaster.go``)."""
 
 MAX_NAMED: Final = 5
 """The maximum number of series in the log line about lost events."""
@@ -72,7 +72,7 @@ def _check_word(name: str, value: str) -> str:
 
 
 def _text(series: Series, error: Exception) -> str:
-    """The text of an error, without the name at the beginning of the line."""
+    """Return the text of an error without the name of the event at its beginning."""
     return str(error).removeprefix(f"event {series}: ") or repr(error)
 
 
@@ -87,54 +87,56 @@ class EventRecorder:
         await nursery.start(recorder.run)
         recorder.event(widget, reason="Resized", action="Resizing", note="resized from 3 to 5")
 
-    :meth:`event` queues Events; the task that runs :meth:`run` writes them.  Without that task they stay queued.
+    :meth:`event` queues Events, and the task that runs :meth:`run` writes them.  Without that task, Events stay queued.
 
-    - An equal event creates no new Event: the ``series`` of the existing one counts it.  The second occurrence is
-      written immediately, the following ones every half hour, or after six minutes without another.
-      Events are equal if all their fields are, except for the version of the objects.
-    - Similar events differ only in their note or ``related``.  The tenth and the following ones are combined into one,
-      until ten minutes pass without another.  Its note begins with ``(combined from similar events):``.
-    - An object gets 25 Events of a type, and then one more every five minutes.  The others are filtered.
-    - At most 1,000 Events wait to be written; further ones are dropped, and so are Events that the server rejects or
-      that fail 12 times.
-    - The Events of an object are written in order.  A retry delays only Events of its object.
+    - If an event repeats, no new Event is created.  Instead, the ``series`` field of the existing Event counts it.
+      The second occurrence is written immediately.  Further occurrences are written every half hour, or when the event
+      has not occurred for six minutes.  Events are equal if all their fields except for the object versions are equal.
+    - Similar events differ only in their note or ``related`` object.  From the tenth on, similar events are combined
+      into one Event, until ten minutes pass without a similar event.  The note of this Event begins with
+      ``(combined from similar events):``.
+    - An object gets at most 25 Events of a type in a burst, and then one more every five minutes.  Further Events are
+      filtered.
+    - At most 1,000 Events wait to be written.  If the queue is full, new Events are dropped.  An Event is also dropped
+      if the server rejects it or if 12 tries fail.
+    - The Events of an object are written in order.  A retry delays only Events of the same object.
 
-    None of these raises an exception.  Drops are logged, at most once a minute for each reason, and
-    :meth:`statistics` counts everything.
+    Filtered and dropped events do not raise exceptions.  Drops are logged at most once a minute for each reason.
+    :meth:`statistics` returns the number of filtered and dropped events.
 
-    The client must stay open until :meth:`run` has ended, so open it outside.
+    The client must stay open until :meth:`run` has ended, so open the client before the nursery that runs :meth:`run`.
     The process needs a role with ``create`` and ``patch`` for ``events`` in ``events.k8s.io``.
 
     Args:
-        client: The client.
-        controller: Name of the reporting controller, such as ``example.com/widgets`` or ``widget-controller``.
-        instance: Name of the reporting process; None for the host name.
-        options: Limits and durations.
+        client: The client that sends the Events.
+        controller: The name of the reporting controller, such as ``example.com/widgets`` or ``widget-controller``.
+        instance: The name of the reporting process.  If None, the host name is used.
+        options: The limits and durations of the recorder.
 
     Raises:
-        ValueError: The constructor, if a server would reject ``controller`` or ``instance``.
+        ValueError: If an API server would not accept ``controller`` or ``instance``.
 
     Ownership:
-        It owns no task; the caller owns :meth:`run`.  It belongs to one ``trio.run``; another thread uses
-        ``trio.from_thread.run_sync``.
+        The recorder does not start tasks by itself.  The caller runs :meth:`run` in a task.  A recorder belongs to one
+        ``trio.run``.  Other threads must call :meth:`event` with ``trio.from_thread.run_sync``.
 
-    Source: client-go ``tools/events``; combining and filtering ``tools/record``, which writes to core/v1.
+    Source: client-go ``tools/events``.  Combining and filtering follow ``tools/record``, which writes to core/v1.
     """
 
     _client: Client
     controller: str = attrs.field(kw_only=True)
-    """Name of the reporting controller."""
+    """The name of the reporting controller."""
     instance: str = attrs.field(default=None, kw_only=True, converter=_instance_or_hostname)
-    """Name of the reporting process."""
+    """The name of the reporting process."""
     options: EventRecorderOptions = attrs.field(default=None, kw_only=True, converter=_options_or_default)
-    """Limits and durations."""
+    """The limits and durations of the recorder."""
     _aggregator: Aggregator = attrs.field(init=False)
     _spam_filter: SpamFilter = attrs.field(init=False)
     _loop: WriteLoop = attrs.field(init=False)
     _series: OrderedDict[Hashable, Series] = attrs.field(factory=OrderedDict, init=False)  # ordered by last event
     _queue: WriteQueue = attrs.field(factory=WriteQueue, init=False)
     _is_running: bool = attrs.field(default=False, init=False)
-    _has_ended: bool = attrs.field(default=False, init=False)  # it has run, and does not run now
+    _has_ended: bool = attrs.field(default=False, init=False)  # whether run() has ended and was not called again
     _last_stamp: int = attrs.field(default=0, init=False)
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(LOG_PERIOD), init=False)
     _recorded: int = attrs.field(default=0, init=False)
@@ -142,7 +144,7 @@ class EventRecorder:
     _dropped: int = attrs.field(default=0, init=False)
     _filtered: int = attrs.field(default=0, init=False)
     _combined: int = attrs.field(default=0, init=False)
-    _lost: list[Series] | None = attrs.field(default=None, init=False)  # what a flush has dropped
+    _lost: list[Series] | None = attrs.field(default=None, init=False)  # the series that a flush has dropped
 
     def __attrs_post_init__(self) -> None:
         if not _QUALIFIED_NAME.fullmatch(self.controller):
@@ -172,22 +174,22 @@ class EventRecorder:
         note: str,
         related: KubernetesObject | ObjectReference | None = None,
     ) -> None:
-        """Record an event about an object; returns immediately.
+        """Record an event about an object without blocking.
 
-        The Event is written to the object's namespace, or to ``default`` if it has none.
+        The Event is written to the namespace of the object, or to ``default`` if the object is cluster-scoped.
 
         Args:
-            regarding: The object.  A reference can name a part of it in its ``field_path``.
-            type: ``Normal``, or ``Warning`` if a person should look at it.
-            reason: The reason, a machine-readable word such as ``BackOff``; at most 128 bytes.
-            action: The action that was done or failed, such as ``Pulling``; at most 128 bytes.
-            note: A human-readable description.  It is truncated to 1,024 bytes.
-            related: Another object that is involved.
+            regarding: The object.  An ``ObjectReference`` can name a part of the object in its ``field_path``.
+            type: ``Normal``, or ``Warning`` if a person should look at the object.
+            reason: The reason for the event, a machine-readable word such as ``BackOff``, of at most 128 bytes.
+            action: The action that succeeded or failed, such as ``Pulling``, of at most 128 bytes.
+            note: A human-readable description, which is truncated to 1,024 bytes.
+            related: Another object that the event involves.  The default is None.
 
         Raises:
-            ValueError: A server would reject an argument.
-            TypeError: An object is not a Kubernetes object.
-            RuntimeError: It is called outside of ``trio.run``.
+            ValueError: If an API server would not accept an argument.
+            TypeError: If ``regarding`` or ``related`` is not a Kubernetes object.
+            RuntimeError: If this method is called outside of ``trio.run``.
         """
         if type not in ("Normal", "Warning"):
             raise ValueError(f"the type of an event must be 'Normal' or 'Warning', not {type!r}")
@@ -226,7 +228,7 @@ class EventRecorder:
             self._enqueue(series)
             self._remember(series)
         if self._has_ended:
-            self._log("ended", f"recorded after the end of run(), events wait until it runs again: {self._waiting()}")
+            self._log("ended", f"events not written, because run() is not running any more: {self._waiting()}")
 
     def _repeat(self, series: Series, now: float) -> None:
         series.count += 1
@@ -238,10 +240,10 @@ class EventRecorder:
     def _remember(self, series: Series) -> None:
         evicted = remember(self._series, series.observation.key, series, self.options.cache_size)
         if evicted is not None and evicted.unwritten and not self._enqueue(evicted):
-            self._drop(evicted.unwritten, "queue", "the queue is full, and their series was evicted")
+            self._drop(evicted.unwritten, "queue", "the queue is full, and the series was evicted")
 
     def _enqueue(self, series: Series) -> bool:
-        """Add a series to the queue; False if the queue is full."""
+        """Add a series to the queue unless the queue is full, and return whether the series is in the queue."""
         if not series.is_queued:
             if len(self._queue) >= self.options.queue_size:
                 return False
@@ -250,7 +252,7 @@ class EventRecorder:
         return True
 
     def _new_stamp(self) -> int:
-        # Names are derived from it, so it must be unique even if the clock is coarse or set back.
+        # Event names contain the stamp, so it must be unique even if the clock is coarse or set back.
         self._last_stamp = max(round(self.options.wall_clock() * 1e6) * 1_000, self._last_stamp + 1)
         return self._last_stamp
 
@@ -263,16 +265,16 @@ class EventRecorder:
         """Write the recorded Events until cancelled.
 
         Raises:
-            trio.BusyResourceError: It is already running.
+            trio.BusyResourceError: If the recorder is already running.
 
         Cancellation:
-            It writes the remaining Events and counts of series: each is tried once, for ``flush_period`` seconds in
-            total, while it is shielded.  The rest is dropped; one log line has the number of lost events and their
-            objects.
+            Each remaining Event or count is tried once.  These writes are shielded from cancellation, and take at most
+            ``flush_period`` seconds in total.  Then the rest is dropped, and one log line shows the number of lost
+            events and their objects.
 
         Ownership:
-            Its tasks have ended when it returns.  A later run continues with the events recorded meanwhile.
-            If it ends with an error, unwritten events stay queued, which is logged.
+            All tasks have ended when this method returns.  A later run also writes the events that were recorded in the
+            meantime.  If this method raises an error, unwritten events stay queued, and their number is logged.
         """
         if self._is_running:
             raise trio.BusyResourceError(f"the event recorder of {self.controller!r} is already running")
@@ -294,7 +296,11 @@ class EventRecorder:
             self._is_running, self._has_ended = False, True
 
     def _end_idle_series(self) -> float:
-        """End the series that were idle for too long, and enqueue their final counts; return when the next one ends."""
+        """End the series that were idle for too long, and enqueue their final counts.
+
+        Returns:
+            The time when the next series ends, on trio's clock.
+        """
         while (series := next(iter(self._series.values()), None)) is not None:
             ends_at = series.observed_at + IDLE_PERIOD
             if ends_at > trio.current_time():
@@ -320,7 +326,7 @@ class EventRecorder:
             del self._series[series.observation.key]
 
     async def _flush(self) -> None:
-        """Try to write everything once within ``flush_period``, and drop the rest."""
+        """Try to write each remaining Event once within ``flush_period``, and drop the rest."""
         lost = self._lost = []
         try:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + self.options.flush_period):
@@ -330,7 +336,7 @@ class EventRecorder:
             self._lost = None
 
     def _drop_rest(self, lost: list[Series]) -> None:
-        """Drop the rest, and log all lost events."""
+        """Drop all remaining Events, and log the lost events."""
         self._enqueue_all()
         for series in self._queue.clear():
             self._forget(series)
@@ -349,7 +355,7 @@ class EventRecorder:
             )
 
     def _enqueue_all(self) -> None:
-        """Enqueue all unwritten series, ignoring the limit."""
+        """Enqueue all unwritten series, even if the queue is full."""
         for series in self._series.values():
             if series.unwritten and not series.is_queued:
                 self._queue.add(series)
@@ -357,7 +363,7 @@ class EventRecorder:
     # --- statistics and log -------------------------------------------------------------------------------------------
 
     def statistics(self) -> EventRecorderStatistics:
-        """Return counts of recorded, written, waiting, dropped, filtered and combined events, and of the queue."""
+        """Return the current counts of the recorder."""
         return EventRecorderStatistics(
             recorded=self._recorded,
             written=self._written,
@@ -383,6 +389,6 @@ class EventRecorder:
         )
 
     def _log(self, kind: str, text: str) -> None:
-        """Log a warning, or at DEBUG if one of the same kind was logged less than ``LOG_PERIOD`` ago."""
+        """Log a warning, or use the level DEBUG if a warning of this kind was logged within ``LOG_PERIOD``."""
         level = logging.WARNING if self._log_limit.count(kind) else logging.DEBUG
         logger.log(level, "event recorder %s: %s", self.controller, one_line(text))

@@ -1,7 +1,7 @@
-"""Occurrences, and series of equal ones: a series is one Event on the server.
+"""Recorded events, and series of equal events: each series is one Event on the server.
 
-Source: client-go ``tools/events`` and ``tools/record``.  Equality is that of the latter, so events with different notes
-are not equal.
+Source: client-go ``tools/events`` and ``tools/record``.  As in ``tools/record``, events with different notes are not
+equal.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from ..models.core_v1 import ObjectReference
 from ..models.events_v1 import Event, EventSeries
 
 MAX_NOTE: Final = 1_024
-"""Maximum bytes of a note (kubernetes ``pkg/apis/core/validation/events.go``)."""
+"""The maximum length of a note, in bytes (kubernetes ``pkg/apis/core/validation/events.go``)."""
 
 MAX_WORD: Final = 128
-"""Maximum bytes of a reason, an action and a reporting instance."""
+"""The maximum length of a reason, an action or a reporting instance, in bytes."""
 
 SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-"""Pattern of an Event's name."""
+"""The pattern of an Event's name."""
 
 MAX_NAME: Final = 253
-"""Maximum characters of an Event's name."""
+"""The maximum length of an Event's name, in characters."""
 
 REFRESH_PERIOD: Final = 1_800.0
-"""Seconds between two writes of the count of an active series (client-go ``tools/events/event_broadcaster.go``)."""
+"""The time between two writes of the count of an active series, in seconds (client-go
+``tools/events/event_broadcaster.go``)."""
 
 
 def reference_to(obj: KubernetesObject | ObjectReference) -> ObjectReference:
-    """Make a reference to the current version of an object (client-go ``tools/reference``).
+    """Return a reference to the current version of an object (client-go ``tools/reference``).
 
     Raises:
-        ValueError: It has no name or no kind.
+        ValueError: If the object has no name or no kind.
     """
     if not isinstance(obj, ObjectReference):
         resource = resource_of(type(obj))
@@ -57,12 +58,15 @@ def reference_to(obj: KubernetesObject | ObjectReference) -> ObjectReference:
 
 
 def identity_of(reference: ObjectReference) -> Hashable:
-    """Return a key of an object that ignores its version and the ``field_path``."""
+    """Return a key that identifies an object regardless of its version and the ``field_path``."""
     return reference.api_version, reference.kind, reference.namespace, reference.name, reference.uid
 
 
 def truncate(text: str, limit: int) -> str:
-    """Truncate a text to ``limit`` bytes of UTF-8, at a character boundary; what cannot be encoded becomes ``?``."""
+    """Truncate a text to ``limit`` bytes of UTF-8 without splitting a character.
+
+    Characters that cannot be encoded are replaced by ``?``.
+    """
     data = text.encode("utf-8", "replace")
     return data[:limit].decode("utf-8", "ignore")
 
@@ -79,26 +83,26 @@ class Observation:
     action: str
     note: str
     is_combined: bool = False
-    """Whether it represents similar events."""
+    """Whether the event combines similar events."""
 
     @property
     def obj(self) -> Hashable:
-        """The object, whose Events are written in order."""
+        """The identity of the object.  The Events of one object are written in order."""
         return identity_of(self.regarding)
 
     @property
     def subject(self) -> Hashable:
-        """Object and type, which have a common rate limit."""
+        """The object and the event type, which share one rate limit."""
         return self.obj, self.type
 
     @property
     def kind(self) -> Hashable:
-        """Equal for similar events."""
+        """A key that is equal for similar events."""
         return self.subject, self.regarding.field_path, self.reason, self.action
 
     @property
     def detail(self) -> Hashable:
-        """Distinguishes similar events; None for a combined one."""
+        """A key that distinguishes similar events, or None for a combined event."""
         if self.is_combined:
             return None
         if self.related is None:
@@ -107,14 +111,14 @@ class Observation:
 
     @property
     def key(self) -> Hashable:
-        """Equal for events of one series."""
+        """A key that is equal for all events of a series."""
         return self.kind, self.detail
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class Series:
-    """Equal events, and the Event on the server that counts them."""
+    """A series of equal events, and the Event on the server that counts them."""
 
     observation: Observation
     """The first event."""
@@ -123,30 +127,30 @@ class Series:
     controller: str
     instance: str
     stamp: int
-    """Nanoseconds since 1970 of the first event; unique within the recorder."""
+    """The time of the first event, in nanoseconds since 1970.  It is unique within the recorder."""
     observed: datetime
-    """When the last event was recorded, on the wall clock."""
+    """The time when the last event was recorded, on the wall clock."""
     observed_at: float
-    """The same, on trio's clock."""
+    """The time when the last event was recorded, on trio's clock."""
     name: str = attrs.field(init=False)
     count: int = 1
-    """How many events were recorded."""
+    """The number of recorded events."""
     written: int = 0
-    """How many of them the Event on the server counts."""
+    """The number of events that the Event on the server counts."""
     written_at: float = 0.0
-    """When they were written, on trio's clock."""
+    """The time of the last successful write, on trio's clock."""
     was_sent: bool = False
-    """Whether the server may have the Event: a request to create it was sent."""
+    """Whether a request to create the Event was sent, so the server may have it."""
     is_stored: bool = False
     """Whether the server is known to have the Event."""
     is_queued: bool = False
     """Whether the series is in the queue."""
     tries: int = 0
-    """Failed requests that count against it, since its last success."""
+    """The number of failed requests that count as tries since the last success."""
     quick_tries: int = 0
-    """How often it was tried again soon after the connection failed, since its last success."""
+    """The number of quick retries after failed connections since the last success."""
     was_delayed: bool = False
-    """Whether it was tried again later, since its last success."""
+    """Whether the series was delayed by the retry period since the last success."""
 
     def __attrs_post_init__(self) -> None:
         self.rename(self.stamp)
@@ -155,7 +159,7 @@ class Series:
         return f"{self.api.namespace}/{self.name}"
 
     def rename(self, stamp: int) -> None:
-        """Derive the Event's name from a time stamp (client-go ``GenerateEventName``)."""
+        """Derive the Event's name from a timestamp (client-go ``GenerateEventName``)."""
         self.stamp = stamp
         self.name = f"{self.observation.regarding.name}.{stamp:x}"
         if len(self.name) > MAX_NAME or not re.fullmatch(SUBDOMAIN, self.name):
@@ -163,29 +167,30 @@ class Series:
 
     @property
     def what(self) -> str:
-        """Reason and object, for a log line; without the note, which is content."""
+        """The reason and the object for a log line.  The note is omitted, because it may be confidential."""
         about = self.observation.regarding
         place = "" if about.namespace is None else f"{about.namespace}/"
         return f"{self.observation.reason} of {about.kind} {place}{about.name}"
 
     @property
     def unwritten(self) -> int:
-        """How many of them the Event on the server does not count yet."""
+        """The number of events that the Event on the server does not count yet."""
         return self.count - self.written
 
     def is_due(self, now: float) -> bool:
-        """Whether to write the series now: for its first and second event, and once in every refresh period.
+        """Return whether to write the series now.
 
-        The other counts are written when the series ends.
+        The first and the second event are written immediately, and further events once in every refresh period.
+        The final count is written when the series ends.
         """
         return self.unwritten > 0 and (self.written < 2 or now >= self.written_at + REFRESH_PERIOD)
 
     def repetitions(self, count: int) -> EventSeries | None:
-        """Return the Event's ``series`` field; None for a single event."""
+        """Return the Event's ``series`` field, or None for a single event."""
         return EventSeries(count=count, last_observed_time=self.observed) if count > 1 else None
 
     def event(self, count: int) -> Event:
-        """Make the Event to create."""
+        """Return the Event to create."""
         observation = self.observation
         return Event(
             metadata=ObjectMeta(name=self.name, namespace=self.api.namespace),

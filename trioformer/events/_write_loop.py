@@ -1,16 +1,16 @@
-"""Write the queue: one request at a time while the server responds, and no Event waits for another one.
+"""Write the queued Events one after another, without waiting long for a slow request.
 
-The problem: Events fail for two reasons.  If one fails or times out in a webhook again and again, the others must go
-on.  If the server cannot be reached, it is useless to try each of a thousand Events every ten seconds, and all of them
-would be dropped after twelve tries.
+A write can fail for two reasons.  If a webhook rejects a single Event again and again, the other Events must still be
+written.  If the server cannot be reached, it is useless to try each of a thousand Events every ten seconds, and all of
+them would be dropped after twelve tries.  This leads to the following rules:
 
-- After a failure the line of that object is delayed, and the others go on.
-- A request without a response for a quarter of a second does not delay the next one; up to fifty may be in flight.
-- An Event that was never tried goes before those that have failed or hung.
-- If the Events of twenty objects failed without a success in between, the server is the likely reason.  Then one Event
-  is tried at a time, and after a failure or a hang all Events wait for its delay.
-- Until a success, only the tries of the first failed Event count, so an outage costs one Event every two minutes.
-- The first success ends both.
+- After a failure, only the line of the failed Event's object is delayed.
+- If a request gets no response for a quarter of a second, the next request is sent.  At most fifty may be in flight.
+- Events that were never tried are written before Events that have failed or hung.
+- If the Events of twenty objects fail without a success in between, the server counts as unavailable.  Events are then
+  tried one at a time, and after a failure or a hang, all Events wait for the retry.
+- Until the next success, only the tries of one Event count, so an outage drops one Event every two minutes.
+- The first success ends these restrictions.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ from ._write_queue import Line, WriteQueue
 from ._writer import FAILURES, RETRY_PERIOD, EventWriter, is_transient
 
 MAX_UNDER_WAY: Final = 50
-"""Requests in flight; half of the client's maximum, so that other requests of the program are not delayed."""
+"""The maximum number of requests in flight: half of the client's maximum, so that other requests are not delayed."""
 MAX_FINAL: Final = 8
-"""The same at the end, without hanging requests; it is small to spare the server a burst."""
+"""The maximum number of requests in flight during a flush, not counting hanging requests.  It is small to avoid a
+burst."""
 PATIENCE: Final = 0.25
-"""Seconds to wait for a response before the next Event is sent."""
+"""The time to wait for a response before the next Event is sent, in seconds."""
 FINAL_PATIENCE: Final = 0.002
-"""The same at the end."""
+"""The time to wait for a response during a flush before the next Event is sent, in seconds."""
 MAX_FAILING: Final = 20
-"""The number of objects with failed Events since the last success from which the server counts as unavailable."""
+"""The server counts as unavailable if the Events of this many objects have failed since the last success."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WriteResults:
-    """The reports of the loop."""
+    """The callbacks of the loop."""
 
     written: Callable[[Series, int], None]
-    """An Event, and the number of further occurrences that it counts."""
+    """Called after a write, with the series and the number of events that the write added."""
     retried: Callable[[Series, Exception], None]
-    """A failure that is retried."""
+    """Called after a failure that is retried."""
     dropped: Callable[[Series, Exception], None]
-    """A failure that is not retried."""
+    """Called after a failure that is not retried."""
 
 
 @final
@@ -61,9 +62,9 @@ class WriteLoop:
     _writer: EventWriter
     _results: WriteResults
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)  # set by every change of the queue
-    _under_way: dict[Line, float] = attrs.field(factory=dict, init=False)  # and when they were begun, oldest first
-    _failing: set[Hashable] = attrs.field(factory=set, init=False)  # objects, since the last success
-    _counted: Series | None = attrs.field(default=None, init=False)  # that whose tries count until the next success
+    _under_way: dict[Line, float] = attrs.field(factory=dict, init=False)  # with their start times, oldest first
+    _failing: set[Hashable] = attrs.field(factory=set, init=False)  # the objects that failed since the last success
+    _counted: Series | None = attrs.field(default=None, init=False)  # its tries count until the next success
     _paused_until: float = attrs.field(default=-math.inf, init=False)
     _unexpected: Exception | None = attrs.field(default=None, init=False)
 
@@ -73,17 +74,18 @@ class WriteLoop:
         return len(self._failing) >= MAX_FAILING
 
     def notify(self) -> None:
-        """Look into the queue again, because something was added."""
+        """Wake the loop after an Event was added to the queue."""
         self._changed.set()
 
     async def run(self, prepare: Callable[[], float]) -> None:
-        """Write until cancelled.
+        """Write Events until cancelled.
 
         Args:
-            prepare: Called before each look into the queue; returns when to call it again, on trio's clock.
+            prepare: A function that is called before the next line is taken.  It returns the time of its next call, on
+                trio's clock.
 
         Raises:
-            Exception: An error of a request that is not a failure, such as ``trio.ClosedResourceError``.
+            Exception: If a request raises an unexpected error, such as ``trio.ClosedResourceError``.
 
         Cancellation:
             Requests in flight are cancelled, and their Events stay in the queue.
@@ -103,10 +105,10 @@ class WriteLoop:
                     raise self._unexpected
 
     async def flush(self, prepare: Callable[[], None]) -> None:
-        """Try to write each Event once; drop it after any error.
+        """Try to write each Event once, and drop it after any error.
 
         Args:
-            prepare: Called when the queue is empty, to add further Events.
+            prepare: A function that adds further Events when the queue is empty.
         """
         self._queue.end_delays()
         async with open_serving_nursery() as nursery:
@@ -134,18 +136,21 @@ class WriteLoop:
         return self._queue.take(now)
 
     def _next_look(self) -> float:
-        """Return when there may be something to write, if nothing changes until then."""
+        """Return the time when the loop must check the queue again, unless the queue changes earlier."""
         start = self._next_start()
         return start if start > trio.current_time() else self._queue.next_due()
 
     def _next_start(self) -> float:
-        """Return when the next request may be sent, if nothing changes until then."""
+        """Return the earliest time for the next request, unless a response arrives earlier."""
         if not self.is_unavailable:
             return max(self._paused_until, self._free_at(MAX_UNDER_WAY, math.inf))
         return max(self._paused_until, self._free_at(1, RETRY_PERIOD))
 
     def _free_at(self, limit: int, patience: float) -> float:
-        """Return when fewer than ``limit`` requests are in flight, not counting those older than ``patience``."""
+        """Return the earliest time when fewer than ``limit`` requests are in flight.
+
+        Requests that are older than ``patience`` seconds are not counted.
+        """
         begun = list(self._under_way.values())
         if len(begun) < limit:
             return -math.inf
@@ -205,7 +210,7 @@ class WriteLoop:
             if not self.is_unavailable:
                 self._failing.add(line.key)
             now = trio.current_time()
-            # A request that hung has already delayed the others; many of them must not postpone the next try for ever.
+            # A request that hung has already delayed the others.  Many of these must not delay the next try forever.
             if self.is_unavailable and now < self._under_way[line] + RETRY_PERIOD:
                 pause = RETRY_PERIOD if delay is None else delay
                 self._paused_until = max(self._paused_until, now + pause)

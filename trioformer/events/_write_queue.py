@@ -1,7 +1,7 @@
 """The queue of Events to write, with one line for each object.
 
-Lines are independent: the Events of an object keep their order, and a retry delays only the Events behind it in its
-line.  Lines whose first Event was never tried go first, and then those that have waited longest.
+A line is a FIFO queue.  The Events of an object keep their order, and a retry delays only the later Events in the same
+line.  Lines whose first Event was never tried are written first.  Otherwise, the line that has waited longest is next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._series import Series
 
 
 class LineState(enum.Enum):
-    """The state of a line."""
+    """The state of a line.  Each value says what the line waits for."""
 
     READY = "its turn"
     DELAYED = "the time of the next try"
@@ -33,20 +33,20 @@ class Line:
     """The waiting Events of one object, oldest first."""
 
     key: Hashable
-    """The object."""
+    """The identity of the object."""
     turn: int
-    """Lines with a lower number go first."""
+    """The position among the lines.  Lines with a lower number are written first."""
     state: LineState = LineState.READY
     was_tried: bool = False
-    """Whether the first Event was tried, and failed or hung."""
+    """Whether a write of the first Event has failed or hung."""
     waiting: deque[Series] = attrs.field(factory=deque)
-    """The first one stays until it is written or dropped."""
+    """The waiting Events.  The first Event stays until it is written or dropped."""
 
 
 @final
 @attrs.define(eq=False)
 class WriteQueue:
-    """All lines.  Its length is the number of Events."""
+    """The queue of all lines.  ``len()`` returns the number of Events."""
 
     _lines: dict[Hashable, Line] = attrs.field(factory=dict, init=False)
     _ready: list[tuple[bool, int, Line]] = attrs.field(factory=list, init=False)  # a heap: untried first, by turn
@@ -58,7 +58,7 @@ class WriteQueue:
         return self._length
 
     def add(self, series: Series) -> None:
-        """Append a series to the line of its object."""
+        """Append a series to the line for its object."""
         key = series.observation.obj
         line = self._lines.get(key)
         if line is None:
@@ -69,7 +69,7 @@ class WriteQueue:
         self._length += 1
 
     def take(self, now: float) -> Line | None:
-        """Return the next line, to write its first Event; None if no line is ready."""
+        """Return the line whose first Event must be written next, or None if no line is ready."""
         self._end_delays(now)
         if not self._ready:
             return None
@@ -78,13 +78,13 @@ class WriteQueue:
         return line
 
     def next_due(self) -> float:
-        """Return when the next delayed line is due, on trio's clock; infinity without one."""
+        """Return the time when the next delayed line is due, on trio's clock, or infinity if no line is delayed."""
         return self._delayed[0][0] if self._delayed else math.inf
 
     # --- after a write ---
 
     def remove_first(self, line: Line) -> None:
-        """Remove the first Event of a line, which was written or dropped."""
+        """Remove the first Event of a line after it was written or dropped."""
         line.waiting.popleft().is_queued = False
         self._length -= 1
         line.was_tried = False
@@ -95,23 +95,23 @@ class WriteQueue:
             del self._lines[line.key]
 
     def delay(self, line: Line, until: float) -> None:
-        """Let a line wait for the next try of its first Event, behind the lines that wait now."""
+        """Delay a line until the next try of its first Event, and move it behind the other lines."""
         line.state, line.turn, line.was_tried = LineState.DELAYED, next(self._turns), True
         heapq.heappush(self._delayed, (until, line.turn, line))
 
     def put_back(self, line: Line, *, was_tried: bool) -> None:
-        """Put a line back whose write was cancelled."""
+        """Return a line to the queue after its write was cancelled."""
         line.was_tried |= was_tried
         self._push(line)
 
     # --- at the end ---
 
     def end_delays(self) -> None:
-        """Let the delayed lines be ready now."""
+        """Make all delayed lines ready immediately."""
         self._end_delays(math.inf)
 
     def clear(self) -> list[Series]:
-        """Remove and return everything."""
+        """Remove all Events from the queue, and return them."""
         left = [series for line in self._lines.values() for series in line.waiting]
         for series in left:
             series.is_queued = False

@@ -1,4 +1,4 @@
-"""Write one series of events to the server.
+"""Write a series of events to the server.
 
 Source: client-go ``tools/events/event_broadcaster.go``, ``recordEvent``; ``tools/record/event.go`` for retries.
 """
@@ -31,23 +31,25 @@ from ._series import Series
 R = TypeVar("R")
 
 FAILURES: Final = (*REQUEST_ERRORS, ValueError)
-"""Errors of a request; a ``ValueError`` means that an event cannot be encoded."""
+"""The errors of a request.  A ``ValueError`` means that an Event cannot be encoded."""
 
 MAX_TRIES: Final = 12
-"""The number of tries before an Event is dropped, if the requests fail with transient errors (client-go
-``tools/record/event.go``)."""
+"""The maximum number of tries for an Event whose requests fail with transient errors (client-go
+``tools/record/event.go``).  The Event is dropped after the last try."""
 
 RETRY_PERIOD: Final = 10.0
-"""Seconds between two tries, or a longer ``Retry-After``; a random factor shortens the first delay."""
+"""The time between two tries, in seconds.  A random factor shortens the first delay.  A longer ``Retry-After`` of the
+server takes precedence."""
 
 REQUEST_DEADLINE: Final = 30.0
-"""Seconds allowed for a single request."""
+"""The maximum duration of a single request, in seconds."""
 
 
 def is_transient(error: Exception) -> bool:
     """Return whether the same request may succeed later.
 
-    client-go's recorder retries only without a response, but its REST client has already retried 429 and 5xx.
+    client-go's recorder retries only requests without a response, because its REST client already retries after 429
+    and 5xx.
     """
     if isinstance(error, ConnectionFailedError):
         return not error.permanent
@@ -59,7 +61,7 @@ def is_transient(error: Exception) -> bool:
 @final
 @attrs.define(eq=False)
 class EventWriter:
-    """Creates and patches Events, and says when to try again."""
+    """Creates and patches Events, and determines the delay of a retry."""
 
     _rng: random.Random
     _new_stamp: Callable[[], int]
@@ -69,11 +71,11 @@ class EventWriter:
         self._quick_tries = QuickTries(QUICK_TRIES, self._rng)
 
     async def write(self, series: Series) -> None:
-        """Write the current count of a series, once.
+        """Write the current count of a series without retries.
 
         Raises:
-            StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError: The request failed.
-            ValueError: The Event cannot be encoded.
+            StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError: If the request fails.
+            ValueError: If the Event cannot be encoded.
         """
         count = series.count
         await self._store(series, count)
@@ -82,12 +84,15 @@ class EventWriter:
         self._quick_tries.reset()
 
     def delay_after(self, series: Series, error: Exception, *, counts: bool) -> float | None:
-        """Return the seconds until the next try of a series after a failure; None to drop it.
+        """Return the delay until the next try of a series in seconds, or None if the series must be dropped.
 
-        Transient failures count as tries only if ``counts``.
+        After a failed connection, the request is first retried within a second.  There are at most ten such quick
+        retries for a series, and at most ten for all series since the last success.  They do not count as tries.
 
-        A failed connection is tried again after 0.5 to 1 s, before its failures count as tries: ten times for a series,
-        and ten times for all since the last success.
+        Args:
+            series: The series whose write failed.
+            error: The error of the write.
+            counts: Whether a transient failure counts as a try.
         """
         is_quick = outcome_of(error) is Outcome.LOST and series.quick_tries < QUICK_TRIES
         if is_quick and (quick := self._quick_tries.next_delay()) is not None:
@@ -110,7 +115,7 @@ class EventWriter:
             await self._create(series, count)
         except AlreadyExistsError:
             if not was_sent:
-                series.rename(self._new_stamp())  # another client's Event has this name
+                series.rename(self._new_stamp())  # an Event of another client has this name
                 await self._create(series, count)
             elif count > 1:
                 # An earlier request without a response has created it, perhaps with a lower count.
@@ -126,7 +131,7 @@ class EventWriter:
         await self._send(series, partial(series.api.patch, series.name, {"series": to_dict(repetitions)}))
 
     async def _send(self, series: Series, request: Callable[[], Awaitable[R]]) -> R:
-        await obtain_credential(series.api)  # a plugin may take longer than a request may
+        await obtain_credential(series.api)  # a plugin may take longer than the deadline of a request
         with trio.move_on_after(REQUEST_DEADLINE):
             return await request()
         raise ConnectionFailedError(f"event {series}: no response within {REQUEST_DEADLINE:g} s")

@@ -1,16 +1,17 @@
-"""Prometheus metrics of requests, queues, controllers and informers, with client-go's and controller-runtime's names.
+"""Prometheus metrics of requests, queues, controllers and informers, named as in client-go and controller-runtime.
 
 ::
 
     Controller, WorkQueue, Client ──call──▶ observers ───────────┐
     Controller, WorkQueue, factory, elector ◀──read── collector ─┴─▶ registry ─▶ render() ─▶ /metrics
 
-Observers, which :class:`Metrics` creates, count events when they happen; the collector reads the current state of the
-registered objects at each scrape.  Needs prometheus-client, the extra ``trioformer[metrics]``.
+:class:`Metrics` creates the observers, which count events when they happen.  The collector reads the current state of
+the registered objects at each scrape.  This package requires prometheus-client, which the extra ``trioformer[metrics]``
+installs.
 
 - ``_metrics.py``: :class:`Metrics`
-- ``_observers.py``: metrics that observers update
-- ``_collector.py``: metrics that are read at each scrape
+- ``_observers.py``: the metrics that observers update
+- ``_collector.py``: the metrics that are read at each scrape
 """
 
 from __future__ import annotations

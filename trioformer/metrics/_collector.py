@@ -1,7 +1,7 @@
-"""Metrics that are read at each scrape: queue depths, running work, the age of caches, leadership.
+"""Metrics that are read at each scrape: queue depths, work in progress, ages of caches, and leadership.
 
-The problem: a gauge that others update stays wrong when one of them ends without resetting it, and an age increases
-without any event.  So these values are not stored; each scrape reads them.
+These values are not stored, for two reasons.  A stored gauge would stay wrong if its object ended without resetting it.
+An age increases even if no event occurs that could update a gauge.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ T = TypeVar("T")
 
 Labels: TypeAlias = tuple[str, ...]
 QueueOwner: TypeAlias = Controller[Any] | WorkQueue[Any]
-"""A queue, or a controller, which has a queue while it runs."""
+"""A queue, or a controller.  A controller has a queue while it runs."""
 
 MAX_PRIORITIES: Final = 25
-"""Maximum number of priorities of a queue that have their own label (controller-runtime's limit)."""
+"""The maximum number of priorities of a queue that get their own label value (controller-runtime's limit)."""
 TOO_MANY_PRIORITIES: Final = "exceeded_cardinality_limit"
-"""The label ``priority`` of all keys of a queue with more priorities."""
+"""The value of the label ``priority`` for a queue with more than ``MAX_PRIORITIES`` priorities."""
 
 
 @final
 @attrs.frozen
 class MetricSpec(Generic[T]):
-    """A metric of objects of one type: a counter if its name ends in ``_total``, otherwise a gauge."""
+    """A metric for objects of one type.  It is a counter if its name ends in ``_total``, and otherwise a gauge."""
 
     name: str
     help: str
     read: Callable[[T], float]
 
     def family(self, labels: Labels, objects: Iterable[tuple[Labels, T]]) -> Metric:
-        """Read the metric of all objects."""
+        """Read the value of the metric for each object."""
         kind = CounterMetricFamily if self.name.endswith("_total") else GaugeMetricFamily
         family = kind(self.name, self.help, labels=labels)
         for values, obj in objects:
@@ -53,7 +53,7 @@ class MetricSpec(Generic[T]):
 @final
 @attrs.frozen
 class InformerSnapshot:
-    """State and statistics of an informer, read at the same time."""
+    """The state and the statistics of an informer at one point in time."""
 
     state: InformerState
     statistics: InformerStatistics
@@ -61,12 +61,12 @@ class InformerSnapshot:
 
     @classmethod
     def of(cls, informer: SharedInformer[Any]) -> InformerSnapshot:
-        """Read an informer."""
+        """Take a snapshot of an informer."""
         return cls(informer.state, informer.statistics(), informer.is_healthy)
 
     @property
     def reflectors(self) -> Iterable[ReflectorStatistics]:
-        """Statistics of its reflectors."""
+        """The statistics of the informer's reflectors."""
         return self.statistics.reflectors.values()
 
 
@@ -82,7 +82,7 @@ QUEUE_DEPTH: Final = MetricSpec[int](
 QUEUE_METRICS: Final = (
     MetricSpec[QueueStatistics](
         "workqueue_unfinished_work_seconds",
-        "Seconds of work in progress, summed over all keys; grows without limit when workers hang.",
+        "Seconds of work in progress, summed over all keys. The sum grows without limit while workers hang.",
         lambda it: it.unfinished_work,
     ),
     MetricSpec[QueueStatistics](
@@ -96,7 +96,7 @@ QUEUE_METRICS: Final = (
 LEADER_LABELS: Final = ("name",)
 LEADER: Final = MetricSpec[LeaderElector](
     "leader_election_master_status",
-    "Whether this process leads: 1 for the leader, 0 for the others; name is that of the lease.",
+    "Whether this process is the leader: 1 if it is, otherwise 0. The label name is the name of the lease.",
     lambda it: it.is_leader,
 )
 
@@ -107,7 +107,7 @@ INFORMER_STATE: Final = MetricSpec[bool](
 )
 INFORMER_QUARANTINED: Final = MetricSpec[int](
     "trioformer_informer_quarantined_objects",
-    "Objects whose newest state the cache cannot take, by reason.",
+    "Objects whose newest state the cache cannot store, by reason.",
     float,
 )
 INFORMER_METRICS: Final = (
@@ -121,17 +121,17 @@ INFORMER_METRICS: Final = (
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_missing_objects",
-        "Objects in quarantine of which the cache has no state.",
+        "Objects in quarantine that are not in the cache.",
         lambda it: it.statistics.missing,
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_data_age_seconds",
-        "Seconds since the cache was last known to be up to date; 0 while the informer watches.",
+        "Seconds since the cache was last known to be up to date. The age is 0 while the informer watches.",
         lambda it: it.state.age,
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_synced",
-        "Whether the cache is synced and kept up to date.",
+        "Whether the cache contains the first list and is kept up to date.",
         lambda it: it.statistics.has_synced,
     ),
     MetricSpec[InformerSnapshot](
@@ -141,12 +141,12 @@ INFORMER_METRICS: Final = (
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_failures_in_a_row",
-        "Failures since the last success, of the reflector with the most.",
+        "Failures since the last success. If there are several reflectors, the highest number counts.",
         lambda it: max(each.failures_in_a_row for each in it.reflectors),
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_readers",
-        "Handlers and subscriptions.",
+        "Handlers and subscriptions of the informer.",
         lambda it: it.statistics.handlers_and_subscriptions,
     ),
     MetricSpec[InformerSnapshot](
@@ -156,7 +156,9 @@ INFORMER_METRICS: Final = (
         "trioformer_informer_watches_total", "Watches that the server accepted.", _sum_of(lambda each: each.watches)
     ),
     MetricSpec[InformerSnapshot](
-        "trioformer_informer_events_total", "Events, bookmarks included.", _sum_of(lambda each: each.events)
+        "trioformer_informer_events_total",
+        "Received watch events, including bookmarks.",
+        _sum_of(lambda each: each.events),
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_undecodable_total",
@@ -174,7 +176,7 @@ HANDLER_METRICS: Final = (
     ),
     MetricSpec[HandlerStatistics](
         "trioformer_handler_most_waiting",
-        "The maximum number of notifications that waited.",
+        "The highest number of notifications that have waited for the handler.",
         lambda it: it.buffer.high_water,
     ),
     MetricSpec[HandlerStatistics](
@@ -189,7 +191,7 @@ HANDLER_METRICS: Final = (
     ),
     MetricSpec[HandlerStatistics](
         "trioformer_handler_failed_total",
-        "Calls whose exception on_error handled.",
+        "Calls that raised an exception that on_error handled.",
         lambda it: it.failed,
     ),
     MetricSpec[HandlerStatistics](
@@ -216,13 +218,13 @@ EMPTY_QUEUE: Final = QueueStatistics(
     tasks_waiting=0,
     is_shut_down=True,
 )
-"""Statistics of a controller that does not run and therefore has no queue."""
+"""The statistics of a controller that is not running, so it has no queue."""
 
 
 @final
 @attrs.define(eq=False)
 class NamedObjects(Generic[T]):
-    """Registered objects of one type, by name."""
+    """The registered objects of one type, by name."""
 
     what: str
     objects: dict[str, T] = attrs.field(factory=dict)
@@ -234,7 +236,7 @@ class NamedObjects(Generic[T]):
         """Register an object.
 
         Raises:
-            ValueError: An object is registered under this name.
+            ValueError: If another object is registered under this name.
         """
         if name in self.objects:
             raise ValueError(
@@ -250,13 +252,13 @@ class NamedObjects(Generic[T]):
 @final
 @attrs.define(eq=False)
 class Collector:
-    """Collector of prometheus-client that reads all registered objects."""
+    """A collector for prometheus-client that reads all registered objects."""
 
     queues: NamedObjects[QueueOwner] = attrs.field(factory=lambda: NamedObjects("a controller or queue"))
-    electors: NamedObjects[LeaderElector] = attrs.field(factory=lambda: NamedObjects("an election"))
+    electors: NamedObjects[LeaderElector] = attrs.field(factory=lambda: NamedObjects("an elector"))
     factories: NamedObjects[SharedInformerFactory] = attrs.field(factory=lambda: NamedObjects("a factory"))
     handlers: list[HandlerRegistration[Any]] = attrs.field(factory=list)
-    _priorities: dict[str, set[int]] = attrs.field(factory=dict, init=False)  # observed so far, by queue
+    _priorities: dict[str, set[int]] = attrs.field(factory=dict, init=False)  # the priorities seen so far, by queue
 
     def discard(self, obj: object) -> None:
         """Unregister an object."""
@@ -270,14 +272,14 @@ class Collector:
         return any(each is obj for each in (*named, *self.handlers))
 
     def describe(self) -> Iterator[Metric]:
-        """Return all metrics without reading objects, for a registry that is used before trio runs."""
+        """Return all metrics without values, so that a registry can be used before trio runs."""
         return Collector().collect()
 
     def collect(self) -> Iterator[Metric]:
         """Read all registered objects.
 
         Raises:
-            RuntimeError: An object is registered, and trio does not run in this thread.
+            RuntimeError: If an object is registered and trio does not run in this thread.
         """
         if self.queues.objects or self.electors.objects or self.factories.objects or self.handlers:
             _check_trio()
@@ -287,7 +289,7 @@ class Collector:
         yield from self._collect_handlers()
 
     def _collect_queues(self) -> Iterator[Metric]:
-        # Both labels hold the queue's name, as in controller-runtime.
+        # Both labels contain the name of the queue, as in controller-runtime.
         read = {name: _queue_statistics(each) for name, each in self.queues}
         yield QUEUE_DEPTH.family(
             (*QUEUE_LABELS, "priority"),
@@ -347,8 +349,8 @@ def _check_trio() -> None:
         trio.current_time()
     except RuntimeError as exc:
         raise RuntimeError(
-            "registered objects can only be read in trio's thread, while it runs; serve Metrics.render() from a task "
-            "instead of prometheus_client.start_http_server"
+            "registered objects can only be read in trio's thread while trio runs; "
+            "serve Metrics.render() from a trio task instead of calling prometheus_client.start_http_server()"
         ) from exc
 
 
@@ -359,7 +361,7 @@ def _queue_statistics(each: QueueOwner) -> QueueStatistics:
 
 
 def _number_duplicates(objects: Sequence[tuple[Labels, T]]) -> list[tuple[Labels, T]]:
-    """Number objects with equal labels, because Prometheus rejects a scrape with duplicate labels as a whole."""
+    """Number objects with equal labels, because Prometheus rejects the whole scrape if labels are not unique."""
     found: dict[Labels, T] = {}
     for labels, obj in objects:
         own, number = labels, 1

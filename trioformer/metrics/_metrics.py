@@ -1,4 +1,4 @@
-"""The object that a program uses: a registry, observers that count events, and registered objects."""
+"""The class :class:`Metrics`: a registry, observers that count events, and registered objects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _registry_or_new(registry: CollectorRegistry | None) -> CollectorRegistry:
 @final
 @attrs.define(eq=False, repr=False)
 class Metrics:
-    """The metrics of a program, in their own registry.
+    """The metrics of a program in a Prometheus registry.
 
     For example::
 
@@ -41,23 +41,24 @@ class Metrics:
         controller = Controller("web", reconcile, workers=4)
         metrics.register_controller(controller)
 
-    Pass *observers* to the objects that they observe.  They count as long as these live; a registered controller gets
-    its observer automatically.
-    *Registered* objects are read at each scrape, and cost nothing in between.
-    They are kept until :meth:`unregister`; counters of observers stay after that.
+    *Observers* count events when they happen.  Pass each observer to the object that it observes.  A registered
+    controller gets its observer automatically.
+    *Registered* objects are read at each scrape, and cost nothing between scrapes.  An object stays registered until
+    :meth:`unregister` is called.  The counters of its observer are kept after that.
 
-    There is no global state: several instances in one process are independent.
+    There is no global state, so several instances in one process are independent.
 
     Args:
-        registry: Where to register the metrics, such as ``prometheus_client.REGISTRY``; None makes a registry that also
-            has metrics of the process: CPU, memory, open files.
+        registry: The registry for the metrics, such as ``prometheus_client.REGISTRY``.  If None, a new registry is
+            created, which also contains metrics of the process: CPU, memory and open files.
 
     Raises:
-        ValueError: The registry has metrics with the same names, for example those of another :class:`Metrics`.
+        ValueError: If the registry already contains metrics with the same names, for example from another
+            :class:`Metrics`.
     """
 
     registry: CollectorRegistry = attrs.field(default=None, converter=_registry_or_new)
-    """The registry of the metrics; a program can add its own metrics."""
+    """The registry that contains the metrics.  Programs can add their own metrics to this registry."""
     _reconciles: ReconcileMetrics = attrs.field(init=False)
     _queues: QueueMetrics = attrs.field(init=False)
     _requests: RequestMetrics = attrs.field(init=False)
@@ -72,39 +73,43 @@ class Metrics:
         self.registry.register(self._collector)
 
     def controller_observer(self, name: str, workers: int) -> ControllerObserver[Hashable]:
-        """Make the ``observer=`` of a controller, for its reconciles and its queue: ``controller_runtime_*``.
+        """Return the ``observer=`` argument of a controller, which counts reconciles and keys of the queue.
 
-        Another observer of the same name continues its counters, for example when a controller is created anew for
-        each term as the leader.
+        The names of the metrics begin with ``controller_runtime_`` and ``workqueue_``.  Observers with the same name
+        share their counters, for example if a new controller is created whenever this process becomes the leader.
 
         Args:
-            name: The controller's name, the label ``controller``.
-            workers: The controller's number of workers.
+            name: The name of the controller, which is also the value of the label ``controller``.
+            workers: The number of workers of the controller.
         """
         return ControllerCounts(ReconcileCounts(self._reconciles, name, workers), QueueCounts(self._queues, name))
 
     def queue_observer(self, name: str) -> QueueObserver[Hashable]:
-        """Make the ``observer=`` of a queue: counters and durations.
+        """Return the ``observer=`` argument of a queue, which counts keys and measures durations.
 
-        The other metrics of ``workqueue_*`` need :meth:`register_controller` or :meth:`register_queue`.
+        The other ``workqueue_*`` metrics require :meth:`register_controller` or :meth:`register_queue`.
 
         Args:
-            name: The queue's name: the labels ``name`` and ``controller``.
+            name: The name of the queue, which is also the value of the labels ``name`` and ``controller``.
         """
         return QueueCounts(self._queues, name)
 
     def request_observer(self) -> RequestObserver:
-        """Make the ``observer=`` of :func:`~trioformer.client.open_client`: ``rest_client_*``."""
+        """Return the ``observer=`` argument of :func:`~trioformer.client.open_client`, which counts requests.
+
+        The names of the metrics begin with ``rest_client_``.
+        """
         return self._requests
 
     def register_controller(self, controller: Controller[K]) -> None:
-        """Measure a controller by its name: its reconciles, its queue and its handlers.
+        """Register a controller to measure its reconciles, its queue and its handlers.
 
-        Values that are read at each scrape include the current run; reconciles and keys are counted from the next run
-        on.  An observer of this object is not added twice.
+        If the controller is already running, reconciles and keys are counted from its next run on.  The values that are
+        read at each scrape include the current run.  If the controller already has an observer from this
+        :class:`Metrics`, no other observer is added.
 
         Raises:
-            ValueError: A controller or queue of that name is already registered.
+            ValueError: If a controller or queue with the same name is already registered.
         """
         name, options = controller.name, controller.options
         self._collector.queues.add(name, controller)
@@ -116,40 +121,43 @@ class Metrics:
         attach_observer(controller, observer)
 
     def register_queue(self, queue: WorkQueue[K]) -> None:
-        """Measure the keys that wait in a queue, and those in progress.
+        """Register a queue to measure its waiting keys and the keys in progress.
 
         Raises:
-            ValueError: The queue has no name, or a controller or queue of that name is already registered.
+            ValueError: If the queue has no name, or a controller or queue with the same name is already registered.
         """
         if not queue.name:
-            raise ValueError("a queue without a name cannot be registered; create it with name=")
+            raise ValueError("a queue without a name cannot be registered; create the queue with name=")
         self._collector.queues.add(queue.name, queue)
 
     def register_factory(self, factory: SharedInformerFactory, *, name: str = "") -> None:
-        """Measure every informer of a factory: the number and age of its objects, and its state.
+        """Register a factory to measure the state, the number of objects and the data age of each informer.
 
         Args:
-            factory: The factory.
-            name: The label ``name``, which distinguishes several factories.
+            factory: The factory whose informers are measured.
+            name: The value of the label ``name``, which distinguishes several factories.
 
         Raises:
-            ValueError: A factory of that name is already registered.
+            ValueError: If a factory with the same name is already registered.
         """
         self._collector.factories.add(name, factory)
 
     def register_handler(self, registration: HandlerRegistration[T]) -> None:
-        """Measure a handler's backlog; :meth:`register_controller` measures a controller's handlers."""
+        """Register a handler to measure its waiting notifications and its calls.
+
+        The handlers of a controller are already included in :meth:`register_controller`.
+        """
         self._collector.handlers.append(registration)
 
     def register_elector(self, elector: LeaderElector, *, name: str) -> None:
-        """Measure whether this process leads.
+        """Register an elector to measure whether this process is the leader.
 
         Args:
-            elector: The candidate.
-            name: The label ``name``; by convention that of the Lease.
+            elector: The elector of this process.
+            name: The value of the label ``name``, by convention the name of the Lease.
 
         Raises:
-            ValueError: An election of that name is already registered.
+            ValueError: If an elector with the same name is already registered.
         """
         self._collector.electors.add(name, elector)
 
@@ -157,7 +165,10 @@ class Metrics:
         self,
         registered: Controller[K] | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
     ) -> None:
-        """Stop measuring an object, and release its name; does nothing if it is not registered."""
+        """Stop measuring an object, and release its name.
+
+        If the object is not registered, this method does nothing.
+        """
         self._collector.discard(registered)
         if isinstance(registered, Controller):
             observer = self._added.pop(registered, None)
@@ -171,10 +182,10 @@ class Metrics:
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Render all metrics for a scrape.
 
-        While objects are registered, call it in trio's thread.
+        If objects are registered, this method must be called in trio's thread.
 
         Args:
-            accept: The request's ``Accept`` header, which selects Prometheus' text format or OpenMetrics.
+            accept: The ``Accept`` header of the request, which selects the Prometheus text format or OpenMetrics.
 
         Returns:
             The body of the response, and its ``Content-Type``.
@@ -184,9 +195,10 @@ class Metrics:
 
 
 def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
-    """Choose the format; a header that prometheus-client cannot parse, such as ``version=abc``, is ignored.
+    """Choose the format for an ``Accept`` header.
 
-    A server may ignore the header (RFC 9110, 12.5.1), and every scraper reads the default format.
+    A header that prometheus-client cannot parse, such as ``version=abc``, is ignored.  A server may ignore the header
+    (RFC 9110, 12.5.1), and every scraper can read the default format.
     """
     if len(accept) <= _LONGEST_ACCEPT:
         try:

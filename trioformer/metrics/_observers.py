@@ -1,9 +1,9 @@
-"""Metrics that observers update: reconciles, keys of queues, requests.
+"""Metrics that observers update: counts and durations of reconciles, queue keys and requests.
 
-Names, labels and bounds are those of controller-runtime (``pkg/internal/controller/metrics/metrics.go``,
-``pkg/internal/metrics/workqueue.go``, ``pkg/metrics/client_go_adapter.go``), so existing dashboards and alerts apply;
-those of queues and requests are also those of the Kubernetes components.  Its native histograms are omitted, because
-the Python client does not support them.
+The names, labels and bounds are the same as in controller-runtime (``pkg/internal/controller/metrics/metrics.go``,
+``pkg/internal/metrics/workqueue.go``, ``pkg/metrics/client_go_adapter.go``), so existing dashboards and alerts work.
+The Kubernetes components use the same metrics for queues and requests.  Native histograms are omitted, because the
+Python client does not support them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECONCILE_BOUNDS: Final = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
     *(15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
 )
-"""Seconds."""
+"""The bounds of the histogram of reconcile times, in seconds."""
 
 
 def _powers_of_ten() -> tuple[float, ...]:
@@ -32,12 +32,12 @@ def _powers_of_ten() -> tuple[float, ...]:
 
 
 QUEUE_BOUNDS: Final = _powers_of_ten()
-"""Seconds, from 10 ns to 1,000 s."""
+"""The bounds of the histograms of queues, in seconds: from 10 ns to 1,000 s."""
 REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Seconds."""
+"""The bounds of the histograms of requests, in seconds."""
 
 NO_RESPONSE: Final = "<error>"
-"""The label ``code`` of a request without a response."""
+"""The value of the label ``code`` for a request without a response."""
 
 
 @final
@@ -74,7 +74,7 @@ class ReconcileMetrics:
 
 @final
 class ReconcileCounts:
-    """The metrics of one controller: a :class:`~trioformer.controller.ControllerObserver`."""
+    """The metrics of one controller, updated as a :class:`~trioformer.controller.ControllerObserver`."""
 
     def __init__(self, metrics: ReconcileMetrics, name: str, workers: int) -> None:
         self.metrics = metrics
@@ -94,7 +94,7 @@ class ReconcileCounts:
         self._workers.set(workers)
 
     def began(self, request: Hashable) -> None:
-        """Count a running reconcile."""
+        """Count a reconcile that begins."""
         self._active.inc()
 
     def ended(
@@ -114,7 +114,7 @@ class ReconcileCounts:
 
 @final
 class QueueMetrics:
-    """The metrics of all queues, except for those that are read at each scrape."""
+    """The metrics of all queues, except for the metrics that are read at each scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ["name", "controller"]
@@ -140,7 +140,7 @@ class QueueMetrics:
 
 @final
 class QueueCounts:
-    """The metrics of one queue: a :class:`~trioformer.workqueue.QueueObserver`."""
+    """The metrics of one queue, updated as a :class:`~trioformer.workqueue.QueueObserver`."""
 
     def __init__(self, metrics: QueueMetrics, name: str) -> None:
         self.metrics = metrics
@@ -169,7 +169,7 @@ class QueueCounts:
 
 @final
 class ControllerCounts:
-    """The metrics of one controller and its queue, an observer of both."""
+    """The metrics of one controller and its queue, updated as an observer of both."""
 
     def __init__(self, reconciles: ReconcileCounts, queue: QueueCounts) -> None:
         self.reconciles = reconciles
@@ -180,7 +180,7 @@ class ControllerCounts:
 
 @final
 class RequestMetrics:
-    """The metrics of all requests: a :class:`~trioformer.transport.RequestObserver`."""
+    """The metrics of all requests, updated as a :class:`~trioformer.transport.RequestObserver`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._total = Counter(
@@ -221,7 +221,7 @@ class RequestMetrics:
         for_watch: bool,
         attempt: int,
     ) -> None:
-        """Count an attempt, and record its duration."""
+        """Count an attempt of a request, and record its duration."""
         shown = NO_RESPONSE if code is None else str(code)
         self._total.labels(shown, method, host).inc()
         if attempt > 1:

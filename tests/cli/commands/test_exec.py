@@ -53,7 +53,7 @@ async def test_the_first_container_is_the_default_and_is_named(api_server: APISe
         (["--", "ls"], "a pod or TYPE/NAME is required"),
         (["one"], "a command after -- is required"),
         (["one", "ls"], "the command must follow --"),
-        (["one", "two", "--", "ls"], "one pod is required before --, not 2: one two"),
+        (["one", "two", "--", "ls"], "expected one pod before --, got 2: one two"),
         (["done", "--", "ls"], "cannot exec into a container in a completed pod; current phase is Succeeded"),
         (["cm/c", "--", "ls"], "cannot attach to *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),
     ],
@@ -202,7 +202,7 @@ async def test_a_standard_input_that_is_closed_is_an_error(
     add_pod(api_server, "one").script_command(["ls"])
     monkeypatch.setattr(sys, "stdin", None)
     result = await run(api_server, "exec", "-i", "one", "--", "ls")
-    assert (result.code, result.err) == (1, "error: -i requires standard input, which is closed\n")
+    assert (result.code, result.err) == (1, "error: -i requires standard input, but it is closed\n")
 
 
 async def test_an_input_or_output_that_fails_is_an_error_of_one_line(

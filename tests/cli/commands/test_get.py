@@ -95,7 +95,7 @@ async def test_objects_are_yaml_documents_or_a_list_in_json(server: APIServer) -
         (["pods", "web-0", "-l", "a"], "selector"),
         (["pods/web-0", "web-1"], "both"),
         (["pods", ".."], ".."),
-        (["pods", "web-0", ""], "name of an object"),
+        (["pods", "web-0", ""], "not a valid object name"),
         (["pods", "a%b"], "a%b"),
         (["pods,cm", "-w"], "only one resource"),
         (["cm", "none", "-w"], "not found"),

@@ -94,7 +94,7 @@ async def test_the_previous_instance_is_printed(api_server: APIServer) -> None:
     [
         (["one", "-l", "app=web"], "a pod, TYPE/NAME or -l is required"),
         (["one", "--all-containers", "-c", "a"], "--all-containers and --container cannot be combined"),
-        ([""], "'' is not a valid name of an object"),
+        ([""], "'' is not a valid object name"),
         (["none"], 'error from server (NotFound): pods "none" not found in namespace "default"'),
         (["one", "-c", "x"], "container x is not valid for pod one out of: main"),
         (["cm/c"], "cannot get the logs from *v1.ConfigMap: selector for *v1.ConfigMap not implemented"),

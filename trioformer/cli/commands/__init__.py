@@ -1,3 +1,6 @@
-"""The commands, a module for each; :mod:`trioformer.cli` lists them and imports the one that is used."""
+"""The commands of the tool, with one module for each command.
+
+:mod:`trioformer.cli` lists the commands, and imports only the module of the command that is used.
+"""
 
 from __future__ import annotations

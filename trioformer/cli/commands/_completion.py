@@ -1,4 +1,4 @@
-"""``completion``: prints scripts that complete command lines in bash and zsh."""
+"""The command ``completion``, which prints scripts that complete command lines in bash and zsh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cp``: copies files and directories to and from containers (kubectl ``pkg/cmd/cp``)."""
+"""The command ``cp``, which copies files and directories to and from containers (kubectl ``pkg/cmd/cp``)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_flags(parser: Parser) -> None:
 @final
 @attrs.frozen
 class _Place:
-    """A file here, or in a pod."""
+    """The path of a local file or of a file in a pod."""
 
     path: str
     pod: str = ""
@@ -86,7 +86,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
 
 
 async def _find(client: Client, session: Session, place: _Place, container: str) -> tuple[str, Api[Pod]]:
-    """Return the container and the API of its pod."""
+    """Return the name of the container, and the API for pods in its namespace."""
     pods = client.api(Pod, namespace=place.namespace or session.namespace)
     pod = to_dict(await pods.get(place.pod))
     if phase := has_ended(pod):
@@ -102,7 +102,10 @@ async def _make_directory(directory: trio.Path) -> None:
 
 
 async def _path_for(pods: Api[Pod], target: _Place, container: str) -> str:
-    """Return the path to copy to: as for kubectl, a directory that exists is the one to copy into."""
+    """Return the path to copy to, with a trailing slash if the path is an existing directory.
+
+    As with kubectl, files are copied into an existing directory.
+    """
     try:
         checked = await run_in_pod(pods, target.pod, ["test", "-d", target.path], container=container, check=False)
     except StatusError:

@@ -1,4 +1,7 @@
-"""``doctor``: checks the connection to the cluster, with a line for each check; secrets are not shown."""
+"""The command ``doctor``, which checks the connection to the cluster and prints a line for each check.
+
+Secrets are not printed.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _SKEW: Final = 5.0
-"""The allowed difference of the clocks in seconds; certificates and tokens depend on them."""
+"""The allowed difference between the clocks, in seconds.  Certificates and tokens depend on correct clocks."""
 _PATIENCE: Final = 10.0
-"""Seconds for each check."""
+"""The maximum duration of a check, in seconds."""
 _WIDTH: Final = 16
 
 
 def add_flags(parser: Parser) -> None:
-    """Add no flags: the common flags select the cluster."""
+    """Add no flags, because the common flags already select the cluster."""
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -72,27 +75,27 @@ class _Report:
     has_failed: bool = attrs.field(default=False, init=False)
 
     def ok(self, name: str, text: str) -> None:
-        """Print the line of a successful check."""
+        """Print a line for a successful check."""
         self._session.print(f"ok      {name:{_WIDTH}}{text}")
 
     def warn(self, name: str, text: str) -> None:
-        """Print the line of a warning."""
+        """Print a line for a check with a warning."""
         self._session.print(f"warning {name:{_WIDTH}}{text}")
 
     def failed(self, name: str, text: str) -> None:
-        """Print the line of a failed check."""
+        """Print a line for a failed check."""
         self.has_failed = True
         self._session.print(f"failed  {name:{_WIDTH}}{text}")
 
     async def check(self, name: str, function: Callable[[], Awaitable[str]]) -> bool:
-        """Run a check, and print its line."""
+        """Run a check, print a line with its result, and return False if the check failed."""
         try:
             with trio.fail_after(_PATIENCE):
                 text = await function()
         except trio.TooSlowError:
             self.failed(name, f"no response within {_PATIENCE:.0f} s")
         except ForbiddenError as exc:
-            self.warn(name, f"not allowed, so unknown: {exc.status_message}")
+            self.warn(name, f"not allowed, so not checked: {exc.status_message}")
             return True
         except TrioformerError as exc:
             self.failed(name, str(exc))
@@ -182,7 +185,7 @@ def _clock(report: _Report, date: str) -> None:
 
 
 async def _request(client: Client, method: str, path: str, **options: Any) -> dict[str, Any]:
-    """Send a request, and return the object in its response."""
+    """Send a request, and return the JSON object in the response."""
     found: Any = (await client.request(method, path, **options)).json()
     if not isinstance(found, dict):
         raise UnexpectedResponseError(

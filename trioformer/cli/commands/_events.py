@@ -1,4 +1,4 @@
-"""``events``: lists events, the oldest first."""
+"""The command ``events``, which lists events from the oldest to the newest."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _EventTable:
         self._writer.add([namespace, *cells] if self._has_namespace else cells)
 
     def add(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Print events."""
+        """Print a line for each event."""
         for event in events:
             subject = event.get("involvedObject") or {}
             about = f"{subject.get('kind', '')}/{subject.get('name', '')}"
@@ -94,7 +94,7 @@ def _time(event: Mapping[str, Any]) -> datetime:
 
 
 def _age(event: Mapping[str, Any]) -> str:
-    """Return the age and the count of an event, such as ``5m (x3 over 10m)``."""
+    """Return the age and count of an event, such as ``5m (x3 over 10m)``."""
     first = age_of(event.get("eventTime") or event.get("firstTimestamp"))
     if series := event.get("series"):
         return f"{age_of(series.get('lastObservedTime'))} (x{series.get('count', 0)} over {first})"

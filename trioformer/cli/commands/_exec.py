@@ -1,4 +1,4 @@
-"""``exec``: executes a command in a container (kubectl ``pkg/cmd/exec``)."""
+"""The command ``exec``, which executes a command in a container (kubectl ``pkg/cmd/exec``)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``exec``."""
     command = flags.after_dashes
     if command is None and len(flags.arguments) > 1:
-        raise UsageError("the command must follow --, such as `trioformer exec web-0 -- ls`")
+        raise UsageError("the command must follow --, for example `trioformer exec web-0 -- ls`")
     if not any(flags.arguments):
         raise CommandError("a pod or TYPE/NAME is required")
     if not command:
         raise CommandError("a command after -- is required")
     if len(flags.arguments) > 1:
-        raise CommandError(f"one pod is required before --, not {len(flags.arguments)}: {' '.join(flags.arguments)}")
+        raise CommandError(f"expected one pod before --, got {len(flags.arguments)}: {' '.join(flags.arguments)}")
     async with session.open_client() as client:
         pod = await find_pod(client, session, flags.arguments[:1], patience=flags.pod_running_timeout, verb="attach to")
         if phase := has_ended(pod):

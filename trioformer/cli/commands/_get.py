@@ -1,4 +1,4 @@
-"""``get``: prints objects or the server's table; ``-w`` follows them with an informer."""
+"""The command ``get``, which prints objects or the server's table, and follows changes with ``-w``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_flags(parser: Parser) -> None:
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
     """Run ``get``."""
     if not flags.arguments:
-        raise UsageError("name a resource, such as `trioformer get pods`")
+        raise UsageError("a resource type is required, for example `trioformer get pods`")
     async with session.open_client() as client:
         selection = await select(
             client,
@@ -62,7 +62,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             if objects or not errors:
                 print_objects(session.out, flags.output, objects, is_list=not selection.is_single)
     if errors:
-        raise ExceptionGroup("some objects were not found", errors)
+        raise ExceptionGroup("some objects could not be read", errors)
     return None
 
 
@@ -74,7 +74,10 @@ def _query(flags: argparse.Namespace) -> dict[str, str]:
 async def _request(
     flags: argparse.Namespace, client: Client, selection: Selection, accept: str
 ) -> tuple[list[tuple[Target, dict[str, Any]]], list[Exception]]:
-    """Request all targets, and collect their errors, which are printed after the found objects."""
+    """Request all targets, and return the responses and the errors.
+
+    The errors are printed after the found objects.
+    """
     found: list[tuple[Target, dict[str, Any]]] = []
     errors: list[Exception] = []
     for target in selection.targets:
@@ -113,9 +116,9 @@ def _print_tables(
 
 
 async def _watch(session: Session, flags: argparse.Namespace, client: Client, selection: Selection) -> None:
-    """Print the objects and then each change, until cancelled.
+    """Print the objects and each later change until cancelled.
 
-    The objects are requested first to report errors of the server, because an informer would retry.
+    The objects are first requested without an informer to report errors immediately, because an informer would retry.
     """
     from ._watching import follow, follow_rows  # noqa: PLC0415  # imports informers
 

@@ -1,4 +1,4 @@
-"""Connects the standard streams of the tool with a process in a container, for ``exec``."""
+"""Connect the standard streams of the tool to a process in a container, for the command ``exec``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["add_process_flags", "connect", "has_terminal"]
 
 _STDIN: Final = 0
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors that only a write causes."""
+"""The error numbers that only a write can cause."""
 
 
 def add_process_flags(parser: Parser) -> None:
-    """Add the flags of a process."""
+    """Add the flags of commands that execute a process."""
     parser.add_argument("-c", "--container", default="", help="Container name; by default the annotated or first one")
     parser.add_switch("-i", "--stdin", help="Pass stdin to the container")
     parser.add_switch("-t", "--tty", help="Stdin is a TTY")
@@ -36,15 +36,17 @@ def add_process_flags(parser: Parser) -> None:
 
 
 def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bool:
-    """Return whether the process gets a terminal, which requires that standard input is a terminal.
+    """Return whether the process gets a terminal.
+
+    This is only possible if standard input is a terminal.
 
     Raises:
-        CommandError: Standard input is closed.
+        CommandError: If standard input is required but closed.
     """
     if not stdin:
         return False
-    if sys.stdin is None:  # another file may have its number
-        raise CommandError("-i requires standard input, which is closed")
+    if sys.stdin is None:  # another file may have its file descriptor
+        raise CommandError("-i requires standard input, but it is closed")
     if not tty:
         return False
     is_terminal = os.isatty(_STDIN)
@@ -54,10 +56,10 @@ def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bo
 
 
 async def connect(session: Session, process: PodProcess) -> int:
-    """Connect the standard streams with a process until it ends, and return its exit code.
+    """Connect the standard streams to a process until the process exits, and return its exit code.
 
     Raises:
-        CommandError: The node could not execute it, the connection broke, or standard input failed.
+        CommandError: If the node cannot execute the process, the connection fails, or a standard stream fails.
     """
     session.out.flush()
     session.err.flush()
@@ -69,7 +71,7 @@ async def connect(session: Session, process: PodProcess) -> int:
 
 
 async def _through_files(session: Session, process: PodProcess) -> int:
-    """Connect outputs that are not files of the operating system."""
+    """Connect a process to temporary files, and copy their content to outputs without a file descriptor."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             return await _interact(process, out.fileno(), err.fileno())

@@ -1,6 +1,6 @@
-"""``logs``: prints logs of containers (kubectl ``pkg/cmd/logs``).
+"""The command ``logs``, which prints the logs of containers (kubectl ``pkg/cmd/logs``).
 
-A followed log continues after a broken connection without losing or repeating a line; with kubectl it ends silently.
+After a broken connection, a followed log continues without losing or repeating a line.  kubectl would exit silently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _OF_SELECTED: Final = 10
-"""The default number of lines of each container with ``-l``."""
+"""The default number of lines for each container if ``-l`` is given."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -50,10 +50,10 @@ def add_flags(parser: Parser) -> None:
 @final
 @attrs.frozen
 class _Options:
-    """The options of all logs."""
+    """The options that apply to all logs of a command."""
 
     params: Mapping[str, str]
-    """The query without the container."""
+    """The query parameters without the container."""
     since: timedelta | None
     tail: int | None
     has_prefix: bool
@@ -88,7 +88,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             for source in sources:
                 await _print_all(session, client, source, options)
             return None
-        # The log of an instance that has ended is one response.
+        # The log of a previous instance is complete, so one response contains it.
         follow = _print_all if flags.previous else _follow
         if flags.follow and follow is _print_all:
             options = attrs.evolve(options, params={**options.params, "follow": "true"})
@@ -182,7 +182,7 @@ async def _print_all(session: Session, client: Client, source: _Source, options:
 
 
 async def _prefixed(stream: AsyncIterator[bytes], prefix: bytes) -> AsyncIterator[bytes]:
-    """Yield whole lines, each with a prefix."""
+    """Yield the data of a stream as whole lines, each with a prefix."""
     rest = b""
     async for data in stream:
         *lines, rest = (rest + data).split(b"\n")
@@ -226,7 +226,7 @@ def _ignore(error: TrioformerError) -> None:
 
 
 def _explain(session: Session, error: Exception) -> None:
-    """Print the reason for a delay on standard error."""
+    """Print the reason for a retry to standard error."""
     for each in failures_in(error):
         if isinstance(each, TrioformerError):
             session.note(f"Warning: {describe_failure(each, session.server)}")

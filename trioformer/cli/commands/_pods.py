@@ -1,6 +1,7 @@
-"""Finds the pod and the container for ``logs``, ``exec`` and ``cp``, by the rules of kubectl.
+"""Find the pod and the container for ``logs``, ``exec`` and ``cp``, as kubectl does.
 
-If a pod has several containers, the library raises an error.  The tool uses the first one with a note, as kubectl does.
+If a pod has several containers and none is selected, the library raises an error.  The tool uses the first container
+and prints a note instead, as kubectl does.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ __all__ = [
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 PODS: Final = ResourceInfo(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
-"""The resource of pods, without discovery, which would cost two requests."""
+"""The resource for pods.  It is defined here, because discovery would require two requests."""
 _WITH_SELECTORS: Final = ("daemonsets", "deployments", "replicasets", "statefulsets")
 
 Pod = Mapping[str, Any]
-"""The JSON of a pod."""
+"""The JSON object of a pod."""
 
 
 def pods_api(client: Client, namespace: str) -> Api[typed.Pod]:
-    """Return an API of pods that does not import the class of pods, which takes 60 ms."""
+    """Return an API for pods without importing the class ``Pod``, because the import takes 60 ms."""
     kind: type[Unstructured] = unstructured_kind(PODS)
     return cast("Api[typed.Pod]", client.api(kind, namespace))
 
 
 async def read_named(client: Client, session: Session, arguments: Sequence[str]) -> tuple[Target, dict[str, Any]]:
-    """Read the object that ``NAME`` (of a pod), ``TYPE/NAME`` or ``TYPE NAME`` names.
+    """Read the object that the arguments name: ``NAME`` for a pod, ``TYPE/NAME`` or ``TYPE NAME``.
 
     Raises:
-        CommandError: The arguments are invalid.
-        StatusError: The object does not exist.
+        CommandError: If the arguments are not valid.
+        StatusError: If the object does not exist.
     """
     kind, slash, name = arguments[0].rpartition("/")
     if len(arguments) == 1 and (not slash or (kind in ("pod", "pods", "po") and name)):
@@ -72,18 +73,18 @@ async def read_named(client: Client, session: Session, arguments: Sequence[str])
 async def find_pod(
     client: Client, session: Session, arguments: Sequence[str], *, patience: float, verb: str
 ) -> dict[str, Any]:
-    """Return the named pod, or the best pod of the named object.
+    """Return the pod that the arguments name, or the best pod of the workload or Service that they name.
 
     Args:
-        client: The client.
-        session: The session with the namespace.
-        arguments: As for :func:`read_named`.
-        patience: Seconds to wait for the first pod.
-        verb: The operation for errors, such as ``attach to``.
+        client: The client for all requests.
+        session: The session, which contains the namespace.
+        arguments: The arguments that name the object, as for :func:`read_named`.
+        patience: How long to wait for the first pod, in seconds.
+        verb: The operation in error messages, such as ``attach to``.
 
     Raises:
-        CommandError: No pod appeared in time, or the object does not have pods.
-        StatusError: The object does not exist.
+        CommandError: If no pod appears in time, or the kind of the object does not have pods.
+        StatusError: If the object does not exist.
     """
     target, obj = await read_named(client, session, arguments)
     if _is_pod(target):
@@ -94,10 +95,12 @@ async def find_pod(
 async def pods_of(
     client: Client, target: Target, obj: Mapping[str, Any], *, patience: float, verb: str
 ) -> list[dict[str, Any]]:
-    """Return the pods of a workload or Service, the best one first; wait for the first pod.
+    """Return the pods of a workload or Service, with the best pod first.
+
+    If there are no pods, this function waits for the first pod.
 
     Raises:
-        CommandError: No pod appeared in time, or the object does not have pods.
+        CommandError: If no pod appears in time, or the kind of the object does not have pods.
     """
     if _is_pod(target):
         return [dict(obj)]
@@ -160,7 +163,7 @@ def _label_selector(selector: Mapping[str, Any]) -> str:
 
 
 def _rank(pod: Pod) -> tuple[Any, ...]:
-    """Return a sort key that puts the pod first that is most likely to keep running."""
+    """Return a sort key that is lowest for the pod that is most likely to keep running."""
     ready = _ready_since(pod)
     is_deleted = "deletionTimestamp" in (pod.get("metadata") or {})
     return (_phase(pod) != "Running", is_deleted, ready is None, ready or 0.0, _created(pod))
@@ -190,17 +193,17 @@ def _ready_since(pod: Pod) -> float | None:
 
 
 def container_texts(pod: Pod) -> str:
-    """Return the names of all containers, as kubectl lists them: ``web, debug (ephem), setup (init)``."""
+    """Return the names of all containers as kubectl lists them, for example ``web, debug (ephem), setup (init)``."""
     spec = pod.get("spec") or {}
     fields = (("containers", ""), ("ephemeralContainers", " (ephem)"), ("initContainers", " (init)"))
     return ", ".join(f"{each.get('name')}{suffix}" for field, suffix in fields for each in spec.get(field) or [])
 
 
 def find_container(pod: Pod, name: str) -> dict[str, Any]:
-    """Return the container with a name.
+    """Return the container with this name.
 
     Raises:
-        CommandError: The pod does not have it.
+        CommandError: If the pod does not have a container with this name.
     """
     spec = pod.get("spec") or {}
     for field in ("containers", "initContainers", "ephemeralContainers"):
@@ -212,15 +215,17 @@ def find_container(pod: Pod, name: str) -> dict[str, Any]:
 
 
 def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) -> dict[str, Any]:
-    """Return the named container, the container in the annotation of the pod, or the first one.
+    """Return the container with this name, or the default container of the pod.
+
+    The default container is the one that the pod's annotation names, or else the first one.
 
     Args:
-        pod: The pod.
-        name: The name; empty for the default.
-        note: Called with a note about the choice; None for no note.
+        pod: The pod that contains the container.
+        name: The name of the container, or an empty string for the default container.
+        note: A function that is called with a note about the choice.  If None, no note is printed.
 
     Raises:
-        CommandError: The container does not exist.
+        CommandError: If the container does not exist.
     """
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     name = name or (metadata.get("annotations") or {}).get(DEFAULT_CONTAINER) or ""
@@ -237,6 +242,6 @@ def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) ->
 
 
 def has_ended(pod: Pod) -> str:
-    """Return the phase of a pod if it has ended, or an empty string."""
+    """Return the phase of a pod if the pod has ended, or else an empty string."""
     phase = _phase(pod)
     return phase if phase in ("Succeeded", "Failed") else ""

@@ -1,6 +1,6 @@
-"""``port-forward``: forwards local ports to a pod (kubectl ``pkg/cmd/portforward``).
+"""The command ``port-forward``, which forwards local ports to a pod (kubectl ``pkg/cmd/portforward``).
 
-kubectl ends when a connection fails; this command ends only when a pod that was named is deleted.
+kubectl exits when a connection fails.  This command exits only if the arguments name a pod and the pod is deleted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FORWARDABLE: Final = {
     "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch": ("jobs",),
 }
-"""The resources with ports, by their group."""
+"""The resources whose ports can be forwarded, by group."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -94,17 +94,17 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
 @final
 @attrs.define(eq=False)
 class _Forwarding:
-    """Reports errors of a forwarded port."""
+    """Reports the errors of one forwarded port."""
 
     _session: Session
     _port: _Port
     _is_pod: bool
     _lost: trio.Event
-    """Set when the pod was deleted."""
+    """An event that is set when the pod has been deleted."""
     forward: PortForward | None = None
 
     def report_error(self, error: TrioformerError) -> None:
-        """Report that a connection was not forwarded."""
+        """Print the error of a connection that was not forwarded."""
         if self.forward is not None:
             ports = f"{self.forward.port} -> {self.forward.pod_port}"
             self._session.note(f"an error occurred forwarding {ports}: {_text(error)}")
@@ -115,24 +115,24 @@ class _Forwarding:
 @final
 @attrs.frozen
 class _Port:
-    """A local and a remote port."""
+    """A local port and the remote port that it is forwarded to."""
 
     local: int | None
-    """The local port; 0 for any, None for the number of the remote one."""
+    """The local port.  0 selects a free port, and None selects the number of the remote port."""
     remote: str
-    """The port of the pod or the Service, or its name."""
+    """The number or name of the port of the pod or Service."""
 
     @classmethod
     def parse(cls, text: str) -> _Port:
         """Parse ``5000``, ``8888:5000``, ``:5000`` or ``8443:https``.
 
         Raises:
-            CommandError: It is invalid.
+            CommandError: If the text is not a valid port.
         """
         found = re.fullmatch(r"(?:([0-9]{0,5}):)?([0-9]{1,5}|[a-z0-9-]*[a-z][a-z0-9-]*)", text)
         numbers = [int(each) for each in (found.groups() if found else ()) if each and each.isdecimal()]
         if found is None or max(numbers, default=0) > 65_535 or not found[2].strip("0"):
-            raise CommandError(f"{text!r} is not a port such as 5000, 8888:5000, :5000 or 8443:https")
+            raise CommandError(f"{text!r} is not a valid port; use for example 5000, 8888:5000, :5000 or 8443:https")
         local, remote = found.groups()
         return cls(None if local is None else int(local or 0), remote)
 
@@ -159,7 +159,7 @@ def _check_kind(target: Target) -> None:
 
 
 def _text(error: TrioformerError) -> str:
-    """Return the text of an error without the operation."""
+    """Return the text of an error without the name of the operation."""
     if isinstance(error, PortForwardError | ListenError):
         return str(error).partition(": ")[2]
     return str(error)

@@ -1,4 +1,4 @@
-"""``run``: executes a command in each running pod of a selector."""
+"""The command ``run``, which executes a command in each running pod that a selector matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``version``: prints the versions of this tool and of the server."""
+"""The command ``version``, which prints the versions of this tool and of the server."""
 
 from __future__ import annotations
 

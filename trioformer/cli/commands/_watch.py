@@ -1,4 +1,4 @@
-"""``watch``: shows a live table of an informer's cache, with its health."""
+"""The command ``watch``, which shows a live table of an informer's cache and its health."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["add_flags", "run"]
 
 _PERIOD: Final = 0.25
-"""Seconds between two updates."""
+"""The time between two updates of the table, in seconds."""
 _RATE_OVER: Final = 10.0
-"""Seconds over which the event rate is measured."""
+"""The period over which the event rate is measured, in seconds."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -45,7 +45,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         raise UsageError("one kind is required, such as `trioformer watch pods`")
     if flags.output not in ("", "wide"):
         raise CommandError(
-            f'unable to match a printer suitable for the output format "{flags.output}"; the only one is wide'
+            f'unable to match a printer suitable for the output format "{flags.output}", allowed formats are: wide'
         )
     if flags.rows and not re.fullmatch("[0-9]{1,9}", flags.rows):
         raise UsageError(f'invalid argument "{flags.rows}" for "--rows" flag: must be a number')
@@ -53,7 +53,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
         from rich.console import Console  # noqa: PLC0415  # of the extra cli
         from rich.live import Live  # noqa: PLC0415
     except ImportError as exc:
-        raise CommandError("`trioformer watch` needs rich: pip install 'trioformer[cli]'") from exc
+        raise CommandError("`trioformer watch` requires rich; run pip install 'trioformer[cli]'") from exc
     async with session.open_client() as client:
         namespace = None if flags.all_namespaces else session.namespace
         selection = await select(client, flags.arguments, namespace=namespace)
@@ -61,10 +61,10 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
             raise UsageError("one kind is required, such as `trioformer watch pods`")
         target = selection.targets[0]
         source = RowListWatch(client, target, flags.selector, flags.field_selector)
-        # Report errors of the server at once, because an informer would retry.
+        # Report errors of the server immediately, because an informer would retry.
         await client.request("GET", target.path(), params={"limit": "1"}, accept=TABLES)
         informer = SharedInformer(source, options=ReflectorOptions(retry_forever=True))
-        cast("Output", session.out).escapes_controls = False  # rich uses them
+        cast("Output", session.out).escapes_controls = False  # rich uses control characters
         console = Console(file=session.out, highlight=False)
         picture = _Picture(informer, source, flags, str(target.resource), namespace)
         async with trio.open_nursery() as nursery:
@@ -86,7 +86,7 @@ def _height(flags: argparse.Namespace, console: Any) -> int:
 @final
 @attrs.define(eq=False)
 class _Picture:
-    """Draws the cache."""
+    """Draws the table of the cache."""
 
     _informer: SharedInformer[KubernetesObject]
     _source: RowListWatch
@@ -96,7 +96,7 @@ class _Picture:
     _events: list[tuple[float, int]] = attrs.field(factory=list, init=False)
 
     def draw(self, height: int) -> Group:
-        """Return the health and a table with up to ``height`` objects."""
+        """Return the line with the informer's health, and a table with at most ``height`` objects."""
         from rich.console import Group  # noqa: PLC0415  # of the extra cli
         from rich.markup import escape  # noqa: PLC0415  # of the extra cli
         from rich.table import Table  # noqa: PLC0415
@@ -122,7 +122,7 @@ class _Picture:
         return Group(cell(self.title()), table, *more)
 
     def title(self) -> str:
-        """Return the line with the informer's health."""
+        """Return a line that describes the informer's health."""
         statistics, state = self._informer.statistics(), self._informer.state
         now = trio.current_time()
         events = statistics.reflector.events

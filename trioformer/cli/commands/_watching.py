@@ -1,6 +1,7 @@
-"""Follows objects with an informer, as whole objects or as rows of the server's tables.
+"""Follow objects with an informer, as whole objects or as rows of the server's tables.
 
-A watch of kubectl ends with its connection.  An informer lists again if necessary, and reports the changes since then.
+In kubectl, a watch ends if the connection fails.  An informer reconnects, lists again if necessary, and reports the
+changes that occurred in the meantime.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ __all__ = ["RowListWatch", "follow", "follow_rows", "object_list_watch"]
 
 _BUFFER: Final = 10_000
 _PATIENCE: Final = 3_600.0
-"""Seconds for which the output may be blocked."""
+"""How long the output may be blocked, in seconds."""
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
-"""Called with the type of an event, such as ``ADDED``, and the object or row."""
+"""A function that is called with the type of an event, such as ``ADDED``, and the object or row."""
 
 
 def object_list_watch(
     client: Client, target: Target, *, selector: str = "", field_selector: str = ""
 ) -> ListWatch[KubernetesObject]:
-    """Return a list/watch of the objects of a target."""
+    """Return a list/watch for the objects of a target."""
     kind: type[KubernetesObject] = unstructured_kind(target.resource)
     fields = [each for each in (field_selector, f"metadata.name={target.name}" if target.name else "") if each]
     return ApiListWatch(
@@ -45,14 +46,14 @@ def object_list_watch(
 async def follow(
     client: Client, target: Target, on_event: OnEvent, *, selector: str = "", field_selector: str = ""
 ) -> None:
-    """Report each object and each change, until cancelled.
+    """Report each object and each change until cancelled.
 
     Raises:
-        ExceptionGroup: The first list failed with a permanent error.
+        ExceptionGroup: If the first list fails with a permanent error.
     """
     source = object_list_watch(client, target, selector=selector, field_selector=field_selector)
 
-    # Items of a list lack them.
+    # The items of a list do not contain these fields.
     head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
 
     def report(event: str, obj: KubernetesObject) -> None:
@@ -64,10 +65,12 @@ async def follow(
 async def follow_rows(
     client: Client, target: Target, on_event: OnEvent, *, selector: str = "", field_selector: str = ""
 ) -> None:
-    """Report each row of the server's table and each change, as tables of one row.
+    """Report each row of the server's table, and each change of a row, until cancelled.
+
+    Each row is reported as a table that contains only this row.
 
     Raises:
-        ExceptionGroup: The first list failed with a permanent error.
+        ExceptionGroup: If the first list fails with a permanent error.
     """
     source = RowListWatch(client, target, selector, field_selector)
 
@@ -98,27 +101,30 @@ _ObjectsOf = Callable[[Mapping[str, Any]], Sequence[KubernetesObject]]
 @final
 @attrs.define(eq=False)
 class RowListWatch(ListWatch[KubernetesObject]):
-    """Lists and watches the rows of the server's tables; an object has the metadata and the cells of its row."""
+    """Lists and watches the rows of the server's tables.
+
+    Each row becomes an object with the metadata and the cells of the row.
+    """
 
     _client: Client
     _target: Target
     _selector: str = ""
     _field_selector: str = ""
     columns: list[dict[str, Any]] = attrs.field(factory=list, init=False)
-    """The columns of the last table."""
+    """The columns of the last table that was received."""
 
     @property
     def name(self) -> str:
-        """The name of the kind, for messages."""
+        """The name of the kind in messages."""
         return self._target.resource.kind
 
     @property
     def kind(self) -> type[KubernetesObject]:
-        """The class of the rows."""
+        """The class of the objects."""
         return unstructured_kind(self._target.resource)
 
     def table_of(self, obj: KubernetesObject) -> dict[str, Any]:
-        """Return a table with the row of an object."""
+        """Return a table that contains the row of an object."""
         plain = to_dict(obj)
         return {"columnDefinitions": self.columns, "rows": [{"cells": plain["cells"], "object": plain}]}
 
@@ -149,7 +155,7 @@ class RowListWatch(ListWatch[KubernetesObject]):
                 return ObjectList(items=tuple(objects), resource_version=version, pages=pages)
 
     async def check(self, *, resource_version: str) -> None:
-        """List one row that is not older than ``resource_version``."""
+        """Check that the server has reached ``resource_version`` by requesting at most one row."""
         params = self._params(limit="1", resourceVersion=resource_version)
         await self._client.request("GET", self._path, params=params, accept=TABLES)
 
@@ -204,7 +210,7 @@ class _RowEvents:
     _objects_of: _ObjectsOf
 
     async def receive_batch(self) -> list[WatchEvent[KubernetesObject]]:
-        """Wait for the next event."""
+        """Wait for the next event, and return its rows."""
         try:
             line = await anext(self._lines)
         except StopAsyncIteration:
