@@ -1,7 +1,7 @@
 """Checks of server URLs, proxies and namespaces.
 
-Each function raises :class:`CheckError` with a predicate such as "is empty", which never shows a secret.  The caller
-adds the file and the key.
+Each function raises :class:`CheckError` with a predicate, such as "is empty", that never shows a secret.  The caller
+adds the names of the file and the key.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 class CheckError(Exception):
-    """A problem with a value, as a predicate for its name; never shows a secret."""
+    """A problem with a value. The message is a predicate, such as "is empty", and never shows a secret."""
 
 
 def parse_server(url: str) -> str:
-    """Return an API server's URL with its path, but without trailing slash, query and fragment.
+    """Return the URL of an API server with its path, but without a trailing slash, a query or a fragment.
 
     Raises:
         CheckError: The URL lacks a scheme or a host, or contains credentials.
@@ -36,10 +36,12 @@ def parse_server(url: str) -> str:
 
 
 def check_proxy_url(url: str) -> str:
-    """Return the URL of a proxy, which may contain a user name and a password; opening a client parses it.
+    """Check and return the URL of a proxy, which may contain a user name and a password.
+
+    The URL is parsed when a client is opened.
 
     Raises:
-        CheckError: The scheme is not supported, or the host is missing; the text does not quote the URL.
+        CheckError: The scheme is not supported, or the host is missing. The text does not quote the URL.
     """
     if not _has_host(url, ("http", "https", "socks5")):
         raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")
@@ -56,7 +58,7 @@ def _has_host(url: str, schemes: tuple[str, ...]) -> bool:
 
 
 def check_namespace(name: str) -> str:
-    """Return a namespace's name.
+    """Check and return the name of a namespace.
 
     Raises:
         CheckError: The name is not a DNS label.

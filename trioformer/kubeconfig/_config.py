@@ -1,4 +1,4 @@
-"""The configuration of a client: a server and credentials, and values that replace those in a kubeconfig."""
+"""The configuration of a client: a server, credentials, and values that override a kubeconfig."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def hide_frames(function: Callable[P, T]) -> Callable[P, T]:
-    """Remove the frames and causes from a function's errors, because their variables contain credentials.
+    """Decorate a function to remove the frames and causes of its errors, because their variables contain credentials.
 
     Some tracebacks, such as from ``pytest -l`` and Sentry, print the variables of each frame.
     """
@@ -82,12 +82,12 @@ class InteractiveMode(enum.Enum):
 @final
 @attrs.frozen(kw_only=True)
 class ExecConfig:
-    """A credential plugin: a program that prints the user's credentials (a user's ``exec`` in a kubeconfig).
+    """A credential plugin: a program that prints the user's credentials, from the ``exec`` field of a kubeconfig user.
 
-    ``repr()`` shows neither arguments nor values of variables, which may be secrets.
+    ``repr()`` shows neither arguments nor values of environment variables, because they may be secrets.
 
     Raises:
-        TypeError: ``args`` is a command line, not a list.
+        TypeError: ``args`` is a string, not a list.
     """
 
     api_version: str
@@ -111,7 +111,9 @@ class ExecConfig:
 @final
 @attrs.frozen(kw_only=True)
 class Impersonation:
-    """The user to act as.  The authenticated user must be allowed to impersonate this user.
+    """The user that requests act as (impersonation).
+
+    The authenticated user needs the permission to impersonate this user.
 
     Raises:
         TypeError: ``groups``, or a value of ``extra``, is a single string, not a list.
@@ -132,20 +134,18 @@ class Impersonation:
 class ClusterConfig:
     """The server and the credentials of a client.
 
-    :func:`load_config` returns one.  For a server that is not in a kubeconfig, call the constructor.
-    :func:`load_config` guarantees the following; callers of the constructor must do the same:
+    :func:`load_config` returns an instance.  For a server that is not in a kubeconfig, call the constructor instead.
+    :func:`load_config` guarantees the following properties, which callers of the constructor must also ensure:
 
-    - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
-      and is read again when it may have changed;
-    - a client certificate has a key;
-    - ``insecure_skip_tls_verify`` excludes a certificate authority;
-    - a bearer token (``token`` or ``token_file``) excludes basic authentication;
-    - an ``http://`` server has neither credentials nor TLS settings.
+    - at most one of a ``*_data`` field and its ``*_file`` field is set. The file has an absolute path, is readable,
+      and is read again when it may have changed; - a client certificate has a key; - a certificate authority is not
+      combined with ``insecure_skip_tls_verify``; - a bearer token (``token`` or ``token_file``) is not combined with
+      basic authentication; - an ``http://`` server has neither credentials nor TLS settings.
 
     ``repr()`` shows no secret.
 
     Raises:
-        ConfigError: ``server`` is not a URL with scheme and host; the error's key is ``server``.
+        ConfigError: ``server`` is not a URL with a scheme and a host. The key of the error is ``server``.
     """
 
     server: str = attrs.field(converter=_server)
@@ -195,10 +195,10 @@ class ClusterConfig:
 @final
 @attrs.frozen(kw_only=True)
 class ConfigOverrides:
-    """Values that replace values of a kubeconfig, as kubectl's options such as ``--server`` do.
+    """Values that override a kubeconfig, like kubectl options such as ``--server``.
 
-    Most have the name of a field of :class:`ClusterConfig`; None, False and an empty text keep the old value.
-    These fields are replaced together, so that no old value contradicts a new one:
+    Most fields have the name of a field of :class:`ClusterConfig`. None, False and an empty string keep the old value.
+    These fields are replaced together, so that old values do not contradict new ones:
 
     - ``insecure_skip_tls_verify``, ``ca_file`` and ``ca_data``;
     - ``server`` and ``tls_server_name``: a new server clears the name;
@@ -206,7 +206,7 @@ class ConfigOverrides:
     - ``token`` and ``token_file``;
     - all of ``impersonate``.
 
-    With a ``server``, no kubeconfig is needed, and the service account of a pod is not used.
+    If ``server`` is set, no kubeconfig is needed, and the service account of a pod is not used.
     Files are relative to the working directory.
     ``repr()`` shows no secret.
     """

@@ -1,6 +1,6 @@
 """Read the cluster and the user of a context: server, proxy, certificates, tokens, plugins and impersonation.
 
-Each function returns fields of a :class:`ClusterConfig`, and records mistakes as problems of the entry.
+Each function returns fields of a :class:`ClusterConfig`, and records mistakes as problems with the entry.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _VERSIONS: Final = (_V1, f"{_V1}beta1")
 
 
 def read_server(cluster: Entry) -> str | None:
-    """Return the URL of the API server; None if it is missing or not valid.
+    """Return the URL of the API server, or None if it is missing or not valid.
 
-    A scheme is added to ``host:port`` as in client-go (``DefaultServerURL``): https with TLS settings, otherwise http.
+    As in client-go (``DefaultServerURL``), a ``host:port`` value gets the scheme https if there are TLS settings, and
+    otherwise http.
     """
     server = cluster.text("server")
     if server is None:
@@ -60,7 +61,7 @@ def read_tls(cluster: Entry) -> dict[str, Any]:
 
 
 def _read_pem(entry: Entry, field: str, name: str) -> dict[str, Any]:
-    """Return ``field``-data, or the path in ``field``; its file must be readable."""
+    """Return the data in ``<field>-data``, or the path in ``field``. The file at this path must be readable."""
     if entry.has(field) and entry.has(f"{field}-data"):
         entry.report(field, f"is set together with {field}-data: remove one of the two")
     data = entry.data(f"{field}-data")
@@ -79,7 +80,7 @@ def _content(path: str) -> bytes:
 
 
 def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
-    """Return the credentials of the user; a plugin receives an extension of the cluster."""
+    """Return the credentials of the user. A plugin also receives the extension of the cluster for plugins."""
     if user.fields.get("auth-provider") is not None:  # without an error the user would be anonymous
         text = "was removed from kubectl: use a credential plugin (exec), such as gke-gcloud-auth-plugin or kubelogin"
         user.report("auth-provider", text)

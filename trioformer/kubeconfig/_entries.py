@@ -1,4 +1,4 @@
-"""The entries of a kubeconfig; reading a field checks it, and one error lists all problems.
+"""Read the entries of a kubeconfig. Each field is checked when it is read, and one error lists all problems.
 
 Source: client-go ``clientcmd/validation.go``.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @final
 class Problems:
-    """The problems with the files and values of one configuration."""
+    """A collection of problems with the files and values of one configuration."""
 
     __slots__ = ("_problems",)
 
@@ -37,7 +37,7 @@ class Problems:
         """Raise one error with all problems.
 
         Raises:
-            ConfigError: There is at least one problem.
+            ConfigError: At least one problem was recorded.
         """
         problems = tuple(self._problems)
         if not problems:
@@ -57,8 +57,8 @@ class Problems:
 class Entry:
     """A named entry of a kubeconfig (a cluster, a context or a user), or a mapping in one.
 
-    If a field is absent, empty or of another type, methods that read it return None or an empty value.  Another type
-    is a problem.
+    If a field is absent, empty or of the wrong type, the methods that read it return None or an empty value.  A wrong
+    type is also recorded as a problem.
     """
 
     problems: Problems
@@ -73,7 +73,10 @@ class Entry:
     """Fields with values that are not from the file, and the keys that name them in errors."""
 
     def override(self, fields: Mapping[str, Any], names: Mapping[str, str]) -> Entry:
-        """Return a copy with other values; errors about them name the key in ``names`` and no file."""
+        """Return a copy with other values.
+
+        An error about such a value shows the name from ``names`` instead of the file and the key.
+        """
         return attrs.evolve(self, fields={**self.fields, **fields}, overridden={**self.overridden, **names})
 
     def report(self, field: str, message: str) -> None:
@@ -84,7 +87,10 @@ class Entry:
             self.problems.add(message, self.file or None, ".".join(part for part in (self.key, field) if part) or None)
 
     def check(self, field: str, check: Callable[[str], T], value: str | None, subject: str = "") -> T | None:
-        """Return the result of ``check``; record its :class:`CheckError` as a problem that begins with ``subject``."""
+        """Return the result of ``check``.
+
+        A :class:`CheckError` is recorded as a problem that begins with ``subject``.
+        """
         try:
             return None if value is None else check(value)
         except CheckError as exc:
@@ -92,7 +98,7 @@ class Entry:
             return None
 
     def has(self, *fields: str) -> bool:
-        """Return whether a field is present, and neither null nor an empty string, list or mapping."""
+        """Return whether a field is present and is not null, an empty string, an empty list or an empty mapping."""
         return any(self.fields.get(field) not in (None, "", b"", [], {}) for field in fields)
 
     def text(self, field: str) -> str | None:
@@ -123,7 +129,10 @@ class Entry:
             return None
 
     def path(self, field: str) -> str | None:
-        """Return an absolute path, resolved in the kubeconfig's directory; as in kubectl, ``~`` is not expanded."""
+        """Return an absolute path.
+
+        A relative path starts at the kubeconfig's directory, and ``~`` is not expanded, as in kubectl.
+        """
         text = self.text(field)
         if text is None or os.path.isabs(text):
             return text
@@ -141,7 +150,7 @@ class Entry:
         return [entry for entry in entries if entry is not None]
 
     def strings(self, field: str) -> tuple[str, ...]:
-        """Return a list of strings; as in kubectl, a null item is an empty string."""
+        """Return a list of strings. As in kubectl, a null item becomes an empty string."""
         strings: list[str] = []
         for index, item in self._items(field):
             if item is not None and not isinstance(item, str):

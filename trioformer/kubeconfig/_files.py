@@ -1,6 +1,8 @@
-"""Read and merge kubeconfig files; the first file with an entry wins (client-go's ``tools/clientcmd/loader.go``).
+"""Read and merge kubeconfig files.
 
-This module checks only the structure; the methods of ``Entry`` check the fields of used entries.
+The first file that contains an entry wins (client-go's ``tools/clientcmd/loader.go``).
+
+This module checks only the structure. The methods of ``Entry`` check the fields of the entries that are used.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _CREDENTIALS = ("token", "password", "client-key-data")
 
 
 class StreamError(ConfigError):
-    """A kubeconfig is a FIFO or a device, and was not read."""
+    """A kubeconfig is a FIFO or a device, and was therefore not read."""
 
 
 @final
@@ -53,11 +55,11 @@ class Kubeconfig:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no contexts, clusters and users, and no current context."""
+        """Return whether there are no contexts, no clusters, no users and no current context."""
         return not (self.current_context or self.contexts or self.clusters or self.users)
 
     def merge(self, other: Kubeconfig) -> Kubeconfig:
-        """Add the entries of ``other``; if both have an entry of the same name, keep the one in ``self`` unchanged."""
+        """Add the entries of ``other``. If both contain an entry of the same name, the entry in ``self`` is kept."""
         chosen = self if self.current_context else other
         return Kubeconfig(
             problems=self.problems,
@@ -85,11 +87,11 @@ def read_one(file: str) -> Kubeconfig:
 
 
 def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
-    """Merge the existing files; return the reasons for missing or empty ones.
+    """Merge the existing files, and return the reasons why other files were skipped.
 
     Raises:
-        StreamError: A file is a FIFO or a device, and a trio task must not wait for it; nothing of it was read.
-        ConfigError: A file cannot be read or is not a kubeconfig; the error lists all problems.
+        StreamError: A file is a FIFO or a device, and a trio task must not block on it. The file was not read.
+        ConfigError: A file cannot be read or is not a kubeconfig. The error lists all problems.
     """
     merged = Kubeconfig()
     reasons: list[str] = []
@@ -139,7 +141,7 @@ def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
 
 
 def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
-    """Return the value of the only document; None for an empty file.
+    """Return the value of the only document, or None for an empty file.
 
     An empty document may follow, for example after a ``---`` at the end of a file.
     """
@@ -166,7 +168,7 @@ def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
 
 
 def _warn_about_mode(file: str) -> None:
-    """Warn once per file if other users may read or change it; helm warns too, kubectl does not."""
+    """Warn once per file if other users can read or change it. helm warns about this too, but kubectl does not."""
     if os.name == "nt":  # Windows does not have such modes
         return
     with suppress(OSError):  # the file was replaced meanwhile
@@ -179,7 +181,7 @@ def _warn_about_mode(file: str) -> None:
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
     """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
 
-    kubectl accepts entries that are null or unnamed; nothing can refer to them, so they are skipped.
+    Entries that are null or unnamed are skipped, because kubectl accepts them and nothing can refer to them.
     """
     entries: dict[str, Entry] = {}
     for unnamed in top.mappings(section):

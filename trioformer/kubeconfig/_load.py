@@ -1,4 +1,4 @@
-"""Find the configuration in kubectl's order: kubeconfig files, or the in-cluster service account."""
+"""Find the configuration in the same order as kubectl: kubeconfig files first, then the in-cluster service account."""
 
 from __future__ import annotations
 
@@ -35,28 +35,30 @@ def load_config(
 ) -> ClusterConfig:
     """Load the configuration that kubectl would use.
 
-    The first given source is used: the file ``kubeconfig``; the merged files of ``$KUBECONFIG``; ``~/.kube/config``.
-    If it does not set a current context, for example because the files are missing or empty, and neither a context nor
-    a server is given, the service account of the program's own pod is used.
+    The first of these sources that is set is used: the file ``kubeconfig``, the merged files of ``$KUBECONFIG``, or
+    ``~/.kube/config``.
+    The service account of the program's own pod is used if the source does not set a current context, for example
+    because its files are missing, and neither a context nor a server is given.
     An invalid kubeconfig is always an error.
-    Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, otherwise the service account's).
+    Inside a pod, a context without a namespace uses the namespace of the pod (``$POD_NAMESPACE``, or else the
+    namespace of the service account).
 
     This reads a few small local files, and does not execute a checkpoint.
-    A kubeconfig that is a FIFO or a device is read to its end.  In a trio task, which must not wait, it is an error:
-    call ``open_client(kubeconfig=…)`` instead.
+    A kubeconfig that is a FIFO or a device is read to its end.  In a trio task, which must not block, such a file is
+    an error. Call ``open_client(kubeconfig=…)`` instead.
     The behavior follows client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context with a missing
     cluster or user is an error even inside a pod.
 
     Args:
-        kubeconfig: The only file to use; it must exist.
+        kubeconfig: The only kubeconfig file to use. The file must exist.
         context: The context to use instead of the current one.
         overrides: Values that replace values of the context, its cluster and its user, or of the service account.
-        environ: The environment variables; None for the process's own.
+        environ: The environment variables. The default, None, uses the variables of the process.
         service_account_directory: The directory of the pod's service account.
 
     Raises:
-        ConfigError: No configuration was found (the error lists the tried sources), or it is not valid or not supported
-            (the error names the file and the key).
+        ConfigError: No configuration was found, or it is not valid or not supported. The error lists the tried
+            sources, or names the file and the key.
     """
     environ = os.environ if environ is None else environ
     overrides = overrides or ConfigOverrides()
@@ -94,7 +96,7 @@ def load_config(
 
 
 def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:
-    """Return the reason for a missing in-cluster configuration, or None."""
+    """Return the reason why there is no in-cluster configuration, or None if there is one."""
     for variable in _SERVICE:
         if not environ.get(variable):
             return f"${variable} is not set"
@@ -142,7 +144,7 @@ def _pod_namespace(environ: Mapping[str, str], directory: str) -> str:
 
 
 def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the kubeconfig files to read, and the reasons to give if none is found."""
+    """Return the kubeconfig files to read, and the reasons to report if none of them is found."""
     value = environ.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]

@@ -29,10 +29,11 @@ def resolve(
 ) -> ClusterConfig:
     """Make the configuration of a context, and check the context, its cluster and its user.
 
-    If the server is not ``https``, credentials are checked and then omitted, as in client-go; impersonation is kept.
+    If the server's URL is not ``https``, credentials are checked and then omitted, as in client-go. Impersonation is
+    kept.
 
     Raises:
-        ConfigError: A part of the context is missing, not valid, or not supported; the error lists all problems.
+        ConfigError: A part of the context is missing, not valid, or not supported. The error lists all problems.
     """
     overrides = overrides or ConfigOverrides()
     name, chosen = _choose_context(kubeconfig, context, overrides)
@@ -54,10 +55,12 @@ def configure(
     default_namespace: Callable[[], str],
     **about: Any,
 ) -> ClusterConfig:
-    """Make the configuration of a context, its cluster and its user; a missing cluster is already a recorded problem.
+    """Make the configuration of a context, its cluster and its user.
+
+    A missing cluster has already been recorded as a problem.
 
     Raises:
-        ConfigError: There are problems; the error lists them all.
+        ConfigError: Problems were recorded. The error lists all of them.
     """
     problems = chosen.problems
     namespace = chosen.check("namespace", check_namespace, chosen.text("namespace")) or default_namespace()
@@ -129,7 +132,7 @@ _USER: Final[_Groups] = (
 
 
 def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
-    """Return a copy of an entry; each group with at least one given value is replaced."""
+    """Return a copy of an entry, in which each group of fields with at least one given value is replaced."""
     for names in groups:
         values = {key: getattr(overrides, name) or None for key, name in names.items()}
         if any(values.values()) or ("tls-server-name" in names and overrides.server):

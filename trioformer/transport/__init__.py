@@ -1,4 +1,4 @@
-"""HTTP to the API server of one cluster, from its URL to the bytes of a response.
+"""HTTP connections to the API server of one cluster.
 
 Its packages and modules:
 
@@ -15,7 +15,7 @@ Its packages and modules:
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_internal.py``: names for other packages of trioformer
 
-These modules do not know Kubernetes kinds, and types of httpx are not part of the interface.
+These modules do not depend on Kubernetes kinds, and their interface does not contain httpx types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connections to one cluster: requests with complete responses, and streamed responses."""
+"""Send requests to one cluster, and receive complete or streamed responses."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ MAX_REQUESTS: Final = 100
 
 
 class RequestObserver(Protocol):
-    """Observes each attempt of each request once, for metrics.
+    """An observer of request attempts, for metrics. It is called once for each attempt.
 
-    The task that sent the request makes the call, so the observer must be quick.
-    It must not raise: the request would raise that exception instead of returning its response.
+    The task that sent the request calls the observer, so the observer must return quickly.
+    The observer must not raise, because the request would raise that exception instead of returning its response.
 
-    It provides the metrics of client-go (``tools/metrics/metrics.go``): ``rest_client_requests_total``,
+    The calls provide the values for the metrics of client-go (``tools/metrics/metrics.go``):
+    ``rest_client_requests_total``,
     ``rest_client_request_retries_total`` and, without watches, ``rest_client_request_duration_seconds`` and
     ``rest_client_rate_limiter_duration_seconds``.
     """
@@ -58,14 +59,14 @@ class RequestObserver(Protocol):
         """Record an attempt that received a response or failed.
 
         Args:
-            method: Such as ``GET``.
-            host: The server's host, with the port if the URL has one.
-            code: The HTTP status code; None if the connection failed or the caller was cancelled.
-            duration: Seconds from sending the request until the response was complete; for lists and watches, which are
-                streamed, until it began.
-            throttled: Seconds that the rate limiter delayed the request before it was sent; None without a limiter.
+            method: The HTTP method, such as ``GET``.
+            host: The host of the server, with the port if the URL contains one.
+            code: The HTTP status code, or None if the connection failed or the caller was cancelled.
+            duration: The seconds from sending the request until the response was complete. For lists and watches,
+                which are streamed, the time ends when the response began.
+            throttled: The seconds for which the rate limiter delayed the request, or None if there is no limiter.
             for_watch: Whether the request is a watch.
-            attempt: 1 for the first attempt; higher for retries.
+            attempt: The number of the attempt. The first attempt is 1.
         """
         ...
 
@@ -73,11 +74,11 @@ class RequestObserver(Protocol):
 @final
 @attrs.define(eq=False, kw_only=True)
 class Transport(metaclass=NoPublicConstructor):
-    """Sends requests to one API server; made by :func:`~._open.open_transport`.
+    """A transport that sends requests to one API server. :func:`~._open.open_transport` opens it.
 
-    Any number of tasks may use it at the same time.
-    Each watch has its own connection; other requests wait for a limiter.
-    Redirects are not followed, because the credentials are only for this server.
+    Any number of tasks may use a transport at the same time.
+    Each watch has its own connection. Other requests wait for the rate limiter, if there is one.
+    Redirects are not followed, because the credentials are meant only for this server.
     """
 
     server: str
@@ -102,13 +103,16 @@ class Transport(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
 
     def impersonating(self, impersonation: Impersonation) -> Transport:
-        """Return a transport for another user; it shares everything else, and is closed with this one."""
+        """Return a transport that acts as another user.
+
+        It shares everything else with this transport, and is closed with it.
+        """
         other = copy(self)
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
 
     async def obtain_credential(self) -> Credential:
-        """Return the credential for the next request; execute a checkpoint only if a plugin has to run."""
+        """Return the credential for the next request. This executes a checkpoint only if a plugin has to run."""
         self._check_open()
         credential = await self._credentials.get()
         self._check_open()  # a plugin takes time
@@ -127,14 +131,14 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> Response:
-        """Send a request, and wait for the complete response, whatever its status code.
+        """Send a request, and return the complete response, whatever its status code is.
 
-        It is retried where that is safe (``policy/_retries.py``), unless the caller has its own retries.
-        ``path`` is relative to the server's URL, has a leading slash, and is quoted; ``limit`` is the field of
-        :class:`Limits` for the body; ``where`` is the operation, for errors and logs.
+        The request is retried if that is safe (``policy/_retries.py``), unless the caller has its own retries.
+        ``path`` is quoted, has a leading slash, and is relative to the server's URL. ``limit`` is the field of
+        :class:`Limits` for the body. ``where`` is the operation, for errors and logs.
 
         Raises:
-            ConnectionFailedError: No complete response arrived.
+            ConnectionFailedError: No complete response was received.
             LimitExceededError: The response exceeds a limit.
             trio.ClosedResourceError: The client is closed.
 
@@ -160,15 +164,15 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
-        """Send a request; inside the block, the body of the response can be read, whatever its status code.
+        """Send a request, and yield the response, whatever its status code is. Its body can be read inside the block.
 
-        Arguments, errors and retries before the response are as in :meth:`request`.
-        A watch (``for_watch``) may be silent for any time, and its body may have any size.
-        The caller of a ``resumable`` watch watches again after a ConnectionFailedError.  So it is not retried here, and
-        a silent connection that cannot be verified is closed.
+        The arguments, the errors and the retries before the response are the same as in :meth:`request`.
+        The body of a watch (``for_watch``) has no limit on its size or on the time between events.
+        The caller of a ``resumable`` watch opens another watch after a ConnectionFailedError.  So such a watch is not
+        retried here, and its connection is closed if it is silent and cannot be verified.
 
         Cancellation:
-            Closes the connection, as does leaving the block before the end of the body.
+            Closes the connection. The connection is also closed if the block ends before the body.
 
         Ownership:
             No task is started, so exceptions of the block are not wrapped in a group.
@@ -198,7 +202,7 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> R:
         """Send a GET request, read its response with ``read_body``, and return the result.
 
-        Unlike :meth:`stream`, this also retries if the connection fails while the body arrives; ``read_body`` is then
+        Unlike :meth:`stream`, this method also retries if the connection fails during the body. ``read_body`` is then
         called again with another body.
         """
         request = self._make("GET", path, params, None, None, accept, where)
@@ -245,11 +249,11 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     async def open(self, request: Request, attempts: Retries) -> ByteStream:
-        """Send a request until a response is not retried, whatever its status code.
+        """Send a request, with retries, and return the last response, whatever its status code is.
 
-        If the request has a limit for the body, the complete body has been received.  Otherwise the caller closes it;
-        until then the request counts as in flight.
-        Errors are as in :meth:`request`.
+        If the request has a limit for the body, the returned response is complete.  Otherwise the caller must close
+        the response, and the request counts as in flight until then.
+        The errors are the same as in :meth:`request`.
         """
         while True:
             throttled = await self._wait_for_turn(request, attempts.number)
@@ -288,7 +292,7 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     async def _delay_after(self, request: Request, body: ByteStream, attempts: Retries) -> float | None:
-        """Return the seconds to wait before the request is retried after a response; None not to retry."""
+        """Return the seconds to wait before a retry after a response, or None if the request must not be retried."""
         if body.code == 401 and not request.has_authorization:
             # The server does not execute unauthenticated requests.
             self._credentials.reject(body.sent_with)
@@ -298,9 +302,11 @@ class Transport(metaclass=NoPublicConstructor):
         return attempts.after_response(body.code, body.headers)
 
     async def _wait_for_turn(self, request: Request, attempt: int) -> float | None:
-        """Wait until a request may be sent; return the delay by the rate limiter in seconds, or None without a limiter.
+        """Wait until a request may be sent.
 
-        The first attempt of a watch does not wait; its retries wait only for the rate limiter.
+        Return the delay by the rate limiter in seconds, or None if there is no limiter.
+
+        The first attempt of a watch does not wait, and its retries wait only for the rate limiter.
         """
         throttled: float | None = None
         if self._rate_limiter is not None and not (request.for_watch and attempt == 1):
@@ -323,7 +329,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._limiter.release_on_behalf_of(request)
 
     async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
-        """Send a request once; with a limit, receive the complete body."""
+        """Send a request once. If it has a limit for the body, receive the complete body."""
         credential = await self.obtain_credential()
         sent_at = 0.0 if self._observer is None else trio.current_time()
         code: int | None = None

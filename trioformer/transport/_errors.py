@@ -1,4 +1,4 @@
-"""Map the errors of httpx to one line with the server, the failure, and the fix."""
+"""Translate httpx errors to one-line messages with the server, the failure and the fix."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
 
 
 class SilentConnectionError(Exception):
-    """The reason for closing a silent connection; the cause of the error that ends the read.
+    """The reason for closing a silent connection. It is the cause of the error that ends the read.
 
     Attributes:
-        server_failed: Whether the server also fails to respond on another connection.
+        server_failed: Whether the server also did not respond on another connection.
     """
 
     def __init__(self, text: str, *, server_failed: bool) -> None:
@@ -45,7 +45,7 @@ class SilentConnectionError(Exception):
 
 
 class ProxyFailedError(Exception):
-    """The reason why a proxy did not connect to the server; a cause of the request's error.
+    """The reason why a proxy did not connect to the server. It is a cause of the request's error.
 
     Attributes:
         refused: Whether nothing listens at the address of the proxy.
@@ -86,11 +86,11 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 class InvalidResponseError(httpx.RemoteProtocolError):
-    """The received bytes are not an HTTP/1.1 response; the text does not quote them."""
+    """The received bytes are not an HTTP/1.1 response. The text does not quote them."""
 
 
 class TooLongHeadError(InvalidResponseError):
-    """A head, or the trailers of a body, are longer than ``Limits.header_bytes``."""
+    """The head of a response or the trailers of a body are longer than ``Limits.header_bytes``."""
 
     def __init__(self, what: str, limit: int) -> None:
         super().__init__(f"{what} is too long")
@@ -98,9 +98,9 @@ class TooLongHeadError(InvalidResponseError):
 
 
 def _remove_quotes(error: BaseException) -> None:
-    """Remove quotes of a request or a response from protocol errors of a caller's transport.
+    """Remove quoted parts of a request or a response from the protocol errors of a caller's transport.
 
-    The errors of httpx, httpcore and h11 have the same names, and local variables with the received bytes.
+    The protocol errors of httpx, httpcore and h11 have the same names, and their frames contain the received bytes.
     """
     for cause in list(causes_of(error)):
         if type(cause).__name__ in ("ProtocolError", "RemoteProtocolError", "LocalProtocolError"):
@@ -109,7 +109,10 @@ def _remove_quotes(error: BaseException) -> None:
 
 
 def server_text(config: ClusterConfig) -> str:
-    """Return the server and its configuration source, for errors; only the server if code made the configuration."""
+    """Return the server and the source of its configuration, for errors.
+
+    A configuration that was made in code has no source.
+    """
     if config.source == "code":
         return config.server
     context = "" if config.context is None else f"context {config.context} of "
@@ -117,7 +120,7 @@ def server_text(config: ClusterConfig) -> str:
 
 
 def credential_text(config: ClusterConfig) -> str:
-    """Return the kind of credential that client-go would use, without secrets, for authentication errors."""
+    """Describe the kind of credential that client-go would use, without secrets, for authentication errors."""
     found: list[str] = []
     if config.token_file is not None:
         found.append(f"token file {config.token_file}")
@@ -135,9 +138,9 @@ def credential_text(config: ClusterConfig) -> str:
 
 
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
-    """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
+    """Make the error for an exception from httpx, ssl or a socket. The caller raises it ``from`` that exception.
 
-    Quotes of the response are removed from the exception.
+    Quoted parts of the response are removed from the exception.
     The text begins with the operation (``where``) and the server as in :func:`server_text`.
     """
     _remove_quotes(error)
@@ -173,7 +176,7 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
 
 
 def is_about_certificates(error: BaseException) -> bool:
-    """Return whether one side of a TLS handshake has refused the other's certificate, and so the request."""
+    """Return whether one side of a TLS handshake has rejected the other's certificate."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError)
         or (isinstance(cause, ssl.SSLError) and is_rejection(reason_of(cause)))
@@ -182,12 +185,12 @@ def is_about_certificates(error: BaseException) -> bool:
 
 
 def is_rejection(reason: str) -> bool:
-    """Return whether the peer has refused a client certificate, given the reason of an ``ssl.SSLError``."""
+    """Return whether the reason of an ``ssl.SSLError`` shows that the peer has rejected a client certificate."""
     return "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED"))
 
 
 def is_without_tls(reason: str) -> bool:
-    """Return whether the peer does not use TLS, given the reason of an ``ssl.SSLError``."""
+    """Return whether the reason of an ``ssl.SSLError`` shows that the peer does not use TLS."""
     return "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason
 
 
@@ -197,7 +200,7 @@ def verify_problem(error: ssl.SSLCertVerificationError) -> str:
 
 
 def shows_failing_server(error: BaseException) -> bool:
-    """Return whether an error shows that the server is unreachable, not only that one connection was closed."""
+    """Return whether an error shows that the server is unreachable, rather than that one connection was closed."""
     causes = list(causes_of(error))
     if any(isinstance(cause, TooLongHeadError) for cause in causes):
         return False
@@ -209,10 +212,10 @@ def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = 
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, including groups, which trio raises if it cannot connect to several addresses.
+    """Yield an error and its causes, including the errors in groups.
 
-    httpcore, below a caller's transport, drops ``__cause__`` but passes the cause as an argument to its own error.
-    ``__context__`` is not followed: it may be an error that the caller is handling.
+    In a caller's transport, httpcore drops ``__cause__`` but passes the cause as an argument to its own error.
+    ``__context__`` is not followed, because it may be an error that the caller is handling.
     """
     seen: set[int] = set()
     todo: list[object] = [error]
@@ -241,11 +244,11 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
 
 
 def clear_locals(error: BaseException) -> None:
-    """Clear the local variables in frames of this package and of h11: they contain requests with credentials.
+    """Clear the local variables in frames of this package and of h11, because they contain requests with credentials.
 
-    This applies to the tracebacks of an error, its causes and contexts; the failed lines are still shown.
-    Frames of other modules may belong to an exception that the caller is handling: clearing the frame of a suspended
-    coroutine would end it.
+    This applies to the tracebacks of an error, its causes and its contexts, which still show the failed lines.
+    Frames of other modules are kept, because they may belong to a suspended coroutine, which would end if its frame
+    were cleared.
     """
     cleared = ("h11.", "trioformer.transport.http.", "trioformer.transport._proxy.")
     seen: set[int] = set()  # errors may refer to each other

@@ -1,4 +1,4 @@
-"""Names for other packages of trioformer, not for users."""
+"""Names for the other packages of trioformer, which are not part of the public API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of the responses of a server, far above the usual sizes."""
+"""Limits on the size of a server's responses, far above the usual sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def _count(default: int) -> int:
 @final
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Limits of the responses of a server; exceeding one raises :class:`~trioformer.errors.LimitExceededError`.
+    """Limits on the size of a server's responses.
+
+    A larger response raises :class:`~trioformer.errors.LimitExceededError`.
 
     To raise a limit::
 
@@ -57,6 +59,6 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 def limit_error(where: str, limit: str, value: int, what: str) -> LimitExceededError:
-    """Make the error for an exceeded field of :class:`Limits`; ``where`` is the server or the operation."""
+    """Make the error for an exceeded limit. ``where`` names the server or the operation."""
     advice = f"if the server is right, raise it: ClientOptions(limits=Limits({limit}=…))"
     return LimitExceededError(f"{where}: {what}, more than Limits.{limit} ({value}); {advice}", limit=limit)

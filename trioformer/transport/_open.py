@@ -51,8 +51,8 @@ async def open_transport(
 ) -> AsyncGenerator[Transport, None]:
     """Open connections to a cluster on demand, and close them at the end of the block.
 
-    The arguments are as in :func:`trioformer.client.open_client`.  ``credentials`` shares those of another
-    transport.
+    The arguments are as in :func:`trioformer.client.open_client`.  ``credentials`` is the source of credentials of
+    another transport, to share it.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
@@ -121,7 +121,7 @@ async def open_transport(
 
 
 def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:
-    """Choose the source of credentials: as in client-go, a plugin is used only without other credentials."""
+    """Choose the source of credentials. As in client-go, a plugin is used only if there are no other credentials."""
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
@@ -135,7 +135,7 @@ def _has_own_credentials(config: ClusterConfig) -> bool:
 
 
 def default_user_agent() -> str:
-    """Return the library, its version and the platform as a ``User-Agent`` header."""
+    """Return the value of the ``User-Agent`` header: the library, its version and the platform."""
     return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
 
 
@@ -154,9 +154,11 @@ def _request_headers(
 
 
 def pays_to_compress(config: ClusterConfig) -> bool:
-    """Return whether responses are compressed by default: not inside the cluster or on this machine.
+    """Return whether responses are compressed by default.
 
-    There, the network is faster than the server's compression.  On a slow link elsewhere, a compressed list arrives in
+    They are not if the server is in the same cluster or on this machine.
+
+    In these cases, the network is faster than the server's compression.  On a slow link, a compressed list arrives in
     a seventh of the time (docs/performance.rst).
     """
     host = urlsplit(config.server).hostname or ""
@@ -168,7 +170,7 @@ def pays_to_compress(config: ClusterConfig) -> bool:
 
 
 def socket_options() -> list[tuple[int, int, int]]:
-    """Return options that let the kernel detect a dead peer; a watch that waits for events cannot do that."""
+    """Return socket options that let the kernel detect a dead peer, even while no data is sent."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     after = KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL
     for name, value in (

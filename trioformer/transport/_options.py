@@ -28,8 +28,8 @@ class ClientOptions:
             ...
 
     Raises:
-        ValueError: The user agent has invalid characters, or ``retries`` is not an int of at least 0.
-        TypeError: The handler is async, or does not take an argument; or another option has the wrong type.
+        ValueError: ``user_agent`` has invalid characters, or ``retries`` is not an int of at least 0.
+        TypeError: ``warning_handler`` is async or does not accept an argument, or another option has the wrong type.
     """
 
     user_agent: str | None = None

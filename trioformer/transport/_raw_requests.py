@@ -1,6 +1,7 @@
-"""Requests with responses that are read elsewhere: from the httpx client for programs, and protocol switches.
+"""Requests from the httpx client for programs, and requests that switch to another protocol.
 
-The credentials are for one server, so URLs of other servers, including redirects, are refused before anything is sent.
+The credentials are for one server, so requests to other servers, including redirects, are rejected before anything is
+sent.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ async def upgrade(
 ) -> AsyncGenerator[ByteStream, None]:
     """Ask the server to switch to another protocol, and yield its response.
 
-    After status 101, the response has a stream of the other protocol (``ByteStream.upgraded``) instead of a body.
-    The request is retried only after a 401: otherwise, for example, a command might be started twice.
+    After status 101, the response has a stream for the other protocol (``ByteStream.upgraded``) instead of a body.
+    The request is retried only after a 401, because other retries might, for example, start a command twice.
 
-    ``path`` includes the query; ``headers`` are the headers of the upgrade, including ``Connection`` and ``Upgrade``.
+    ``path`` includes the query. ``headers`` must include ``Connection`` and ``Upgrade``.
 
-    Cancellation: closes the connection, as does the end of the block.
+    Cancellation: closes the connection, which is also closed at the end of the block.
     """
     own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
     request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
@@ -44,7 +45,7 @@ async def upgrade(
 
 
 def open_http_client(transport: Transport) -> httpx.AsyncClient:
-    """Make a client for URLs below the server's; it ignores cookies and the environment."""
+    """Make an httpx client for URLs below the server's URL. It ignores cookies and the environment."""
     return httpx.AsyncClient(
         transport=_ClusterTransport(transport),
         base_url=transport.server,
@@ -57,7 +58,10 @@ def open_http_client(transport: Transport) -> httpx.AsyncClient:
 
 @final
 class _ClusterTransport(httpx.AsyncBaseTransport):
-    """Sends requests to the server of a client; closing this does not close the client."""
+    """An httpx transport that sends requests to the server of a client.
+
+    Closing the transport does not close the client.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -65,7 +69,7 @@ class _ClusterTransport(httpx.AsyncBaseTransport):
         self._prefix = self._server.raw_path.rstrip(b"/")
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request until a response is not retried."""
+        """Send a request, with retries, and return the last response."""
         sent = await self._request_of(request)
         try:
             body = await self._transport.open(sent, self._transport._retries_of(sent, may_retry=True))

@@ -1,6 +1,6 @@
-"""Warnings of an API server: ``Warning`` headers of its responses, with code 299.
+"""Parse and log the warnings of an API server, which are ``Warning`` headers with code 299.
 
-kube-apiserver warns of deprecated APIs and of unknown or duplicate fields, and forwards the warnings of webhooks.
+kube-apiserver warns about deprecated APIs and about unknown or duplicate fields, and forwards the warnings of webhooks.
 Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5
 (the texts are not encoded).
 """
@@ -82,7 +82,7 @@ def report_warnings(handler: WarningHandler, headers: Iterable[str], *, where: s
 @final
 @attrs.define(eq=False)
 class WarningLog:
-    """Logs each text once; the default handler of a client."""
+    """The default warning handler of a client, which logs each text once."""
 
     _seen: dict[str, None] = attrs.field(factory=dict, init=False)
     """The texts, least recently received first."""

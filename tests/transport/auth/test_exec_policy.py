@@ -114,7 +114,8 @@ def test_directories_and_odd_names_are_not_executable_files(plugin: Plugin) -> N
 async def test_open_client_takes_the_policy(plugin: Plugin) -> None:
     config = ClusterConfig(server="https://x", exec=plugin.config())
     policy = PluginPolicy(policy="Allowlist", allowlist=["aws"])
-    async with open_client(config, http_transport=APIServer(), options=ClientOptions(plugin_policy=policy)) as client:
+    transport = APIServer().http_transport()
+    async with open_client(config, http_transport=transport, options=ClientOptions(plugin_policy=policy)) as client:
         with pytest.raises(ExecPluginError, match="is not in the allowlist of plugin_policy") as caught:
             await client.api(ConfigMap, namespace="default").list()
     assert caught.value.permanent

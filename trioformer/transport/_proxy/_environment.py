@@ -1,16 +1,17 @@
 """Find the proxy for a server in the configuration, or in the environment with Go's rules.
 
-Every program interprets HTTPS_PROXY, HTTP_PROXY and NO_PROXY in its own way.
-kubectl and client-go use Go's ``net/http``, which follows ``golang.org/x/net/http/httpproxy``.  With the same rules,
-this library works in every shell where kubectl works.
+Programs interpret HTTPS_PROXY, HTTP_PROXY and NO_PROXY in different ways. kubectl and client-go use Go's ``net/http``,
+which follows ``golang.org/x/net/http/httpproxy``.  This library follows the same rules, so it works in every shell
+where kubectl works.
 
 - The upper-case name comes before the lower-case one; an empty variable counts as not set.
 - ``HTTPS_PROXY`` is for ``https://`` servers, ``HTTP_PROXY`` for ``http://`` servers; ``ALL_PROXY`` is ignored.
 - ``localhost`` and loopback addresses never use a proxy.
 - An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
   a name that begins with ``.`` or ``*.`` matches only the subdomains.  Addresses and names may have a port.
-  Anything else matches nothing.  Names are in ASCII, like servers' names, and are not resolved.
-- If ``REQUEST_METHOD`` is set, the program is a CGI program, and its caller could choose ``HTTP_PROXY``: an error.
+  Any other entry matches nothing.  Names are in ASCII, like the names of servers, and are not resolved. - If
+  ``REQUEST_METHOD`` is set, the program is a CGI program, and its client could set ``HTTP_PROXY``. So using this
+  variable is an error.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def find_route(
     source: str,
     variable: Callable[[str], str | None] = os.getenv,
 ) -> Route | None:
-    """Return the route to a server; None for direct connections.
+    """Return the route to a server through a proxy, or None for direct connections.
 
     If the configuration has a proxy, the environment is ignored, including ``NO_PROXY``.
-    As in Go, HTTP proxies forward requests to ``http://`` servers, and open tunnels to others.
+    As in Go, HTTP proxies forward requests to ``http://`` servers, and open tunnels to ``https://`` servers.
 
     Raises:
         ConfigError: The URL of the proxy is not valid, or has an unknown scheme.
@@ -64,12 +65,12 @@ def find_route(
 
 
 def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
-    """Return the name and value of the variable with the proxy for a server; None for a direct connection.
+    """Return the name and the value of the variable with the proxy for a server, or None for a direct connection.
 
-    The argument is a function instead of the environment, because some variables are secrets.
+    The argument is a function that reads one variable, because the whole environment may contain secrets.
 
     Raises:
-        ConfigError: ``HTTP_PROXY`` applies in a CGI program.
+        ConfigError: ``HTTP_PROXY`` would be used in a CGI program.
     """
     url = urlsplit(server)
     found = _first_set(variable, "HTTPS_PROXY" if url.scheme == "https" else "HTTP_PROXY")
@@ -119,7 +120,7 @@ def _first_set(variable: Callable[[str], str | None], name: str) -> tuple[str, S
 
 
 def _host_and_port(netloc: str) -> tuple[str, str]:
-    """Split a URL's netloc without changing the case of the name, as ``urlsplit`` does."""
+    """Split the network location of a URL. Unlike with ``urlsplit``, the name keeps its case."""
     place = netloc.rpartition("@")[2]
     if place.startswith("["):
         host, _, port = place[1:].partition("]")
@@ -129,7 +130,7 @@ def _host_and_port(netloc: str) -> tuple[str, str]:
 
 
 def _split_port(text: str) -> tuple[str, str] | None:
-    """Split ``host:port`` or ``[address]:port``, like Go's ``net.SplitHostPort``; return None if it is neither."""
+    """Split ``host:port`` or ``[address]:port`` like Go's ``net.SplitHostPort``. Return None for another text."""
     if text.startswith("["):
         found = re.fullmatch(r"\[([^\[\]]*)\]:([^\[\]:]*)", text)
     else:
@@ -138,7 +139,7 @@ def _split_port(text: str) -> tuple[str, str] | None:
 
 
 def _address(text: str) -> _Address | None:
-    """Parse an address; an IPv4-mapped IPv6 address becomes the IPv4 address."""
+    """Parse an IP address. An IPv4-mapped IPv6 address becomes the IPv4 address."""
     address = _address_as_written(text)
     return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
 
@@ -151,7 +152,7 @@ def _address_as_written(text: str) -> _Address | None:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Parse a network in CIDR notation; ignore host bits."""
+    """Parse a network in CIDR notation, ignoring host bits."""
     first, _, digits = text.partition("/")
     address = _address_as_written(first)
     if address is None or not re.fullmatch(r"[0-9]{1,9}", digits):

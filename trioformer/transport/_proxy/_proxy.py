@@ -1,4 +1,4 @@
-"""A proxy: its URL, without showing its credentials, and its errors, which name the proxy and the fix."""
+"""A proxy, with its URL, its hidden credentials, and errors that name the proxy and the fix."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Proxy:
         return self.failed(text, permanent=code < _FIRST_SERVER_ERROR)
 
     def not_permitted(self, target: str, answer: str) -> ProxyFailedError:
-        """Make the error for a proxy with rules that exclude the server."""
+        """Make the error for a proxy that does not allow connections to the server."""
         text = f"does not permit connections to {target} ({answer}); check its rules and NO_PROXY"
         return self.failed(text, permanent=True)
 
@@ -89,7 +89,8 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     """Parse the URL of a proxy.
 
     Raises:
-        ConfigError: The URL is not valid, or has an unknown scheme.  It is not quoted: any part may be a password.
+        ConfigError: The URL is not valid, or has an unknown scheme.  The URL is not quoted, because any part of it may
+            be a password.
     """
     found = _parse(url.reveal(), key)
     if isinstance(found, str):  # raised here, because the variables there are credentials

@@ -1,4 +1,4 @@
-"""The route of connections and requests to one server through a proxy: the interface for the rest of the transport."""
+"""The interface between a proxy and the rest of the transport."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ._proxy import CREDENTIALS_REQUIRED, Proxy
 @final
 @attrs.frozen
 class ForwardedRequests:
-    """Requests that an HTTP proxy forwards to servers without TLS; their target is a URL."""
+    """The additions to requests that an HTTP proxy forwards to a server without TLS.
+
+    The target of such a request is a URL.
+    """
 
     _proxy: Proxy
 
@@ -31,7 +34,9 @@ class ForwardedRequests:
         return [] if authorization is None else [(b"Proxy-Authorization", authorization.reveal().encode("ascii"))]
 
     def check(self, code: int) -> None:
-        """Check the code of a response; all other codes may be the server's.
+        """Raise an error if the status code shows that the proxy rejected the request.
+
+        All other codes may be from the server.
 
         Raises:
             httpx.ProxyError: The proxy rejects the credentials.
@@ -53,15 +58,18 @@ class Route:
 
     @property
     def forwarded(self) -> ForwardedRequests | None:
-        """The additions to forwarded requests; None if requests are not forwarded."""
+        """The additions to forwarded requests, or None if requests are not forwarded."""
         return ForwardedRequests(self.proxy) if self.is_forwarded else None
 
     def timed_out(self) -> ProxyFailedError:
-        """Make the error for a proxy that does not accept a connection, or does not complete its TLS handshake."""
+        """Make the error for a proxy that does not accept a connection or does not complete its TLS handshake."""
         return self.proxy.failed("did not accept the connection in time; check its address, and firewalls on the route")
 
     def failure_of(self, error: BaseException) -> ProxyFailedError:
-        """Make the error for an exception while a connection was opened; the exception is its cause."""
+        """Make the error for an exception that was raised while a connection was opened.
+
+        The exception becomes its cause.
+        """
         failure = self._describe(error)
         if failure is not error and failure.__cause__ is None:
             failure.__cause__ = error

@@ -1,7 +1,6 @@
 """The credentials of requests, and their sources.
 
-A source is asked before each request, so its credentials may change while the program runs: token files are rotated,
-and plugins' credentials expire.
+The source is queried before each request, because token files are rotated and credentials from plugins expire.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class ClientCertificate:
 class Credential:
     """The credential of a request.
 
-    A source returns the same object until it has obtained a new credential, even an equal one.  So a late 401 to a
-    request with the old one is ignored.
+    A source returns the same object until it has obtained a new credential. A new credential is another object, even
+    if it is equal.  So a late 401 response to a request with the old credential is ignored.
     An unchanged certificate stays the same object.
     """
 
@@ -48,7 +47,7 @@ class Credential:
     """A certificate of a plugin; it replaces the configured one."""
 
     def is_equal(self, other: Credential) -> bool:
-        """Return whether a server that rejects one of the two also rejects the other."""
+        """Return whether a server that rejects one of two credentials would also reject the other."""
         return self.authorization == other.authorization and self.certificate is other.certificate
 
 
@@ -59,32 +58,35 @@ def basic_authorization(user: str, password: Secret[str]) -> Secret[str]:
 
 
 class CredentialSource(Protocol):
-    """The source of a client's credentials; any number of tasks may use it at the same time."""
+    """The source of a client's credentials. Any number of tasks may use it at the same time."""
 
     @property
     def latest(self) -> Credential:
-        """The last used credential, for probes, which do not need a valid one; never reads or runs anything."""
+        """The last used credential, for probes, which do not need a valid credential.
+
+        This never reads a file or runs a plugin.
+        """
         ...
 
     async def get(self) -> Credential:
-        """Return the credential for the next request; execute a checkpoint only if this takes time.
+        """Return the credential for the next request. This executes a checkpoint only if it has to wait.
 
         Raises:
-            TrioformerError: No credential was obtained.
+            TrioformerError: No credential could be obtained.
         """
         ...
 
     def reject(self, credential: Credential) -> None:
-        """Record that the server responded with 401 to a request with ``credential``.
+        """Record that the server responded with 401 to a request with this credential.
 
-        If it is the latest one, the next :meth:`get` tries to obtain a new one.
+        If it is the latest credential, the next :meth:`get` tries to obtain a new one.
         """
         ...
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Use the source until the end of the block; each client does.
+        """Keep the source open until the end of the block. Each client calls this.
 
-        When no client is left, a running plugin is killed, and waiting calls of :meth:`get` raise
+        When the last client has left its block, a running plugin is killed, and waiting calls of :meth:`get` raise
         trio.ClosedResourceError.
         """
         ...
@@ -104,12 +106,13 @@ class Authorization:
 
     Implements :class:`~._credentials.CredentialSource`.
 
-    A changed token file is read before a request; see :mod:`._file_changes`.  The old token stays in use while the file
+    A changed token file is read again before a request; see :mod:`._file_changes`.  The old token stays in use while
+    the file
     is empty, unreadable, or does not contain a valid token.
     Errors never show a secret.
 
     Raises:
-        ConfigError: A token file does not contain a valid token and there is no other token, or a user name or token
+        ConfigError: A token file does not contain a valid token and no earlier token is known, or a user name or token
             contains invalid characters.
     """
 
@@ -172,7 +175,7 @@ class Authorization:
 
 
 def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
-    """Make the header of a token; None if the token contains invalid characters."""
+    """Make the ``Authorization`` header of a token, or return None if the token contains invalid characters."""
     revealed = token.reveal()  # nothing below raises
     encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
     return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None

@@ -1,4 +1,4 @@
-"""The ExecCredentials that a plugin receives and prints.
+"""Encode the ExecCredential that a plugin receives, and decode the one that it prints.
 
 Source: client-go ``pkg/apis/clientauthentication`` and ``plugin/pkg/client/auth/exec/exec.go``.
 """
@@ -29,7 +29,7 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
     """Make the value of ``KUBERNETES_EXEC_INFO``.
 
     Raises:
-        PluginError: The file of certificate authorities cannot be read.
+        PluginError: The file with the certificate authorities cannot be read.
     """
     plugin = config.exec
     assert plugin is not None
@@ -57,7 +57,9 @@ def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
 
 
 def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Credential, datetime | None]:
-    """Return the credential that a plugin has printed, and its expiry time; None for never.
+    """Return the credential that a plugin has printed, and its expiry time.
+
+    The time is None if the credential does not expire.
 
     Raises:
         PluginError: The output is not an ExecCredential with a usable credential.

@@ -1,4 +1,4 @@
-"""The policy for plugins, and the search for their commands.
+"""Decide which plugins may run, and find their commands.
 
 Source: client-go ``plugin/pkg/client/auth/exec/exec.go`` (``checkAllowlistLocked``) and Go's ``exec.LookPath``.
 """
@@ -29,17 +29,17 @@ def _tuple(commands: Iterable[str] | None) -> tuple[str, ...] | None:
 @final
 @attrs.frozen(kw_only=True)
 class PluginPolicy:
-    """The credential plugins that a kubeconfig may run, and their timeout; an argument of `open_client`.
+    """The credential plugins that a kubeconfig may run, and their timeout.
 
     ``PluginPolicy(policy="Allowlist", allowlist=["aws"])`` corresponds to kubectl's ``credentialPluginPolicy`` and
     ``credentialPluginAllowlist``.
-    A command is allowed if the list contains it as written in the kubeconfig, or its path, or a name that is found at
-    the same path.
-    The checked path is executed.
+    A command is allowed if the list contains the command as written in the kubeconfig, its path, or a name that
+    resolves to the same path.
+    The plugin is started with exactly the path that was checked.
 
     Raises:
-        ValueError: The policy is unknown; the allowlist is missing, empty, not normalized, or given without
-            ``"Allowlist"``; or ``patience`` is not positive.
+        ValueError: The policy is unknown, ``patience`` is not positive, or the allowlist is missing, empty, not
+            normalized, or given without ``"Allowlist"``.
         TypeError: The allowlist is a string.
     """
 
@@ -67,12 +67,12 @@ class PluginPolicy:
 
 
 class PluginError(Exception):
-    """The reason for a missing credential, as a predicate for the plugin's name.
+    """A plugin did not provide a credential. The message is a predicate for the name of the plugin.
 
-    The frames of its traceback have credentials as variables, so it never leaves this package.
+    The frames of the traceback contain credentials, so this error never leaves the package.
 
     Attributes:
-        permanent: Whether the next run would fail for the same reason.
+        permanent: Whether a retry would fail for the same reason.
     """
 
     def __init__(self, text: str, *, permanent: bool = False) -> None:
@@ -84,7 +84,7 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
     """Return the path of the program to run.
 
     Raises:
-        PluginError: The program cannot or must not run.
+        PluginError: The program cannot be run, or the policy does not allow it.
     """
     if policy.policy == "DenyAll":
         raise PluginError('is not allowed: plugin_policy is "DenyAll"', permanent=True)
@@ -103,9 +103,9 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
 
 
 def look_path(command: str) -> str | None:
-    """Find an executable file: a path is used unchanged, a name is searched in the directories of ``PATH``.
+    """Find an executable file. A path is used unchanged, and a name is searched for in the directories of ``PATH``.
 
-    As in Go, relative directories are ignored, so that programs in the working directory do not run by mistake.
+    As in Go, relative directories are ignored, so that a program in the working directory is not run by mistake.
     """
     directories = [""]
     if not os.path.dirname(command):
@@ -122,7 +122,7 @@ def _is_executable(path: str) -> bool:
 
 
 def _cleaned(command: str) -> str:
-    """Normalize a path; a name stays a name, and ``./x`` a path."""
+    """Normalize a path. A name stays a name, and ``./x`` stays a path."""
     if not os.path.dirname(command):
         return command
     return os.path.normpath(os.path.abspath(command) if command.startswith(".") else command)

@@ -1,16 +1,17 @@
-"""A plugin's process: start it, read its output until it exits, and kill it.
+"""Start the process of a plugin, read its output until it exits, and kill it.
 
-If the reading task is cancelled, another one continues: no output is lost.  A process does not have its own task.
+If the reading task is cancelled, another task can continue without losing output.  No task is started for a process.
 
 The output of the plugin ends when the plugin exits.
-A process that it leaves behind, such as a browser or an agent, may hold the pipe open for hours.  This module does not
-wait for it (Go's ``exec.Cmd`` does), and does not kill it if the plugin has exited by itself.
+A background process of the plugin, such as a browser or an agent, may keep the pipe open for hours.  Unlike Go's
+``exec.Cmd``, this module does not wait for such a process. It also does not kill the process if the plugin has exited
+by itself.
 
-The plugin inherits the standard error of this program, so the user sees its questions and device codes.
-A plugin that does not read from the terminal gets its own session, so that a signal reaches all of its processes, and
-Ctrl-C reaches none.
-A plugin that reads from the terminal must stay in the terminal's foreground process group, which is this program's;
-then only the plugin itself is signalled.
+The plugin inherits the standard error of this program, so that the user sees its questions and device codes.
+A plugin that does not read from the terminal gets its own session. This module can then signal all processes of the
+plugin, and Ctrl-C does not reach them.
+A plugin that reads from the terminal must stay in the foreground process group of this program, so only the plugin
+itself is signaled.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, both en
 @final
 @attrs.frozen(eq=False)
 class Invocation:
-    """The command to run; ``repr()`` shows only the program."""
+    """The command to run. ``repr()`` shows only the program."""
 
     executable: str
     """The path of the program."""
@@ -58,7 +59,7 @@ class Invocation:
 @final
 @attrs.define(eq=False)
 class PluginProcess:
-    """A running plugin; the task that started it calls :meth:`communicate` until it returns, or :meth:`kill`."""
+    """A running plugin. Its owner calls :meth:`communicate` until it returns, or :meth:`kill`."""
 
     _process: trio.Process = attrs.field(repr=False)  # its repr() shows the arguments
     _is_interactive: bool
@@ -66,10 +67,11 @@ class PluginProcess:
 
     @classmethod
     async def start(cls, invocation: Invocation) -> PluginProcess:
-        """Start a plugin; if this call is cancelled, the plugin was not started.
+        """Start a plugin. If this call is cancelled, the plugin is not started.
 
         Raises:
-            OSError: It cannot be started; the error omits the traceback, which contains the environment.
+            OSError: The plugin cannot be started. The error has no traceback, because a traceback would contain the
+                environment.
         """
         error: OSError
         try:
@@ -97,14 +99,14 @@ class PluginProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code; negative after a signal, None while the plugin runs."""
+        """The exit code. It is negative after a signal, and None while the plugin runs."""
         return self._process.returncode
 
     async def communicate(self) -> None:
         """Read the output until the plugin has exited.
 
         Cancellation:
-            The plugin keeps running; call this again, or :meth:`kill`.
+            The plugin keeps running. Call this method again, or :meth:`kill`.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -162,7 +164,7 @@ def may_ask(mode: InteractiveMode) -> bool:
     """Return whether a plugin inherits the standard input of this program, given its mode and the terminal.
 
     Raises:
-        PluginError: Its mode requires a terminal, but there is none.
+        PluginError: The mode requires a terminal, but standard input is not a terminal.
     """
     has_terminal = os.isatty(_STDIN)
     if mode is InteractiveMode.ALWAYS and not has_terminal:
@@ -172,7 +174,7 @@ def may_ask(mode: InteractiveMode) -> bool:
 
 
 def how_it_ended(process: PluginProcess) -> str:
-    """Describe the end of a failed plugin and the fix, as a predicate."""
+    """Describe why a plugin failed and how to fix it, as a predicate."""
     code = process.exit_code or 0
     if code >= 0:
         return f"has failed with exit code {code}; see its standard error, or run it by hand"

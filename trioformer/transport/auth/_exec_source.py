@@ -1,15 +1,15 @@
-"""The source of credentials that runs a plugin if there is no credential, or if it has expired or was rejected.
+"""A source of credentials that runs a plugin if the credential is missing, has expired or was rejected.
 
-The plugin runs once for any number of waiting requests, without its own task.
-So one of the waiting tasks drives the run: it starts the process, reads from it, and parses the output.
-If this driver is cancelled, another waiting task drives the same process; if there is none, the process is killed.
-The driver also kills it when the last client of the source is closed.
+The plugin runs once for all waiting requests, and no task is started for it.
+One of the waiting tasks drives the run: it starts the process, reads from it, and parses the output.
+If this driver is cancelled, another waiting task takes over the process. If no task is waiting, the process is killed.
+The driver also kills the process when the last client of the source is closed.
 
 While a run exists, there is exactly one driver: a task inside :meth:`PluginCredentials._drive`, or the task that was
-woken to be the next one.  All others are parked.
+woken to be the next one.  All other tasks are parked.
 
-The credential stays in use until it expires.  After a 401, the next request runs the plugin again.  If that fails, the
-credential still stays in use, as in client-go: a server in trouble rejects valid credentials.
+A credential stays in use until it expires.  After a 401, the next request runs the plugin again.  If the plugin fails,
+the credential stays in use, as in client-go, because a faulty server may reject valid credentials.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Run:
 @final
 @attrs.define(eq=False)
 class PluginCredentials:
-    """The credentials that a plugin prints; implements :class:`~.._credentials.CredentialSource`.
+    """The source of the credentials that a plugin prints. It implements :class:`~.._credentials.CredentialSource`.
 
     ``repr()`` shows no secret.
     """
@@ -93,14 +93,14 @@ class PluginCredentials:
         self._exec = self._config.exec
 
     async def get(self) -> Credential:
-        """Return the credential; run the plugin if there is none, or if it has expired or was rejected.
+        """Return the credential. Run the plugin if the credential is missing, has expired or was rejected.
 
         Raises:
             ExecPluginError: The plugin did not return a credential.
-            trio.ClosedResourceError: The last client was closed meanwhile.
+            trio.ClosedResourceError: The last client was closed during the call.
 
         Cancellation:
-            If other tasks wait for the same run, it continues; otherwise the plugin and its children are killed.
+            If other tasks wait for the same run, it continues. Otherwise the plugin and its children are killed.
         """
         if self._is_usable and not self._has_expired():
             return self.latest
@@ -120,7 +120,7 @@ class PluginCredentials:
         return run.result
 
     def reject(self, credential: Credential) -> None:
-        """Make the next :meth:`get` run the plugin, if ``credential`` is the latest one."""
+        """Make the next :meth:`get` run the plugin if ``credential`` is the latest credential."""
         if credential is self.latest:
             self._is_usable = False
 
@@ -138,7 +138,7 @@ class PluginCredentials:
         return self._wall_clock() >= self._expires
 
     async def _drive(self, run: _Run) -> None:
-        """Drive a run to its end, or hand it to another task if this one is cancelled."""
+        """Drive a run to its end, or hand it over to another task if this task is cancelled."""
         result: Credential | PluginError | None = None
         try:
             with trio.CancelScope(deadline=run.deadline) as run.scope:
@@ -167,7 +167,10 @@ class PluginCredentials:
             self._run = None
 
     def _kept_after(self, result: Credential | PluginError) -> Credential | PluginError:
-        """Return the result for requests: if the plugin fails after a 401, the previous credential unless expired."""
+        """Return the result of a run.
+
+        If the plugin failed after a 401, this is the previous credential, unless it has expired.
+        """
         is_anonymous = self.latest.authorization is None and self.latest.certificate is None
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
             return result
@@ -203,7 +206,10 @@ class PluginCredentials:
         )
 
     def _take(self, printed: Credential, expires: datetime | None) -> Credential:
-        """Store the printed credential as the latest one; an unchanged certificate stays the same object."""
+        """Store the printed credential as the latest one.
+
+        If its certificate is unchanged, the existing object is kept.
+        """
         if expires is not None and expires.timestamp() <= self._wall_clock():
             raise PluginError(
                 f"has printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "

@@ -1,13 +1,13 @@
-"""Decide when to read files again that may be rotated while the program runs.
+"""Decide when to reread files that may be rotated while the program runs.
 
-A program that rotates a certificate writes two or three files, and a plain write is not atomic.
-OpenSSL refuses a certificate without its key, but half a bundle of authorities is a valid bundle, and half a token is a
-valid token.  Reading them too early would fail requests for no reason.
+Rotating a certificate means writing two or three files, and a plain write is not atomic.
+OpenSSL rejects a certificate without its key, but it accepts half a bundle of authorities, and half a token looks like
+a valid token.  If files were read too early, requests would fail for no reason.
 
 So files are checked with ``stat``, at most once a second, and only when a request is sent.
 Changed files are read once they have been unchanged for a second, according to their own time or two equal checks.
-Files are also read periodically, because ``stat`` does not show each change on some file systems.
-After a rejected credential there is nothing to lose, and changed files are read immediately.
+Files are also read periodically, because ``stat`` does not show every change on some file systems.
+After the server has rejected a credential, changed files are read immediately.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _State: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 @final
 class FileChanges:
-    """The changes of some files since they were read; the caller reads them.
+    """Tracks changes of files since they were last read. The caller reads the files.
 
     Args:
-        files: The paths; None for a file that is not configured.
-        period: Seconds until files are read again without a visible change.
+        files: The paths of the files. None stands for a file that is not configured.
+        period: The seconds after which files are read again even without a visible change.
     """
 
     __slots__ = ("_files", "_is_rejected", "_looked_at", "_period", "_read", "_read_at", "_seen", "_seen_at")
@@ -46,17 +46,17 @@ class FileChanges:
         self.record_read()
 
     def record_read(self) -> None:
-        """Record that the files are about to be read, even if that fails."""
+        """Record that the files are about to be read, even if reading them fails."""
         # Before they are read, so that a write meanwhile counts as a change.
         self._read = self._seen = self._look()
         self._read_at = self._looked_at = self._seen_at = trio.current_time()
 
     def record_rejection(self) -> None:
-        """Record that the server has rejected the content: changed files are then read immediately."""
+        """Record that the server has rejected the content. Changed files are then read immediately."""
         self._is_rejected = True
 
     def must_read(self) -> bool:
-        """Return whether to read the files now."""
+        """Return whether the files should be read now."""
         if not self._files:
             return False
         now = trio.current_time()
@@ -89,8 +89,8 @@ def _state_of(file: str) -> tuple[int, int, int, int] | None:
 def _is_settled(state: _State) -> bool:
     """Return whether all files exist and were last written at least a second ago, by the system's clock.
 
-    Otherwise a program with one request per hour would send it with outdated content.
-    If the clock of a file server is ahead, this returns false, and two equal checks decide.
+    Without this check, a program that sends one request per hour would send it with outdated content.
+    If the clock of a file server is ahead, this returns False, and the comparison of two checks decides.
     """
     settled = time.time_ns() - int(SETTLED_AFTER * 1e9)
     return all(each is not None and each[3] <= settled for each in state)

@@ -1,4 +1,4 @@
-"""Certificates: from :class:`ClusterConfig` to ``ssl.SSLContext``."""
+"""Make an ``ssl.SSLContext`` from the certificates in a :class:`ClusterConfig`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from ._credentials import ClientCertificate
 from ._file_changes import FileChanges
 
 REFRESH_PERIOD: Final = 300.0
-"""Seconds until certificate files are read again without a visible change (client-go's
-``transport/cert_rotation.go``)."""
+"""Seconds until unchanged certificate files are read again (client-go's ``transport/cert_rotation.go``)."""
 
 logger = logging.getLogger("trioformer.transport")
 
@@ -31,15 +30,16 @@ _Files: TypeAlias = tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[byt
 class TLS:
     """The TLS settings of one cluster, from files that may be rotated while the program runs.
 
-    TLS 1.2 or newer; only the configured authorities are trusted, or the system's if none are configured.
+    TLS 1.2 is the minimum. Only the configured authorities are trusted, or the system's authorities if none are
+    configured.
     Changed files are read when a request is sent; see :mod:`._file_changes`.
     Changed certificates need a new context, because OpenSSL never forgets an authority that a context has trusted.
 
     Attributes:
-        context: The settings for new connections; a new object after each change.
+        context: The TLS context for new connections. Each change of the certificates creates a new context.
 
     Raises:
-        ConfigError: A certificate or key is not valid; the error names the file and the key.
+        ConfigError: A certificate or private key is not valid. The error names the file and the key in the kubeconfig.
     """
 
     __slots__ = ("_certificate", "_changes", "_config", "_loaded", "_problem", "context")
@@ -60,7 +60,9 @@ class TLS:
             )
 
     def use(self, certificate: ClientCertificate | None) -> None:
-        """Use the client certificate of a plugin instead of the configured one; None for the configured one again.
+        """Use the client certificate of a plugin instead of the configured certificate.
+
+        None restores the configured one.
 
         Raises:
             ConfigError: The certificate is not valid.
@@ -72,7 +74,7 @@ class TLS:
     def refresh(self) -> None:
         """Make a new context if the files have changed.
 
-        If a file cannot be read or is not valid, this is logged, and the previous certificates stay in use.
+        If a file cannot be read or is not valid, a warning is logged, and the previous certificates stay in use.
         """
         if not self._changes.must_read():
             return
@@ -92,7 +94,7 @@ class TLS:
             self._problem = ""
 
     def record_rejection(self) -> None:
-        """Record that one side has rejected a certificate: changed files are then read immediately."""
+        """Record that one side has rejected a certificate. Changed files are then read immediately."""
         self._changes.record_rejection()
 
 
@@ -124,12 +126,13 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
 
 
 def client_context(authorities: str | None) -> ssl.SSLContext:
-    """Make a context that verifies the server; without given authorities, use the system's.
+    """Make a context that verifies the server. If no authorities are given, the system's authorities are trusted.
 
     ``ssl.create_default_context`` also writes the keys of all connections to the file in ``SSLKEYLOGFILE``.
-    Control of a program's environment would then be enough to decrypt its tokens; client-go ignores the variable.
-    Since Python 3.13 it also sets ``VERIFY_X509_STRICT``, which rejects the authorities of many clusters, such as EKS's
-    (kubernetes-client/python#2394); client-go accepts them.
+    With these keys, anyone who controls the environment of a program could decrypt its tokens. client-go ignores the
+    variable.
+    Since Python 3.13, it also sets ``VERIFY_X509_STRICT``, which rejects the authorities of many clusters, such as EKS
+    (kubernetes-client/python#2394). client-go accepts these authorities.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -147,10 +150,12 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 
 
 def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
-    """Trust the certificates of a bundle; like client-go, ignore unreadable ones if there are others.
+    """Trust the certificates of a bundle.
+
+    Like client-go, ignore invalid certificates if there is at least one valid certificate.
 
     Raises:
-        ssl.SSLError: There is no valid certificate.
+        ssl.SSLError: The bundle does not contain a valid certificate.
     """
     try:
         context.load_verify_locations(cadata=authorities)

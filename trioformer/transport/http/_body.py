@@ -1,4 +1,4 @@
-"""The body of a response while it arrives, with the limits and the errors of a client."""
+"""Read the body of a response while it arrives, with the limits and errors of a client."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 @final
 class Gunzip:
-    """Decompresses a body in slices; the body may have several gzip members, or be empty.
+    """A decompressor that works in slices. The body may be empty or have several gzip members.
 
     Args:
-        source: Receives the next piece; empty at the end.
+        source: A function that receives the next bytes, or ``b""`` at the end.
     """
 
     __slots__ = ("_decoder", "_input", "_is_between_members", "_source")
@@ -43,7 +43,7 @@ class Gunzip:
         self._is_between_members = True
 
     async def receive(self) -> bytes:
-        """Return the next slice, or ``b""`` at the end."""
+        """Return the next decompressed slice, or ``b""`` at the end."""
         while True:
             if not self._input:
                 self._input = await self._source()
@@ -83,7 +83,7 @@ MIN_WATCH: Final = 1.1
 @final
 @attrs.define(eq=False, repr=False)
 class ByteStream:
-    """The body of one response, for one task at a time; opened by :meth:`Transport.stream`."""
+    """The body of one response, which one task at a time may read. :meth:`Transport.stream` opens it."""
 
     _response: ResponseStream
     _request: Request
@@ -129,12 +129,12 @@ class ByteStream:
 
     @property
     def head(self) -> Head:
-        """The head of the response as sent."""
+        """The head of the response as the server sent it."""
         return self._response.head
 
     @property
     def server(self) -> str:
-        """The server and its configuration source, for errors."""
+        """The server and the source of its configuration, for errors."""
         return self._health.server_text
 
     @property
@@ -151,16 +151,16 @@ class ByteStream:
         return stream
 
     async def receive_some(self) -> bytes:
-        """Receive the next bytes of the body; ``b""`` at the end of the body.
+        """Receive the next bytes of the body, or ``b""`` at its end.
 
         Raises:
-            ConnectionFailedError: The body ended early; every later call raises it again.
-            LimitExceededError: The body is too long; every later call raises it again.
+            ConnectionFailedError: The body ended early. Every later call raises this error again.
+            LimitExceededError: The body is too long. Every later call raises this error again.
             trio.ClosedResourceError: The stream or the client is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection; nothing more can be received.
+            Closes the connection. No more data can be received.
         """
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this stream")
@@ -238,7 +238,10 @@ class ByteStream:
         self.content = body[:MAX_ERROR] if self.code >= 400 else body
 
     async def drop(self) -> None:
-        """Read and drop the body of a rejection, and close it; if it is short, its connection can be reused."""
+        """Read and discard the body of an error response, and close it.
+
+        If the body is short, the connection can be reused.
+        """
         try:
             if not self._is_closed:
                 with suppress(ConnectionFailedError, LimitExceededError):
@@ -247,7 +250,7 @@ class ByteStream:
             await self.aclose()
 
     async def read_short(self, most: int) -> bytes:
-        """Read a body up to some size and for a few seconds: an endless body must not block the caller."""
+        """Read a body up to a size limit and for a few seconds, so that an endless body does not block the caller."""
         body = bytearray()
         try:
             with trio.move_on_after(SHORT_PATIENCE):
@@ -259,7 +262,11 @@ class ByteStream:
         return bytes(body)
 
     async def aclose(self) -> None:
-        """Close the response, and its connection unless the body was received; no checkpoint on a connection."""
+        """Close the response.
+
+        The connection is also closed unless the complete body was received. On a real connection, this does not execute
+        a checkpoint.
+        """
         self._is_closed = True
         if not self._is_released:  # another request may use the connection
             self._is_released = True
@@ -269,7 +276,7 @@ class ByteStream:
                 self.end_turn()
 
     def end_turn(self) -> None:
-        """Allow another request to be sent before this is closed."""
+        """Mark the response so that another request may be sent before it is closed."""
         if self.on_close is not None:
             self.on_close()
             self.on_close = None

@@ -1,10 +1,10 @@
-"""One HTTP/1.1 connection: sends one request after the other, and finds the end of each response's body.
+"""One HTTP/1.1 connection, which sends one request after another and finds the end of each response body.
 
-The connection is also the response that it receives, until its owner, such as a pool, takes it back.
-It does not need a lock: there is no checkpoint between the check of a state and its change, and a request is sent in
-one call.
-A cancelled receive loses nothing, so another task may repeat it; probes rely on that.
-Failures raise an ``httpx.TransportError``.
+The connection object is also the response that it receives, until its owner, such as a pool, takes it back.
+No lock is needed, because no checkpoint is executed between the check of a state and its change, and because a request
+is sent in one call.
+A cancelled receive does not lose data, so another task may repeat it. Probes rely on this.
+All failures are raised as ``httpx.TransportError``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CR, _LF = b"\r\n"
 
 
 class ResponseStream(Protocol):
-    """A response with an arriving body, for one task at a time; it must be closed after a cancellation."""
+    """A response with a streamed body, which one task at a time may read. It must be closed after a cancellation."""
 
     @property
     def head(self) -> Head: ...
@@ -49,7 +49,7 @@ class ResponseStream(Protocol):
 
 
 class Expected(enum.Enum):
-    """The next expected part of a body."""
+    """The part of a body that is expected next."""
 
     SIZE = "the size of a chunk"
     DATA = "the data of a chunk, or of a sized body"
@@ -61,10 +61,11 @@ class Expected(enum.Enum):
 
 @final
 class BodyReader:
-    """Finds the bytes of one body in the received data.
+    """A decoder that finds the bytes of one body in the received data.
 
-    With ``has_excess``, extra bytes have arrived after the body, for example because a proxy sent a response twice.
-    They must not be read as the response to the next request.
+    If ``has_excess`` is true, extra bytes have arrived after the body, for example because a proxy sent a response
+    twice.
+    These bytes must not be read as the response to the next request.
     """
 
     __slots__ = ("_held", "_is_chunked", "_left", "_limit", "expected", "has_excess")
@@ -83,7 +84,7 @@ class BodyReader:
             self.expected = Expected.DATA if head.length else Expected.NOTHING
 
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes of the body in received data; the data is empty if the server has closed the connection.
+        """Return the body's bytes in received data. Empty data means that the server has closed the connection.
 
         The result is empty if more data must arrive first, and at the end.
         """
@@ -153,7 +154,7 @@ class BodyReader:
         return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
     def _skip_trailers(self, data: bytes, position: int) -> int:
-        """Return the end of the trailers, which are skipped, or of the part that has arrived."""
+        """Skip the trailers, and return the position of their end, or of the end of the data if more must arrive."""
         if data.startswith(b"\r\n", position):
             self.expected = Expected.NOTHING
             return position + 2
@@ -170,7 +171,7 @@ class BodyReader:
 
 
 class NotAvailableError(Exception):
-    """The server has closed an idle connection meanwhile; nothing was sent."""
+    """The server has closed the idle connection, so nothing was sent."""
 
 
 class State(enum.Enum):
@@ -187,7 +188,7 @@ class State(enum.Enum):
 @final
 @attrs.define(eq=False, repr=False)
 class Connection:
-    """A connection to a server, which one task uses at a time; implements :class:`ResponseStream`."""
+    """A connection to a server, which one task at a time may use. It implements :class:`ResponseStream`."""
 
     stream: NetworkStream
     _limit: int = MAX_HEAD
@@ -207,7 +208,7 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection, or at least its socket, was closed on this side."""
+        """Whether this side has closed the connection, or at least its socket."""
         return self.state is State.CLOSED or self.stream.raw.is_closed
 
     @property
@@ -227,13 +228,13 @@ class Connection:
 
     @property
     def has_excess(self) -> bool:
-        """Whether data has arrived after the head, where the response to a CONNECT ends."""
+        """Whether data has arrived after the head. A response to CONNECT has no body, so such data is an error."""
         return bool(self._held)
 
     async def send(self, request: bytes, patience: float | None) -> None:
-        """Send a request; raise NotAvailableError if the server has closed the connection since its last use.
+        """Send a request. Raise NotAvailableError if the server has closed the connection since its last use.
 
-        Cancellation: the connection must be closed, as after an error.
+        Cancellation: the caller must close the connection, as after an error.
         """
         # After a failure here, nothing was sent: there is no checkpoint between this check and the first byte.
         if self.state is State.IDLE:
@@ -247,9 +248,9 @@ class Connection:
             await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
-        """Receive the head of the response; with ``is_alone``, no body follows, as after a HEAD request.
+        """Receive the head of the response. If ``is_alone`` is true, no body follows, as after a HEAD request.
 
-        ``patience`` is the limit in seconds without a byte, for the head and the body; None for no limit.
+        ``patience`` is the longest time in seconds without any data, for the head and the body. None means no limit.
         """
         self._patience = patience
         begin = searched = 0  # earlier bytes are heads with codes 100 to 199
@@ -279,7 +280,7 @@ class Connection:
             self._held += received
 
     async def receive(self) -> bytes:
-        """Receive the next bytes of the body; ``b""`` at its end."""
+        """Receive the next bytes of the body, or ``b""`` at its end."""
         body = self._body
         if body is None:
             raise InvalidResponseError("the server switched to another protocol without being asked")
@@ -293,11 +294,11 @@ class Connection:
         return b""
 
     async def aclose(self) -> None:
-        """Close the response, and return the connection to its owner; not a checkpoint."""
+        """Close the response, and return the connection to its owner. This is not a checkpoint."""
         (self._take_back or Connection.release)(self)
 
     def release(self) -> None:
-        """End the use for a request: the connection becomes idle if the response was complete, otherwise closed."""
+        """Finish a request. The connection becomes idle if the response was complete, and is closed otherwise."""
         body = self._body
         is_complete = body is not None and body.expected is Expected.NOTHING and not (body.has_excess or self._held)
         if is_complete and self.head.keeps_alive and not self.is_closed:
@@ -306,6 +307,6 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """Close the connection; not a checkpoint, so it also works after a cancellation."""
+        """Close the connection. This is not a checkpoint, so it also works after a cancellation."""
         self.state = State.CLOSED
         self.stream.close()

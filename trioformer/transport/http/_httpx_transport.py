@@ -1,11 +1,11 @@
-"""Requests through an httpx transport: the embedded server's or the caller's.
+"""Send requests through an httpx transport of the embedded server or of the caller.
 
 httpx and its transports return a body as nested async generators.
-If the outermost one is closed early, the inner ones stay suspended until the garbage collector finds them: each causes
+If the outermost generator is closed early, the inner ones stay suspended until garbage collection. Each of them causes
 a ``ResourceWarning``, and their resources are released late or never.
-Only an exception in the innermost generator ends all of them.
-So to close a body early, it is read once more inside a cancelled scope: its first checkpoint raises ``Cancelled``, and
-each generator runs its ``finally``.
+Only an exception in the innermost generator ends all generators.
+So to close a body early, this module reads it once more inside a cancelled scope. The first checkpoint raises
+``Cancelled``, and each generator runs its ``finally`` block.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SLICE: Final = 64
 
 @final
 class HTTPXTransport:
-    """Sends requests through an httpx transport, and does not close it."""
+    """Sends requests through an httpx transport without closing the transport."""
 
     is_empty = True
     """It does not have its own connections."""
@@ -78,7 +78,7 @@ class HTTPXTransport:
 
 @final
 class _Content(httpx.AsyncByteStream, AsyncIterator[bytes]):
-    """A body in one piece, which may be sent more than once; httpx's own class is an async generator."""
+    """A complete body, which may be sent more than once. httpx's own class is an async generator."""
 
     def __init__(self, data: bytes) -> None:
         self._data = self._rest = data
@@ -163,7 +163,7 @@ _OWN: Final = (b"host", b"content-length", b"transfer-encoding", b"connection")
 
 
 async def request_of(request: httpx.Request, *, where: str = "") -> Request:
-    """Make a request from an httpx request; a streamed body is read first."""
+    """Make a request from an httpx request. A streamed body is read first."""
     tokens = [request.method, *(name.decode("latin-1") for name, _ in request.headers.raw)]
     has_control = any(NOT_IN_A_HEADER.search(value) for _, value in request.headers.raw)
     if has_control or not all(map(TOKEN.fullmatch, tokens)):
@@ -181,7 +181,7 @@ async def request_of(request: httpx.Request, *, where: str = "") -> Request:
 def response_of(
     head: Head, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]
 ) -> httpx.Response:
-    """Make an httpx response; closing it closes the given one."""
+    """Make an httpx response from a response. Closing the result closes the given response."""
     values = [(name, value) for name, value in head.headers.items() if name != "warning"]
     values += [("warning", value) for value in head.warnings]
     headers = [(name.encode(), value.encode()) for name, value in values]  # httpx encodes text as ASCII
@@ -190,7 +190,7 @@ def response_of(
 
 @final
 class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
-    """A body that is its own iterator, so that no generator stays suspended if it is closed early."""
+    """A body that is its own iterator, so that no generator stays suspended if the body is closed early."""
 
     def __init__(self, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]) -> None:
         self._receive = receive
@@ -213,7 +213,7 @@ class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
 
 
 def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
-    """Make the error that a user of httpx expects, with the same text."""
+    """Convert an error to the httpx error that users of httpx expect, with the same text."""
     cause = error.__cause__
     kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
     while kind.__module__ != "httpx":  # a subclass of ours, with another constructor

@@ -1,10 +1,11 @@
-"""HTTP/1.1 as bytes: the heads of requests and responses, and the headers that a client adds to each request.
+"""Encode and parse the heads of HTTP/1.1 requests and responses.
 
-h11 takes 150 µs for the heads of one request and its response, half of the cost of a request, and copies each chunk of
-a body.  This module needs only a small part of the grammar and takes 15 µs; tests compare it with h11.
-It is stricter than h11 where that is simpler: it rejects folded header lines.
+h11 takes 150 µs for the heads of one request and its response, which is half of the cost of a request. It also copies
+each chunk of a body.  This module implements only a small part of the grammar and takes 15 µs. Tests compare it with
+h11.
+This module is stricter than h11, because it rejects folded header lines.
 
-Errors never quote received data, which may be a part of a Secret.
+Errors never quote received data, because it may contain a part of a Secret.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Headers:
     """Constant headers of requests, encoded once.
 
     Raises:
-        ValueError: A header contains a line end.
+        ValueError: The value of a header contains a line break.
     """
 
     __slots__ = ("encoded", "items")
@@ -77,7 +78,7 @@ class Headers:
 @final
 @attrs.frozen
 class RequestHeaders:
-    """The headers of all requests of a client; its httpx client (``_raw_requests.py``) has its own."""
+    """The headers of all requests of a client, except for requests of its httpx client (``_raw_requests.py``)."""
 
     user_agent: str
     """The ``User-Agent``."""
@@ -165,27 +166,39 @@ class Request:
 
     @property
     def is_watch(self) -> bool:
-        """Whether it is a watch with GET; a write with a streamed response does not end when certificates change."""
+        """Whether this is a watch with GET, which ends when certificates change.
+
+        A write with a streamed response does not.
+        """
         return self.for_watch and self.method == "GET"
 
     @property
     def what(self) -> str:
-        """The operation, or at least the method and the path."""
+        """The operation if known, or else the method and the path."""
         return self.where or f"{self.method} {self.path}"
 
     @property
     def patience(self) -> float | None:
-        """Seconds that the response may be silent; None for no limit, infinity for a resumable watch."""
+        """The longest time in seconds without any data in the response.
+
+        None means no limit, and infinity stands for a resumable watch.
+        """
         return math.inf if self.resumable else None if self.for_watch else self.read_patience
 
     def target(self, prefix: str = "") -> bytes:
-        """Return the path, below the path of the server's URL, and the query as sent; dots are not resolved."""
+        """Return the path, including the path of the server's URL, and the query as they are sent.
+
+        Dot segments are not resolved.
+        """
         path = self.path if _PLAIN(self.path) else quote(self.path, safe=_SAFE)
         query = f"?{urlencode(self.params)}" if self.params else ""
         return f"{prefix}{path}{query}".encode()
 
     def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> bytes:
-        """Return the request as sent, with :meth:`target`, or a URL for a proxy, and further headers."""
+        """Encode the request, with the target and the additional headers.
+
+        For a proxy that forwards it, the target is a URL.
+        """
         parts = [self.method.encode(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n", self.headers.encoded]
         parts += [b"%b: %b\r\n" % header for header in more]
         if self.content is not None or self.method in _WITH_BODY:
@@ -194,7 +207,7 @@ class Request:
 
 
 class Framing(enum.Enum):
-    """The way to find the end of a body."""
+    """How the end of a body is found."""
 
     SIZED = "after as many bytes as Content-Length says"
     CHUNKED = "after the last chunk"
@@ -220,13 +233,13 @@ class Head:
 
 
 def end_of_head(data: bytes, begin: int = 0) -> int:
-    """Return the end of a head, or 0 if it has not arrived; search from ``begin``."""
+    """Return the position of the end of a head, searching from ``begin``. Return 0 if the end has not arrived."""
     found = _BLANK_LINE.search(data, begin)
     return 0 if found is None else found.end()
 
 
 def read_head(data: bytes, *, is_alone: bool = False) -> Head:
-    """Read the head of a response; with ``is_alone``, no body follows, regardless of the headers."""
+    """Parse the head of a response. If ``is_alone`` is true, no body follows, whatever the headers are."""
     decoded = decode(data)
     status = _STATUS.match(decoded)
     if status is None:
@@ -249,7 +262,7 @@ def read_head(data: bytes, *, is_alone: bool = False) -> Head:
 
 
 def decode(data: bytes) -> str:
-    """Decode a head, or a part of one; a warning may be UTF-8."""
+    """Decode a head or a part of a head. A warning may be encoded in UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -257,7 +270,7 @@ def decode(data: bytes) -> str:
 
 
 def join_headers(items: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
-    """Return the headers and the values of ``Warning`` for a `Head`."""
+    """Return the headers for a `Head`, and separately the values of the ``Warning`` headers."""
     headers: dict[str, str] = {}
     warnings: list[str] = []
     for given, padded in items:
@@ -269,14 +282,14 @@ def join_headers(items: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list
 
 
 def split_lines(text: str, begin: int = 0) -> list[tuple[str, str]]:
-    """Return the names and values of the lines before an empty line."""
+    """Return the names and values of the header lines before the empty line."""
     if _LINES.fullmatch(text, begin) is None:
         raise InvalidResponseError("a header is not valid")
     return _LINE.findall(text, begin)
 
 
 def request_id_in(headers: Mapping[str, str]) -> str:
-    """Return the request's ID in kube-apiserver's audit log (``Audit-Id``); empty without a valid one."""
+    """Return the ID of the request in kube-apiserver's audit log, or an empty string if there is no valid ID."""
     found = headers.get("audit-id", "")
     return found if _ID.fullmatch(found) else ""
 

@@ -1,7 +1,7 @@
 """Open connections to one server, directly or through a proxy.
 
-Other modules do not deal with proxies: requests, watches and probes all get their connections from :class:`Network`.
-With an ``https://`` proxy, the server's TLS is inside the proxy's.
+Requests, watches and probes get their connections from :class:`Network`, so other modules do not deal with proxies.
+With an ``https://`` proxy, the TLS connection to the server runs inside the TLS connection to the proxy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @final
 @attrs.frozen(eq=False)
 class Network:
-    """Opens connections to one server."""
+    """A factory of connections to one server."""
 
     _health: Liveness | None = None
     """Verifies the server when a connection is silent; None if no connection is silent for long."""
@@ -66,7 +66,7 @@ class Network:
         return NetworkStream(raw, health=self._health, opened_at=opened_at)
 
     async def _through(self, route: Route, stream: NetworkStream, host: str, port: int) -> NetworkStream:
-        """Turn a connection to a proxy into one to a server; close it on failure."""
+        """Turn a connection to a proxy into a connection to a server. Close the connection if this fails."""
         if route.proxy.scheme == "https":
             stream = await stream.start_tls(self._context or client_context(None), route.proxy.host)
         if route.is_forwarded:

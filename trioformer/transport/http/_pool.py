@@ -1,26 +1,26 @@
-"""The HTTP/1.1 connections to one server with one set of certificates, in any number.
+"""Pools of HTTP/1.1 connections to one server.
 
-A request takes the connection that was used last, or opens a new one; older connections expire meanwhile.
+A request uses the most recently used idle connection, or opens a new one. Connections that stay idle expire.
 
-Pools are replaced when certificates change.
-Otherwise a connected server may have a certificate from an authority that is no longer trusted, and the server refuses
-requests on a connection with an expired client certificate.
-A TLS handshake for each request would cost too much, and an OpenSSL context cannot forget an authority.
+A pool is replaced when certificates change.
+Otherwise, connections might use a server certificate from an authority that is no longer trusted, or a client
+certificate that has expired.
+A TLS handshake for each request would be too expensive, and an authority cannot be removed from an OpenSSL context.
 
-So the connections form generations, each with one context.
-When the certificates change, a new generation replaces the current one, which is retired: its idle connections are
-closed immediately, its requests in flight finish and then close their connections, and its watches end as if the server
-had ended them, so that the callers watch again.
-Other endless streams end with an error (``client/_raw.py``), because nothing resumes them; a write with a streamed
+So connections are divided into generations, each with one TLS context.
+When the certificates change, a new generation replaces the current one, which is retired. Its idle connections are
+closed immediately, and its other connections after their requests in flight. Its watches end without an error, so that
+the callers open new watches.
+Other endless streams end with an error (``client/_raw.py``), because nothing resumes them. A write with a streamed
 response counts as a request in flight.
-Two cases would cause useless errors.
-A watch that is a second old would look like a refused one, so its end is reported later.
-A watch that is still being opened is sent again.
+Two cases are handled separately, because they would cause unnecessary errors.
+A watch that ends within a second would look like a rejected watch, so its end is delayed.
+A watch without a response yet is requested again.
 
-Files are checked when a request is sent, before a probe of silent watches, and when a watch receives data half a minute
-after the last check; there is no task.
-If one side refuses the other's certificate during a handshake, the server has not begun the request; if the files have
-changed, it is sent once more on the new generation.
+No task checks the files. They are checked when a request is sent, before a probe for a silent watch, and when a watch
+receives data half a minute after the last check.
+If one side rejects the other's certificate during a handshake, the server has not begun the request. If the files have
+changed, the request is sent once more in the new generation.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Origin:
 
     @classmethod
     def of(cls, server: str, server_name: str | None = None) -> Origin:
-        """Make an origin from the server's URL."""
+        """Make an origin from the URL of the server."""
         url = httpx.URL(server)
         host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port if url.port is not None else 443 if is_tls else 80
@@ -81,7 +81,7 @@ class Origin:
         return cls(is_tls, host, port, url.netloc, prefix, server_name or host)
 
     def encode(self, request: Request, authorization: Secret[str] | None, forwarded: ForwardedRequests | None) -> bytes:
-        """Return a request as sent to the server, or to a proxy that forwards it, with its credential."""
+        """Encode a request, with its credential, for the server or for a proxy that forwards the request."""
         target, more = request.target(self.prefix), list[Header]()
         if authorization is not None and not request.has_authorization:
             more.append((b"Authorization", authorization.reveal().encode("ascii")))
@@ -94,7 +94,7 @@ class Origin:
 @final
 @attrs.define(eq=False)
 class Pool:
-    """Sends requests on connections, and keeps these for the next requests."""
+    """A pool that sends requests on connections and keeps the connections for later requests."""
 
     origin: Origin
     _context: ssl.SSLContext | None
@@ -125,7 +125,7 @@ class Pool:
         return not (self._open or self._connecting)
 
     async def send(self, request: Request, authorization: Secret[str] | None) -> Connection:
-        """Send a request on an idle connection, or else on a new one, and receive the head of its response.
+        """Send a request on an idle or a new connection, and receive the head of the response.
 
         Cancellation: closes the connection.
         """
@@ -154,7 +154,7 @@ class Pool:
                 return connection
 
     def _take_idle(self) -> Connection | None:
-        """Take the connection that was used last, and close expired ones."""
+        """Take the most recently used idle connection, and close expired connections."""
         idle, now = self._idle, trio.current_time()
         while idle and idle[0][0] < now:
             self.close_connection(idle.popleft()[1])
@@ -205,13 +205,13 @@ class Pool:
             self.close_connection(connection)
 
     def retire(self) -> None:
-        """Refuse new requests and new connections, and close idle connections."""
+        """Reject new requests, open no more connections, and close idle connections."""
         self.is_retired = True
         while self._idle:
             self.close_connection(self._idle.pop()[1])
 
     def end_watches(self) -> None:
-        """Close the connections of watches, so that the watches end without an error."""
+        """End the watches without an error by closing their connections."""
         self.retire()
         for stream in self._connecting:
             stream.close()
@@ -222,7 +222,7 @@ class Pool:
 @final
 @attrs.define(eq=False)
 class Generation:
-    """Connections that use the same certificates."""
+    """The connections that use the same certificates."""
 
     requests: Pool | HTTPXTransport
     """The connections for requests and lists."""
@@ -237,7 +237,7 @@ class Generation:
         return self.requests.is_empty and self.watches.is_empty
 
     def retire(self) -> None:
-        """Let its requests finish, and end its watches."""
+        """Retire the generation: let its requests finish, and end its watches."""
         assert isinstance(self.requests, Pool)
         assert isinstance(self.watches, Pool)
         self.is_retired = True
@@ -290,7 +290,7 @@ class Generations:
             health.look_at = trio.current_time() + health.silence
 
     async def send(self, request: Request, credential: Credential) -> tuple[ResponseStream, Generation]:
-        """Send a request, and receive the head of its response; return it with its generation of connections."""
+        """Send a request, and receive the head of the response. Return the response with its generation."""
         self.current(credential)
         may_renew = True
         while True:
@@ -309,10 +309,11 @@ class Generations:
                 raise
 
     def reject(self, used: Generation) -> bool:
-        """Record that the server has refused a credential, or one side the other's certificate.
+        """Record that the server has rejected a credential, or that one side has rejected the other's certificate.
 
         Returns:
-            Whether there are newer connections: if several requests are refused, the first one finds the changes.
+            Return whether there is a newer generation. If several requests are rejected, the first one detects the
+            change.
         """
         if self._tls is None:
             return False

@@ -1,12 +1,13 @@
-"""Sockets and TLS: one read returns all TLS records that have arrived, and no socket leaks.
+"""Sockets and TLS connections, on which one read returns all TLS records that have arrived.
 
-kube-apiserver sends lists and watches in TLS records of 4 to 6 KB, and ``trio.SSLStream`` returns one record per read;
-:class:`TLSStream` decrypts everything that one read of the socket returns.
-The peer's close_notify ends the stream, even if the socket stays open; the connection is not used for another request.
+kube-apiserver sends lists and watches in TLS records of 4 to 6 KB. ``trio.SSLStream`` returns one record per read, but
+:class:`TLSStream` decrypts all data from one read of the socket.
+The peer's close_notify ends the stream, even if the socket stays open. The connection is then not used for another
+request.
 
-If nothing has arrived on a watch for half a minute, its connection verifies the server with its :class:`Liveness`,
+If no data has arrived on a watch for half a minute, the connection verifies the server with its :class:`Liveness`,
 while another task continues to read.
-The errors are httpx's, because an httpx transport of the caller raises them too.
+Failures are raised as httpx errors, because an httpx transport of the caller raises these, too.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time
 
 @final
 class Bounded:
-    """Limit the time of a block, and raise httpx's errors.
+    """Limit the time of a block, and translate its errors to httpx errors.
 
-    Each request enters several such blocks, and a generator with ``fail_after`` would take three times as long.
+    Each request enters several such blocks. A generator with ``fail_after`` would take three times as long.
     """
 
     __slots__ = ("_broken", "_scope", "_too_slow")
@@ -70,7 +71,7 @@ class Bounded:
 
 
 class Liveness(Protocol):
-    """The health of the server, which verifies the server if a watch is silent: `ServerHealth` of ``policy``."""
+    """The interface of ``policy.ServerHealth``, which verifies the server if a watch is silent."""
 
     server_text: str
     credential_text: str
@@ -101,11 +102,11 @@ class RawStream(Protocol):
 
 @final
 class TCPStream:
-    """A TCP connection; implements :class:`RawStream`.
+    """A TCP connection, which implements :class:`RawStream`.
 
     A checkpoint costs as much CPU as parsing a response, and each call of ``trio.SocketStream`` executes one.
     Most requests are sent by :meth:`send_now`, without a checkpoint.
-    The given stream loses its socket.
+    The socket is taken out of the given stream.
     """
 
     __slots__ = ("_is_sending", "socket")
@@ -190,7 +191,7 @@ class TCPStream:
 
 
 class NetworkStream:
-    """A connection without TLS; ``health``, if any, verifies the server when nothing arrives."""
+    """A connection without TLS. If ``health`` is given, it verifies the server when no data arrives."""
 
     def __init__(self, raw: RawStream, *, health: Liveness | None = None, opened_at: float | None = None) -> None:
         self.raw: Final = raw
@@ -198,7 +199,7 @@ class NetworkStream:
         self.opened_at: Final = trio.current_time() if opened_at is None else opened_at
 
     async def receive(self, patience: float | None) -> bytes:
-        """Receive the available data, or wait ``patience`` seconds for it; ``b""`` at the end.
+        """Receive the available data, or wait up to ``patience`` seconds for data. Return ``b""`` at the end.
 
         Cancellation: loses nothing.
         """
@@ -208,7 +209,7 @@ class NetworkStream:
     async def send(self, data: bytes, patience: float | None) -> None:
         """Send bytes.
 
-        Cancellation: a part may have been sent.
+        Cancellation: a part of the data may have been sent.
         """
         with Bounded(None, httpx.WriteTimeout, httpx.WriteError):
             rest = self._send_now(data)
@@ -217,32 +218,35 @@ class NetworkStream:
                 await self.send_all(rest)
 
     def _send_now(self, data: bytes) -> bytes | None:
-        """Send as much as possible without waiting; return the rest for :meth:`send_all`, or None."""
+        """Send as much data as possible without waiting. Return the rest for :meth:`send_all`, or None."""
         sent = self.raw.send_now(data)
         return None if sent == len(data) else data[sent:]
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """Like :meth:`receive`, but with trio's errors and without a time limit, for bytes that are not HTTP."""
+        """Receive bytes that are not HTTP: like :meth:`receive`, but with trio's errors and without a time limit."""
         return bytes(await self.raw.receive_some(max_bytes))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Like :meth:`send`, but with trio's errors and ``ssl.SSLError``, and without a time limit."""
+        """Send like :meth:`send`, but without a time limit, and with trio's errors or ``ssl.SSLError``."""
         await self.raw.send_all(data)
 
     @property
     def is_readable(self) -> bool:
-        """Whether data can be read, or either side has ended the connection."""
+        """Whether data can be read or either side has ended the connection."""
         return self.raw.is_readable
 
     def close(self) -> None:
-        """Close the connection; not a checkpoint, so it also works after a cancellation."""
+        """Close the connection. This is not a checkpoint, so it also works after a cancellation."""
         self.raw.close()
 
     async def _receive(self, *, resumable: bool) -> bytes:
         return bytes(await self._receive_some(resumable=resumable))
 
     async def _receive_some(self, *, resumable: bool) -> bytes | bytearray:
-        """Receive from the socket; on a watch's connection, verify the server after each silence."""
+        """Receive from the socket.
+
+        On the connection of a watch, verify the server whenever no data arrives for some time.
+        """
         health = self._health
         if health is None:
             return await self.raw.receive_some(READ_SIZE)
@@ -257,7 +261,7 @@ class NetworkStream:
                 return received
 
     async def _receive_or_verify(self, health: Liveness, *, resumable: bool) -> bytes | bytearray | None:
-        """Receive until the server is verified; return None if nothing has arrived by then.
+        """Receive while the server is being verified. Return None if no data has arrived by then.
 
         Errors are raised outside the nursery, so that they are not wrapped in a group.
         """
@@ -294,7 +298,7 @@ class NetworkStream:
     async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
         """Start TLS on the connection, and verify the host's certificate.
 
-        Cancellation: closes the connection, as does an error.
+        Cancellation: closes the connection, which is also closed after an error.
         """
         context.set_alpn_protocols(["http/1.1"])
         patience = HANDSHAKE_PATIENCE if patience is None else min(patience, HANDSHAKE_PATIENCE)
@@ -311,10 +315,12 @@ class NetworkStream:
 
 @final
 class TLSStream(NetworkStream):
-    """TLS over a connection; implements :class:`RawStream` for the connection inside the TLS of a proxy.
+    """TLS over a connection.
 
-    A cancelled read loses nothing: decrypted bytes are returned immediately.
-    If only a part of a record is sent, the peer closes the connection.
+    It implements :class:`RawStream`, so that a TLS connection can run inside the TLS connection to a proxy.
+
+    A cancelled read does not lose data, because decrypted bytes are returned immediately.
+    If a cancelled send has sent only a part of a record, the peer closes the connection.
     """
 
     def __init__(self, raw: RawStream, context: ssl.SSLContext, host: str, *, opened_at: float) -> None:
@@ -390,7 +396,7 @@ class TLSStream(NetworkStream):
             await self.raw.send_all(self._to_send.read())
 
     def _flush_now(self) -> None:
-        """Send as much as possible without waiting; the next flush sends the rest before newer data."""
+        """Send as much data as possible without waiting. The next flush sends the rest before newer data."""
         encrypted = self._to_send.read()
         self._to_send.write(encrypted[self.raw.send_now(encrypted) :])
 

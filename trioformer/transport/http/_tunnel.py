@@ -1,7 +1,7 @@
-"""Ask a proxy for a connection to a server, on a connection to the proxy: CONNECT of HTTP/1.1, or SOCKS5.
+"""Ask a proxy to connect to a server, with HTTP/1.1 CONNECT or SOCKS5.
 
-The response of the proxy is limited in bytes and in time.
-It is never quoted, because it may repeat the credentials.
+The proxy's response has a limited size and must arrive within a limited time.
+The response is never quoted, because it may repeat the credentials.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ _REPLIES: Final = {
 
 
 async def open_tunnel(stream: RawStream, proxy: Proxy, host: str, port: int) -> None:
-    """Ask the proxy at the other end to connect to a server; afterwards the stream leads to the server.
+    """Ask the proxy at the other end of the stream to connect to a server. Afterwards the stream leads to the server.
 
-    ``host`` is in ASCII; an address is without brackets.  An error does not close the stream.
+    ``host`` is an ASCII name or an address without brackets.  An error does not close the stream.
 
     Raises:
-        ProxyFailedError: The proxy does not connect to the server, or the peer is not a proxy.
-        trio.BrokenResourceError: The connection was lost; for HTTP, this is an httpx.NetworkError instead.
+        ProxyFailedError: The proxy did not connect to the server, or the peer is not a proxy.
+        trio.BrokenResourceError: The connection to a SOCKS5 proxy was lost. For an HTTP proxy, an httpx.NetworkError
+            is raised instead.
     """
     with trio.move_on_after(TUNNEL_PATIENCE):
         if proxy.is_socks:

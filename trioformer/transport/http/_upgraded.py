@@ -1,7 +1,7 @@
 """A connection that has switched from HTTP to another protocol (RFC 9110, 7.8), such as WebSockets.
 
-The server agrees with status 101; then both sides send bytes of the new protocol at any time.
-The connection stays in the pool: it uses the same proxy and TLS, and is closed with the client.
+The server agrees with status 101. After that, both sides may send bytes of the new protocol at any time.
+The connection still belongs to the pool, so it uses the same proxy and TLS settings, and is closed with the client.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ bytes(_LARGEST_BLOCK)
 
 @final
 class UpgradedStream(trio.abc.Stream):
-    """The bytes of the new protocol; one task may send while another one receives.
+    """A stream of the new protocol's bytes. One task may send while another one receives.
 
     Cancellation:
-        A cancelled send may have sent a part; after that, the stream can only be closed.
+        A cancelled send may have sent a part of the data. After that, the stream can only be closed.
     """
 
     def __init__(self, stream: NetworkStream, first: bytes) -> None:
@@ -41,7 +41,7 @@ class UpgradedStream(trio.abc.Stream):
 
     @property
     def is_readable(self) -> bool:
-        """Whether data, or the end of the connection, has arrived."""
+        """Whether data or the end of the connection has arrived."""
         return bool(self._first or self._stream.raw.is_closed or self._stream.is_readable)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
@@ -56,7 +56,7 @@ class UpgradedStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Receive bytes; ``b""`` when the peer has closed the connection."""
+        """Receive bytes, or ``b""`` when the peer has closed the connection."""
         most = RECEIVE_SIZE if max_bytes is None else max_bytes
         if self._first and not self._stream.raw.is_closed:
             await trio.lowlevel.checkpoint()
@@ -65,16 +65,17 @@ class UpgradedStream(trio.abc.Stream):
         return await self._stream.receive_some(most)
 
     async def aclose(self) -> None:
-        """Close the connection, without waiting for the peer."""
+        """Close the connection without waiting for the peer."""
         self._stream.close()
         await trio.lowlevel.checkpoint()
 
 
 def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
-    """Allow the peer to stop reading for any time, for example while a command processes its input.
+    """Allow the peer to stop reading for an unlimited time, for example while a command processes its input.
 
     On Linux, ``TCP_USER_TIMEOUT`` also ends a connection if the peer acknowledges all data but has a full buffer.
-    Keepalive still detects a dead peer while no data is in flight; otherwise the kernel's retries do.
+    A dead peer is still detected, by keepalive while no data is in flight, and otherwise by the kernel's
+    retransmissions.
     """
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it
     if option is not None:

@@ -1,20 +1,20 @@
 """Track whether the server of one client responds to its requests.
 
-A watch on a dead connection looks like a watch of objects that do not change.
-TCP keepalive shows only that the peer's kernel, or a load balancer in its place, responds.  A proxy or firewall that
-has lost the connection drops everything silently, and HTTP/1.1 does not have pings.
+A watch on a dead connection looks like a watch for objects that do not change.
+TCP keepalive shows only that the kernel of the peer, or a load balancer, responds.  A proxy or firewall that has lost
+the connection drops all packets silently, and HTTP/1.1 does not have pings.
 
-So another connection carries probes when a watch has been silent for half a minute: requests for ``/livez``, which
-every API server answers, and which are exempt from API priority and fairness.
-Without a response, the server counts as gone.
-A response on a probe connection older than the watch's verifies the watch: anything that drops old connections drops
-both.
-A response on a younger connection shows only that a new connection would work; a resumable watch then ends.
+So when a watch has been silent for half a minute, a probe is sent on another connection. A probe is a request for
+``/livez``, which every API server serves, and which is exempt from API priority and fairness.
+If there is no response, the server is considered unreachable.
+If the probe connection is older than the watch, a response verifies the watch, because a device that drops old
+connections would drop both.
+If it is newer, a response shows only that a new connection would work, and a resumable watch ends.
 
-No task is started: the task that reads a silent watch sends a probe for all watches of the client, while it holds
+No task is started. The task that reads a silent watch sends a probe for all watches of the client while it holds
 ``_turn``.
-If it leaves early, because its watch received data or it was cancelled, its request stays on the connection, and the
-next task with the turn waits for the response.
+The task may stop early because its watch received data or because it was cancelled. The next task with the turn then
+waits for the response to the same probe.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Exchange:
 @final
 @attrs.define(eq=False)
 class ServerHealth(metaclass=NoPublicConstructor):
-    """The known health of a client's server; each :class:`Transport` has one."""
+    """The known health of a client's server. Each :class:`Transport` has one instance."""
 
     server_text: str
     """The server and its configuration source, for errors."""
@@ -120,11 +120,11 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
     @property
     def has_responded(self) -> bool:
-        """Whether any request of the client has received a response."""
+        """Whether the client has received a response to any request."""
         return self.responded_at > -math.inf
 
     def record_rotation(self) -> None:
-        """Record that all connections are opened again, the probe connection before the watches."""
+        """Record that all connections will be opened again. The probe connection is then opened before the watches."""
         self._is_outdated = True
         self._prepared_at = -math.inf
 
@@ -135,7 +135,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             self._connection.shut_down()
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again after a connection failure; see :meth:`Api.wait_to_retry`."""
+        """Wait until a request may be retried after a connection failure; see :meth:`Api.wait_to_retry`."""
         await self._line.wait(until)
 
     # --- silent watches ---
@@ -143,8 +143,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
     async def prepare(self) -> None:
         """Open the probe connection before a watch, so that it can verify the watch.
 
-        This is attempted once in half a minute, and again when the server responds after a failure.
-        It delays a watch by at most a second; errors are ignored, because the watch will raise them.
+        This is attempted at most once in half a minute, and again when the server responds after a failure.
+        This delays a watch by at most a second. Errors are ignored, because the watch will raise them.
         """
         connection = self._connection
         if connection is None or not (self._must_prepare(connection) or self._is_preparing):
@@ -163,9 +163,9 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
-        """Verify the server for a silent watch, with a probe that is shared with other watches.
+        """Send a probe for a silent watch, or share the probe of another watch.
 
-        Return the error that ends the watch, or None; a ``resumable`` watch ends if it cannot be verified.
+        Return the error that ends the watch, or None. A ``resumable`` watch also ends if it cannot be verified.
         """
         async with self._turn:
             exchange = self._last
@@ -211,7 +211,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return exchange
 
     async def _exchange(self) -> _Exchange:
-        """Complete the pending probe of an earlier task, or else send one; the caller has the turn."""
+        """Complete the pending probe of an earlier task, or send a new one. The caller must hold the turn."""
         connection = self._connection
         assert connection is not None
         if self._is_outdated:
@@ -257,7 +257,10 @@ _WRITE_PATIENCE: Final = 1.0
 @final
 @attrs.define(eq=False)
 class ProbeConnection:
-    """The connection for probes, outside the pools: opened by a probe, and used by one task at a time."""
+    """The connection for probes, which does not belong to a pool.
+
+    A probe opens it, and only one task at a time uses it.
+    """
 
     _origin: Origin
     _tls: TLS | None
@@ -288,7 +291,7 @@ class ProbeConnection:
         return connection is not None and (self.is_pending or not connection.stream.is_readable)
 
     async def send(self) -> None:
-        """Send a probe; open the connection if it is not live."""
+        """Send a probe. Open a connection first if there is no live one."""
         self.was_reused = self.is_live
         if not self.was_reused:
             self.close()
@@ -321,7 +324,7 @@ class ProbeConnection:
             raise trio.ClosedResourceError("this client is closed")
 
     async def receive(self) -> None:
-        """Receive the response to the last probe; a cancelled call loses nothing, and another task may repeat it."""
+        """Receive the response to the last probe. If this call is cancelled, another task may repeat it."""
         self._check_open()
         connection = self._connection
         assert connection is not None
@@ -340,12 +343,12 @@ class ProbeConnection:
             self._credentials.reject(self._sent_with)
 
     def close(self) -> None:
-        """Close the connection; the next probe opens another one."""
+        """Close the connection. The next probe opens another one."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self.is_pending = None, False
 
     def shut_down(self) -> None:
-        """Close the connection for good."""
+        """Close the connection permanently."""
         self._is_shut_down = True
         self.close()

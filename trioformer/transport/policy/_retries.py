@@ -1,18 +1,21 @@
-"""Retry a request after a rejection that asks for it, and after a connection failure if that is safe.
+"""Retry a request if the server asks for a retry, or if the connection failed and a retry is safe.
 
-After a connection failure, the server may or may not have executed the request; executing a write twice may do harm.
-So two questions decide, in this order.
+After a connection failure, it is unknown whether the server has executed the request, and executing a write twice may
+do harm.
+So two questions are asked in this order:
 
-- Can the server have begun the request?  No, if there was no connection, if it failed before the first byte of the
-  request was written, or if the response is a 429 or 503 with ``Retry-After``.
-  Then any request is retried; otherwise only reads are.
-- Can a retry succeed?  No, if a certificate does not verify, or if the received bytes are not HTTP.
-  A request is also not retried if the server has been silent for a minute, or if it was never reached and nothing
-  listens at its address, or its name does not have an address: the URL is probably wrong.
+- Can the server have begun the request?  It cannot if there was no connection, if the connection failed before the
+  first byte was written, or if the response is a 429 or 503 with ``Retry-After``.
+  In these cases, any request may be retried, and otherwise only reads. - Can a retry succeed?  It cannot if a
+  certificate does not verify, or if the received bytes are not HTTP.
+  A request is also not retried if the server did not respond for a minute. If the server was never reached, a refused
+  connection or an unknown host name is not retried either, because the URL is probably wrong.
 
-The delay is the time in ``Retry-After``; after a connection failure it grows, for up to half a minute.
+The delay is the time in ``Retry-After``. After connection failures, the delays grow, and the retries end after half a
+minute.
 
-Source: client-go ``rest/with_retry.go`` and ``rest/request.go``; docs/design/deviations.rst lists the differences.
+Source: client-go ``rest/with_retry.go`` and ``rest/request.go``. The page docs/design/deviations.rst lists the
+differences.
 """
 
 from __future__ import annotations
@@ -49,7 +52,10 @@ MIN_SLEEP: Final = 0.5
 @final
 @attrs.define(eq=False)
 class RetryLine:
-    """Lets the callers of one client retry one after another, when their time comes or the server responds."""
+    """A queue of the callers that wait to retry.
+
+    They retry one after another, when their delay has passed or the server responds.
+    """
 
     _is_failing: bool = attrs.field(default=False, init=False)
     """Whether requests of the client fail, without a recent response."""
@@ -63,10 +69,10 @@ class RetryLine:
     """The line; the deadline of the first scope is the time of its turn, the others do not have one."""
 
     async def wait(self, until: float) -> None:
-        """Sleep until a time, or until the server responds again, and then wait for a turn.
+        """Sleep until the given time or until the server responds again, and then wait for a turn.
 
         Cancellation:
-            The next caller moves up.
+            The next caller gets the turn.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         sleeper = trio.CancelScope(deadline=until)
@@ -88,7 +94,7 @@ class RetryLine:
             self._set_first()
 
     def record_response(self) -> bool:
-        """Record a response after a failure; return whether the next response must be recorded."""
+        """Record a response after a failure, and return whether the next response must be recorded, too."""
         if self._is_failing:
             self._is_failing = False
             self._set_first()
@@ -97,7 +103,7 @@ class RetryLine:
         return self._must_wake
 
     def record_failure(self, responded_at: float) -> None:
-        """Record that a connection failed; ``responded_at`` is the time of the last response."""
+        """Record that a connection failed. ``responded_at`` is the time of the last response."""
         self._must_wake = True
         if not self._is_failing and trio.current_time() >= responded_at + RECENT:
             self._is_failing = True
@@ -199,7 +205,7 @@ def delay_after(
     has_responded: bool,
     rng: random.Random,
 ) -> float | None:
-    """Return the seconds to wait after an attempt with a response or a ``failure``; None not to retry.
+    """Return the seconds to wait before a retry, or None if the request must not be retried.
 
     ``has_responded`` is true if this client has ever received a response from the server.
     """
@@ -224,7 +230,7 @@ def delay_after(
 @final
 @attrs.define(eq=False)
 class Retries:
-    """The attempts of one request: decides about retries, and adds earlier attempts to the last error."""
+    """The attempts of one request. It decides about retries, and adds the earlier attempts to the last error."""
 
     _method: str
     _what: str
@@ -242,7 +248,10 @@ class Retries:
     """The outcome of the previous attempt; empty for the first one."""
 
     def history(self, code: int) -> str:
-        """Return a note for the error of an unsuccessful response; empty if the request was sent once."""
+        """Return a note for the error of an unsuccessful response.
+
+        The note is empty if the request was sent only once.
+        """
         if self.number == 1:
             return ""
         text = f"after {self.number} attempts in {trio.current_time() - self._began_at:.1f} s"
@@ -254,15 +263,15 @@ class Retries:
         return self._next("HTTP 401", 0.0, "HTTP 401; a newer credential is available")
 
     def after_response(self, code: int, headers: Mapping[str, str]) -> float | None:
-        """Return the seconds to wait before the next attempt; None to return this response."""
+        """Return the seconds to wait before the next attempt, or None to return this response."""
         delay = self._delay(has_responded=True, code=code, retry_after=headers.get("retry-after", ""))
         return None if delay is None else self._next(f"HTTP {code}", delay)
 
     def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
-        """Return the seconds to wait before the next attempt; None to raise this error.
+        """Return the seconds to wait before the next attempt, or None to raise this error.
 
-        The error then reports the outcome of the previous attempt; the last error before it becomes the context of its
-        first cause.
+        If the error is raised, it reports the outcome of the previous attempt, and the previous error is added to its
+        chain of causes.
         """
         failure = failure_of(error)
         delay = self._delay(has_responded=has_responded, failure=failure)
@@ -307,13 +316,13 @@ class Retries:
         return delay
 
     def _text_of(self, error: Exception) -> str:
-        """Return the text of an error without the operation, the server, and its configuration file."""
+        """Return the text of an error without the operation, the server and the configuration file."""
         text = str(error).removeprefix(f"{self._what}: ")
         return re.sub(rf"^{re.escape(self._server)}( \([^)]*\))?: ", "", text)
 
 
 def _set_context(error: BaseException, previous: Exception) -> None:
-    """Make an earlier error the context of the first cause of an error, so that tracebacks show it."""
+    """Add an earlier error to the end of an error's chain of causes, so that tracebacks show it."""
     while error.__cause__ is not None:
         error = error.__cause__
     if error is not previous and error.__context__ is None:

@@ -1,4 +1,4 @@
-"""Limit the rate of requests: the interface of a limiter, and a token bucket on trio's clock.
+"""Limit the rate of requests, with the interface of a limiter and a token bucket on trio's clock.
 
 Source: client-go ``util/flowcontrol`` and ``rest``.  The wait is not part of the request, and watches do not wait.
 """
@@ -30,11 +30,11 @@ LOG_PERIOD: Final = 10.0
 
 
 class RequestRateLimiter(Protocol):
-    """Decides when a request may be sent; for ``open_client(rate_limiter=...)``.
+    """A rate limiter, which decides when a request may be sent. Pass one to ``open_client(rate_limiter=...)``.
 
-    Several clients may share one.
-    Each attempt of a request and each page of a list waits; watches do not.
-    The wait is not part of the request's duration.  To limit it, use a cancel scope.
+    Several clients may share a limiter.
+    Each attempt of a request and each page of a list waits for the limiter. Watches do not wait.
+    The wait is not part of the request's duration.  To limit the waiting time, use a cancel scope.
 
     Source: client-go ``util/flowcontrol.RateLimiter``; cancellation replaces ``TryAccept`` and ``Stop``.
     """
@@ -42,7 +42,7 @@ class RequestRateLimiter(Protocol):
     async def wait(self) -> None:
         """Wait until the request of this task may be sent.
 
-        If it raises an exception, the request raises it and is not sent.
+        If this method raises an exception, the request raises the same exception and is not sent.
         A cancelled call must not use up any capacity.
         """
         ...
@@ -51,7 +51,9 @@ class RequestRateLimiter(Protocol):
 @final
 @attrs.define(eq=False)
 class WaitLog:
-    """Logs requests that the limiter delayed: from 50 ms on for debugging, and one long wait per ten seconds.
+    """A logger for the delays by the limiter.
+
+    Delays of 50 ms or more are logged at level DEBUG, and one long delay per ten seconds at a higher level.
 
     Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
     """
@@ -73,11 +75,11 @@ class WaitLog:
 @final
 @attrs.define(eq=False)
 class TokenBucketRateLimiter:
-    """Lets requests pass at a limited rate, in their order.
+    """A token bucket that lets requests pass at a limited rate, in their order.
 
     One instance can limit several clients together.
-    Only the first waiting request checks the bucket, and takes its token when it wakes.  So a cancelled request does
-    not use a token, and after a stall of the process at most ``burst`` requests pass at once.
+    Only the first waiting request checks the bucket, and it takes its token when it wakes up.  So a cancelled request
+    does not use a token. After the process was suspended, at most ``burst`` requests pass at once.
     """
 
     qps: float = attrs.field(
