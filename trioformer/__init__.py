@@ -1,4 +1,4 @@
-"""Kubernetes client machinery for trio: every task has an owner, every buffer a bound.
+"""Kubernetes client machinery for trio: every task has an owner, and every buffer is bounded.
 
 The packages, in the order in which data flows through them::
 
@@ -21,9 +21,9 @@ The packages, in the order in which data flows through them::
     trioformer.testing          an API server in your process, and a real control plane for tests
     trioformer.errors           every exception
 
-This module re-exports the everyday names; the kinds are imported from their group, for example
-``from trioformer.models.core_v1 import Pod``.
-:func:`run` runs a program: it ends in order on Ctrl-C and SIGTERM, and returns its exit code.
+This module re-exports the most common names. Import kinds from their API group, for example ``from
+trioformer.models.core_v1 import Pod``.
+:func:`run` runs a program, shuts it down cleanly on Ctrl-C and SIGTERM, and returns its exit code.
 """
 
 from __future__ import annotations

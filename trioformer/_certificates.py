@@ -1,7 +1,7 @@
 """Load certificates and keys into the TLS contexts of clients and servers.
 
 OpenSSL reads them from files only, waits for the writer of a FIFO, and asks for a passphrase on the terminal.
-So it gets private copies of the checked content, and passphrases are refused.
+So OpenSSL gets private copies of the checked content, and encrypted keys are refused.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ _DESCRIPTORS: Final = "/proc/self/fd/"
 
 
 class CertificateRefusedError(Exception):
-    """The certificate or the key is not loaded; the text is a predicate that follows its path.
+    """A certificate or a key cannot be used.
+
+    The message is a predicate, such as "is encrypted", for the path of the file.
 
     Attributes:
-        is_key: Whether the key is refused.
+        is_key: Whether the key is the problem, rather than the certificate.
     """
 
     def __init__(self, problem: str, *, is_key: bool) -> None:
@@ -31,15 +33,15 @@ class CertificateRefusedError(Exception):
 
 
 class _PassphraseError(Exception):
-    """OpenSSL asks for the passphrase of a key."""
+    """OpenSSL asked for the passphrase of a key."""
 
 
 def load_certificate(context: ssl.SSLContext, certificate: Secret[bytes], key: Secret[bytes] | None) -> None:
-    """Load a certificate chain and its key, both PEM, without asking for a passphrase.
+    """Load a certificate chain and its key, both in PEM format, without asking for a passphrase.
 
     Raises:
-        CertificateRefusedError: One of them is not valid, the key is encrypted or does not belong to the certificate,
-            or they cannot be passed to OpenSSL.
+        CertificateRefusedError: The certificate or the key is not valid, the key is encrypted or does not belong to
+            the certificate, or no temporary file can be written.
     """
     with _as_file(certificate, is_key=False) as path, _key_as_file(key) as key_path:
         try:
@@ -74,7 +76,7 @@ def _key_as_file(key: Secret[bytes] | None) -> AbstractContextManager[str | None
 def _as_file(data: Secret[bytes], *, is_key: bool) -> Generator[str, None, None]:
     """Write a certificate or key to a file that only this process or user can read.
 
-    If the system supports it, the file is in memory: a container may have no writable directory.
+    The file is in memory if the system supports this, because a container may have no writable directory.
     """
     try:
         descriptor, path = _open_memory() or tempfile.mkstemp(prefix="trioformer-")

@@ -1,15 +1,15 @@
-"""WebSockets with channels, for exec, attach and port-forward of pods; client and server side.
+"""WebSockets with channels, for exec, attach and port forwarding of pods, on the client and the server side.
 
 Every message is binary, and its first byte is the number of a channel.
-In ``v5.channel.k8s.io`` a message on channel 255 closes the channel that it names; in v4 no channel can be closed.
-In ``SPDY/3.1+portforward.k8s.io`` messages have no channel: together they are the bytes of SPDY (``_spdy.py``).
+In ``v5.channel.k8s.io``, a message on channel 255 closes the channel that it names. In v4, channels cannot be closed.
+In ``SPDY/3.1+portforward.k8s.io``, messages have no channel: they carry a stream of SPDY bytes (``_spdy.py``).
 
-wsproto makes and parses the frames, except for the most frequent ones of a client.  The caller does the handshake; on
-the client's side it is an ordinary request.
+wsproto makes and parses the frames, except for the most frequent frames that a client receives.  The caller does the
+handshake, which is an ordinary request on the client's side.
 
 There is no background task.
-The receiving task responds to pings, and on the client's side pings a silent server.
-While no task receives, the peer cannot send more than the buffers of the sockets hold, and is not pinged.
+The receiving task responds to pings. On the client's side, it also pings a silent server.
+While no task receives, the peer can send only until the socket buffers are full, and it is not pinged.
 
 Source: apimachinery ``pkg/util/httpstream/wsstream``, client-go ``tools/remotecommand/websocket.go``.
 """
@@ -61,11 +61,11 @@ accept_token = generate_accept_token
 
 @final
 class ChannelSocket:
-    """A WebSocket whose messages belong to channels; one task may receive while others send.
+    """A WebSocket with several channels. One task may receive while other tasks send.
 
     Attributes:
-        protocol: The negotiated protocol: :data:`V4`, :data:`V5`, or another one with the same messages.
-        close_text: The peer's reason for closing; empty if it has given none.
+        protocol: The negotiated protocol: :data:`V4`, :data:`V5`, or another protocol with the same messages.
+        close_text: The peer's reason for closing. It is empty if the peer gave no reason.
     """
 
     def __init__(self, stream: trio.abc.Stream, protocol: str, *, is_client: bool) -> None:
@@ -92,17 +92,17 @@ class ChannelSocket:
 
     @property
     def can_close_channels(self) -> bool:
-        """Whether :meth:`close_channel` is possible."""
+        """Whether the protocol supports :meth:`close_channel`."""
         return self.protocol == V5
 
     @property
     def is_readable(self) -> bool:
-        """Whether unread data has arrived; False if the stream cannot tell."""
+        """Whether unread data has arrived. False if the stream cannot report this."""
         has_data = self._pieces or self._received.has_more or self._has_peer_closed
         return bool(has_data or getattr(self._stream, "is_readable", False))
 
     async def send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes on a channel; other tasks may send between the messages.  Empty data sends nothing.
+        """Send bytes on a channel. Other tasks may send between the messages.  Empty data sends nothing.
 
         For a protocol without channels, the channel is ignored.
 
@@ -111,7 +111,7 @@ class ChannelSocket:
             trio.ClosedResourceError: The socket is closed.
 
         Cancellation:
-            A part may have been sent; then nothing more can be sent.
+            A part of the data may have been sent. In this case, later sends fail.
         """
         rest = memoryview(data)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -126,7 +126,7 @@ class ChannelSocket:
         """Tell the peer that no more data follows on a channel.
 
         Raises:
-            ValueError: The protocol has no such message.
+            ValueError: The protocol cannot close a channel.
             trio.BrokenResourceError: As for :meth:`send`.
             trio.ClosedResourceError: As for :meth:`send`.
         """
@@ -135,13 +135,16 @@ class ChannelSocket:
         await self.send(CLOSE, bytes((channel,)))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Receive a part of a message: its channel (0 if there are none) and its bytes, which may be empty.
+        """Receive a part of a message, as its channel and its bytes, which may be empty.
+
+        In a protocol without channels, the channel is 0.
 
         Returns:
-            None when the peer has closed the socket.
+            Returns None when the peer has closed the socket.
 
         Raises:
-            trio.BrokenResourceError: The connection broke, the data is not a WebSocket's, or the peer is silent.
+            trio.BrokenResourceError: The connection broke, the received data is not valid WebSocket data, or the peer
+                does not respond.
             trio.ClosedResourceError: The socket is closed.
             trio.BusyResourceError: Another task is receiving.
 
@@ -155,7 +158,9 @@ class ChannelSocket:
         return channel, bytes(data)
 
     async def receive_batch(self) -> list[tuple[int, bytes]]:
-        """Receive all parts of messages that have arrived, at least one; an empty list when the peer has closed.
+        """Wait for data, and return all parts of messages that have arrived.
+
+        Return an empty list when the peer has closed the socket.
 
         Consecutive parts on one channel are joined.
         The exceptions are the same as for :meth:`receive`.
@@ -166,7 +171,7 @@ class ChannelSocket:
         return batch
 
     async def _fill(self) -> None:
-        """Wait until there are pieces, or until the peer has ended the connection."""
+        """Receive until there are parts of messages, or until the peer has ended the connection."""
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this WebSocket")
         self._is_receiving = True
@@ -193,7 +198,7 @@ class ChannelSocket:
             self._is_receiving = False
 
     async def aclose(self) -> None:
-        """Send a close frame, if this is possible without waiting for another task, and close the connection."""
+        """Close the connection. A close frame is sent first if no other task is sending."""
         if self._is_closed:
             await trio.lowlevel.checkpoint()
             return
@@ -217,7 +222,7 @@ class ChannelSocket:
             raise trio.BrokenResourceError("nothing more can be sent on this connection")
 
     async def _send_event(self, event: Event) -> None:
-        """Send a frame; the caller holds the lock."""
+        """Send a frame. The caller must hold the lock."""
         try:
             data = self._frames.send(event)
         except LocalProtocolError as exc:  # a close frame was received
@@ -228,7 +233,10 @@ class ChannelSocket:
         self._cannot_send = isinstance(event, CloseConnection)
 
     async def _send_control(self, event: Event, *, must_wait: bool = True) -> bool:
-        """Send a frame between the frames of other tasks; return whether it was sent.  If not, reading shows why."""
+        """Send a control frame between the frames of other tasks, and return whether it was sent.
+
+        If it was not sent, the next read raises the reason.
+        """
         if self._sending.locked() and not must_wait:
             return False
         with trio.CancelScope(deadline=trio.current_time() + _CONTROL_PATIENCE, shield=True):

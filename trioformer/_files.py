@@ -1,4 +1,4 @@
-"""Read small files, such as kubeconfigs, tokens, certificates and manifests, and write private ones."""
+"""Read small files, such as kubeconfigs, tokens, certificates and manifests, and write private files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ._secret import Secret
 
 
 def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
-    """Return the content of a file; for a FIFO or a device, the thread waits for its writer and its end.
+    """Return the content of a file. For a FIFO or a device, the thread blocks until the writer has closed it.
 
     Raises:
-        OSError: It does not exist or cannot be read, or the path is not valid.
+        OSError: The file does not exist or cannot be read, or the path is not valid.
     """
     try:
         with open(path, "rb") as file:
@@ -24,7 +24,10 @@ def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a FIFO, such as a shell's ``<(…)``, or a character device: a read may wait."""
+    """Return whether a path is a FIFO, such as a shell's ``<(…)``, or a character device.
+
+    Reading such a file may block.
+    """
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # reading the file says what is wrong
@@ -33,7 +36,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def write_private(path: str | os.PathLike[str], content: Secret[bytes]) -> None:
-    """Write a file that only its owner can read."""
+    """Write a file that only its owner can read and write."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         if hasattr(os, "fchmod"):  # Windows has no modes
             os.fchmod(file.fileno(), 0o600)  # it may have existed

@@ -1,4 +1,4 @@
-"""Listening sockets, their addresses and URLs, the TLS context of a server, and bearer tokens."""
+"""Helpers for servers: listening sockets, their addresses and URLs, TLS contexts and bearer tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .errors import ConfigError
 
 
 def split_address(bind: str) -> tuple[str, int]:
-    """Return the host, with the brackets of an IPv6 address, and the port; the host is empty for all interfaces.
+    """Split ``host:port``. An IPv6 address keeps its brackets, and an empty host stands for all interfaces.
 
     Raises:
         ValueError: ``bind`` is not ``host:port``.
@@ -37,7 +37,7 @@ def split_address(bind: str) -> tuple[str, int]:
 
 
 async def open_listener(bind: str) -> socket.socket:
-    """Listen on ``host:port``; port 0 selects a free one, and ``:port`` is all interfaces, of IPv6 and IPv4.
+    """Listen on ``host:port``. Port 0 selects a free port, and ``:port`` listens on all IPv4 and IPv6 interfaces.
 
     Raises:
         ValueError: ``bind`` is not ``host:port``.
@@ -58,14 +58,14 @@ async def open_listener(bind: str) -> socket.socket:
 
 
 def url_of(listener: socket.socket, scheme: str = "http", host: str | None = None) -> str:
-    """Return the URL of a listening socket, with its address or another host."""
+    """Return the URL of a listening socket, with the socket's address or another host name."""
     address, port = listener.getsockname()[:2]
     host = host or str(address)
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host in a URL or ``Host`` header is this machine: ``localhost`` or a loopback address."""
+    """Return whether the host of a URL or ``Host`` header is ``localhost`` or a loopback address."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -79,10 +79,13 @@ def is_loopback(host: str) -> bool:
 def server_context(
     certificate: str | PathLike[str], key: str | PathLike[str], *, names: tuple[str, str] = ("certificate", "key")
 ) -> ssl.SSLContext:
-    """Return a TLS context for a server with this certificate chain and key, both PEM files; TLS 1.2 is the minimum.
+    """Return a TLS context for a server with this certificate chain and key, both PEM files.
+
+    TLS 1.2 is the minimum version.
 
     Raises:
-        ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
+        ConfigError: A file cannot be read or is not valid, or the key is encrypted or does not belong to the
+            certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -103,12 +106,12 @@ def _read(file: str | PathLike[str], name: str) -> Secret[bytes]:
 
 
 def is_token(token: Secret[str]) -> bool:
-    """Return whether a header can contain a token."""
+    """Return whether a token has only characters that an HTTP header can contain."""
     return bool(token) and all("!" <= letter <= "~" for letter in token.reveal())
 
 
 def bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> Secret[str] | None:
-    """Return the token of the ``Authorization`` header, or None without exactly one such header."""
+    """Return the bearer token of the ``Authorization`` header, or None unless there is exactly one such header."""
     found = [
         Secret(value[7:].strip().decode("latin-1"))
         for name, value in headers

@@ -1,15 +1,16 @@
 """Run a program until it ends or receives a signal: ``sys.exit(trioformer.run(main))``.
 
-SIGTERM ends a Kubernetes pod, and Ctrl-C (SIGINT) a program in a terminal.  The program should then end its requests
-and release its leases, but a second signal must kill it.  Shells, kubelets and people need an exit code and one line,
-not a traceback of nested exception groups.
+SIGTERM ends a Kubernetes pod, and Ctrl-C (SIGINT) a program in a terminal.  After the first signal, the program should
+end its requests and release its leases. A second signal must kill it.  Shells, kubelets and people need an exit code
+and a one-line
+message, not the traceback of nested exception groups.
 
-The handlers of the two signals are the state of a run:
+The handlers of the two signals represent the state of a run:
 
-- *Running*: both are handled here.  The first signal asks trio to end the function, and the second one kills.
-- *Stopping*, as soon as trio does so: both have the system's default action, so a signal kills at any time.  In process
-  1 of a container they are still handled here, because Linux drops signals with the default action there.
-- *Over*: both are as before the run.
+- *Running*: both are handled here.  The first signal asks trio to end the function, and the second one kills the
+  process. - *Stopping*, when trio ends the function: both signals have the system's default action, so either kills
+  the process at any time.  In process 1 of a container, they are still handled here, because Linux drops signals with
+  the default action there. - *Over*: both handlers are as they were before the run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ MAX_CODE: Final = 255
 
 
 def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args, stop: trio.Event | None = None) -> int:
-    """Run an async function as ``trio.run`` does, end it in order on SIGINT or SIGTERM, and return the exit code.
+    """Run an async function like ``trio.run``, shut it down cleanly on SIGINT or SIGTERM, and return the exit code.
 
     ::
 
@@ -63,42 +64,43 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
     The first SIGINT or SIGTERM cancels the function, which then cleans up as on every cancellation: requests end,
     leases are released, recorded events are written.  A second signal of either kind kills the process immediately,
     even if its cleanup or a thread is stuck.  Python does not notice signals while the main thread runs an extension
-    module: signals that arrive before it notices the first one count as one.  As process 1 of a container it also
-    notices the second one late (start it with an init, such as ``docker run --init``).
+    module, so signals that arrive before Python notices the first one count as one signal.  As process 1 of a
+    container, it may also notice the second signal late. Start it with an init process to avoid this, for example with
+    ``docker run --init``.
 
-    To finish something first, such as the keys in a queue, pass an event.  The first signal sets it and cancels
-    nothing; the function ends when it is ready::
+    To finish some work first, such as the keys in a queue, pass an event.  The first signal then sets the event
+    instead of cancelling the function, which returns when it is ready::
 
         stop = trio.Event()
         sys.exit(trioformer.run(main, stop, stop=stop))
 
-    A :class:`~trioformer.errors.TrioformerError` is printed to standard error, as one line with its notes
-    (``BaseException.add_note``) and without a traceback; equal lines are printed once.
+    A :class:`~trioformer.errors.TrioformerError` is printed to standard error as one line, with its notes
+    (``BaseException.add_note``) and without a traceback. Equal lines are printed once.
     The traceback is logged at level DEBUG.
 
     A signal that the process ignores stays ignored, for example SIGINT in a background job of a shell.
 
     Args:
-        async_fn: The program; its result is the exit code, and None is 0.
+        async_fn: The program. Its return value is the exit code, and None stands for 0.
         args: Its arguments.
-        stop: Set by the first signal, which then does not cancel.
+        stop: An event that the first signal sets, instead of cancelling the function.
 
     Returns:
         The exit code, which is 0 to 255.  It is
 
-        - the result of the function, also after a signal;
-        - 130 after SIGINT or 143 after SIGTERM, as in a shell, if the signal cancelled the function;
-        - 1 after an error of the library, also after a signal, and if standard output cannot be written, such as a file
-          on a full disk;
-        - 141 if standard output is a closed pipe (``… | head``), which is not reported.
+        - the result of the function, even after a signal; - 130 after SIGINT or 143 after SIGTERM, as in a shell, if
+          the signal cancelled the function; - 1 after an error of the library, even after a signal, or if standard
+          output cannot be written, for example because the disk is full; - 141 if standard output is a closed pipe
+          (``… | head``), for which no error is printed.
 
     Raises:
-        TypeError: ``async_fn`` is not an async function, or does not return None or an ``int``.
+        TypeError: ``async_fn`` is not an async function, or its result is neither None nor an ``int``.
         ValueError: The exit code is not between 0 and 255.
-        RuntimeError: This is not the main thread, the only one where Python handles signals; use ``trio.run``.
-        BaseException: Any other exception of the function, also one in a group with errors of the library.
+        RuntimeError: The function was not called in the main thread, the only thread where Python handles signals. Use
+            ``trio.run`` instead.
+        BaseException: The function raised any other exception, alone or in a group with errors of the library.
 
-    Ownership: it handles the two signals while it runs, and restores the earlier handlers.
+    Ownership: handles the two signals while the function runs, and then restores the earlier handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("trioformer.run() requires the main thread, because it handles signals; use trio.run()")
@@ -122,7 +124,7 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
 @final
 @attrs.define(eq=False)
 class _Program:
-    """One run: the first signal, and its way to the function."""
+    """The state of one run: receives the first signal, and ends the function."""
 
     _stop: trio.Event | None
     _signal: int | None = attrs.field(default=None, init=False)
@@ -150,7 +152,7 @@ class _Program:
 
     @staticmethod
     def exit_code_of(returned: object) -> int:
-        """Check the result of the function; None is 0."""
+        """Convert the result of the function to an exit code, with 0 for None."""
         if returned is None:
             return 0
         if not isinstance(returned, int) or isinstance(returned, bool):
@@ -162,7 +164,7 @@ class _Program:
 
     @contextmanager
     def signals_handled(self) -> Iterator[None]:
-        """Handle both signals in the block, unless they are ignored."""
+        """Handle both signals in the block, except a signal that the process ignores."""
         before: Mapping[signal.Signals, _Handler] = {
             each: handler for each in SIGNALS if (handler := signal.getsignal(each)) is not signal.SIG_IGN
         }
@@ -188,7 +190,7 @@ class _Program:
                 signal.signal(each, handler)
 
     def _end(self) -> None:
-        """Ask the function to end; more than once is harmless."""
+        """Ask the function to end. Later calls have no effect."""
         # Not in the handler: the other signal may have arrived, and Python would drop it and report a race.
         if not _is_init():
             for each in self._handled:
@@ -200,7 +202,7 @@ class _Program:
 
 
 def _is_init() -> bool:
-    """Whether this is process 1, for which Linux drops every signal that it does not handle."""
+    """Return whether this is process 1. Linux drops the signals that process 1 does not handle."""
     return os.getpid() == 1
 
 
@@ -224,7 +226,7 @@ def _check_is_awaitable(returned: object, async_fn: object) -> None:
 
 
 def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
-    """Yield the exceptions in nested groups, each with its own notes, then those of the groups around it."""
+    """Yield each exception in nested groups, with its own notes followed by the notes of the enclosing groups."""
     notes = (*getattr(error, "__notes__", ()), *around)
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
@@ -234,7 +236,7 @@ def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, ...]]] | None:
-    """Return the errors to print; None if any is neither of the library nor of the output."""
+    """Return the errors to print, or None if any error is neither from the library nor about standard output."""
     failures: list[tuple[TrioformerError, tuple[str, ...]]] = []
     for leaf, notes in _leaves(error):
         if isinstance(leaf, TrioformerError):
@@ -265,13 +267,16 @@ def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
 
 
 def _unrepeated(notes: tuple[str, ...]) -> list[str]:
-    """Omit a note if another one begins with it: a group may have ``informer of pods``, and its error a longer note."""
+    """Omit each note that is the beginning of another note.
+
+    For example, a group may have the note ``informer of pods``, and the error in it a longer note.
+    """
     found = dict.fromkeys(notes)
     return [note for note in found if not any(other.startswith(f"{note}: ") for other in found)]
 
 
 def _program_name() -> str:
-    """Return the name of the program as its user knows it."""
+    """Return the name under which the user started the program."""
     path = Path(sys.argv[0] if sys.argv else "")
     return (path.parent.name if path.stem == "__main__" else path.stem.removeprefix("-c")) or "python"
 
@@ -292,7 +297,7 @@ def _flush_output() -> None:
 
 
 def _is_broken(stream: TextIO | None) -> bool:
-    """Whether a stream is a pipe or socket whose other end is closed."""
+    """Return whether a stream is a pipe or socket with a closed other end."""
     if not hasattr(select, "poll"):  # Windows has no other way
         return True
     poll = select.poll()
@@ -304,9 +309,9 @@ def _is_broken(stream: TextIO | None) -> bool:
 
 
 def _errno_of_output() -> int | None:
-    """Return why standard output cannot be written: the rest of Python's buffer fails again.
+    """Return the error if standard output cannot be written. Flushing the rest of Python's buffer raises it again.
 
-    With PYTHONUNBUFFERED the buffer is empty, so the device or the disk is checked.
+    With PYTHONUNBUFFERED, the buffer is empty, so the device or the disk is checked.
     """
     try:
         _flush(sys.stdout)
@@ -321,7 +326,7 @@ def _errno_of_output() -> int | None:
 
 
 def _end_output() -> None:
-    """Write the rest of Python's buffer; if that fails, discard it, because Python would report it at its exit."""
+    """Flush Python's buffer. If that fails, discard the data, because Python would report the failure again at exit."""
     try:
         _flush(sys.stdout)
     except OSError:

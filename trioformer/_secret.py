@@ -1,8 +1,8 @@
-"""A credential in an object that does not show it.
+"""Wrap credentials in objects that do not show them.
 
-Tracebacks may print the local variables of each frame: ``pytest -l``, Sentry and rich do.
-So a token, password or key is a :class:`Secret` wherever it is a variable, an argument or an attribute, and is revealed
-only as an argument of the call that needs it.
+Some tools, such as ``pytest -l``, Sentry and rich, print the local variables of each frame of a traceback.
+So every variable, argument or attribute that holds a token, a password or a key is a :class:`Secret`. The value is
+revealed only in the call that needs it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ HIDDEN: Final = "<hidden>"
 
 @final
 class Secret(Generic[AnyStr]):
-    """Holds a credential; ``repr()``, ``str()`` and ``format()`` do not show it.
+    """A credential that ``repr()``, ``str()`` and ``format()`` do not show.
 
-    Two are equal if their credentials are; one is false if its credential is empty.
-    It has no ``__dict__`` and is not pickled, so that it is written nowhere by accident.
-    It is not an attrs class, because other programs could find and show its fields.
+    Two secrets are equal if their credentials are equal. A secret is false if its credential is empty.
+    A secret has no ``__dict__`` and cannot be pickled, so the credential is not written anywhere by accident.
+    This is not an attrs class, because other tools could find and show its fields.
 
     Args:
-        credential: A str or bytes.
+        credential: The credential, a str or bytes.
     """
 
     __slots__ = ("_credential",)
@@ -31,7 +31,7 @@ class Secret(Generic[AnyStr]):
         self._credential: AnyStr = credential
 
     def reveal(self) -> AnyStr:
-        """Return the credential; do not assign it to a variable."""
+        """Return the credential. Do not assign the result to a variable."""
         return self._credential
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class Secret(Generic[AnyStr]):
         return bool(self._credential)
 
     def __eq__(self, other: object) -> bool:
-        """Compare in a time that does not depend on where the credentials differ."""
+        """Compare the credentials in constant time."""
         if not isinstance(other, Secret):
             return NotImplemented
         mine, theirs = self._credential, other._credential
@@ -61,7 +61,7 @@ class Secret(Generic[AnyStr]):
 
 
 def conceal(credential: AnyStr | Secret[AnyStr]) -> Secret[AnyStr]:
-    """Return the credential as a :class:`Secret`, which it may be already."""
+    """Return the credential as a :class:`Secret`. An existing secret is returned unchanged."""
     return credential if isinstance(credential, Secret) else Secret(credential)
 
 

@@ -1,12 +1,12 @@
-"""The SPDY/3.1 frames of port-forward, for clients and servers, without I/O.
+"""The SPDY/3.1 frames of port forwarding, for clients and servers, without I/O.
 
-Kubernetes forwards ports in WebSockets that tunnel SPDY (KEP-4006): each connection is two streams, one for its data
-and one for an error.
-Unlike with the older subprotocol ``v4.channel.k8s.io``, a side can end its data and still receive.
+Kubernetes forwards ports through SPDY inside a WebSocket (KEP-4006). Each forwarded connection uses two streams, one
+for its data and one for an error.
+Unlike in the older subprotocol ``v4.channel.k8s.io``, one side can end its data and still receive.
 
-There is no flow control of streams, because no peer in Kubernetes implements it.
+Flow control of streams is not implemented, because no peer in Kubernetes implements it.
 
-Source: "SPDY Protocol - Draft 3.1" of Chromium, and moby/spdystream, which both client-go and kubelets use.
+Source: Chromium's "SPDY Protocol - Draft 3.1", and moby/spdystream, which client-go and kubelets use.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class StreamOpened(NamedTuple):
 
 
 class StreamAccepted(NamedTuple):
-    """The peer accepted a stream; earlier it does not accept data."""
+    """The peer accepted a stream. Data must not be sent before this event."""
 
     stream: int
 
@@ -83,14 +83,14 @@ class StreamReset(NamedTuple):
 
 
 class Pinged(NamedTuple):
-    """The peer expects a response."""
+    """The peer sent a ping, and expects the same frame as a response."""
 
     frame: bytes
     """The response."""
 
 
 class WentAway(NamedTuple):
-    """The peer accepts no more streams."""
+    """The peer does not accept any more streams."""
 
 
 SpdyEvent: TypeAlias = StreamOpened | StreamAccepted | StreamData | StreamReset | Pinged | WentAway
@@ -102,7 +102,10 @@ class SpdyError(Exception):
 
 @final
 class SpdyFrames:
-    """Makes frames, and parses the frames of the peer, which may be split anywhere."""
+    """One side of a SPDY connection, which makes frames and parses the peer's frames.
+
+    Received frames may be split anywhere.
+    """
 
     __slots__ = ("_buffer", "_compressor", "_data", "_decompressor", "_is_client")
 
@@ -125,7 +128,7 @@ class SpdyFrames:
         return _control(_SYN_REPLY, struct.pack("!I", stream) + self._compress({}))
 
     def data(self, stream: int, data: bytes | bytearray | memoryview, *, is_end: bool = False) -> bytes:
-        """Return a data frame; its data must be smaller than 16 MiB."""
+        """Return a data frame. The data must be smaller than 16 MiB."""
         return b"".join((struct.pack("!II", stream, is_end << 24 | len(data)), data))
 
     def reset(self, stream: int) -> bytes:
@@ -133,7 +136,7 @@ class SpdyFrames:
         return _control(_RST_STREAM, struct.pack("!II", stream, CANCEL))
 
     def ping(self) -> bytes:
-        """Return a frame to which the peer responds with the same frame."""
+        """Return a ping frame. The peer responds with the same frame."""
         return _control(_PING, struct.pack("!I", 1 if self._is_client else 2))
 
     def _compress(self, headers: Mapping[str, str]) -> bytes:
@@ -146,7 +149,7 @@ class SpdyFrames:
     # --- receiving ---
 
     def receive(self, data: bytes) -> Iterator[SpdyEvent]:
-        """Yield the events of received bytes; iterate until the end or an error.
+        """Yield the events in received bytes. The caller must iterate until the end or an error.
 
         Raises:
             SpdyError: The bytes are not SPDY, or exceed a limit.

@@ -17,12 +17,12 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(name: str) -> str:
-    """Convert a name of the API to one of Python, such as ``nodeName`` to ``node_name``."""
+    """Convert an API field name to a Python name, for example ``nodeName`` to ``node_name``."""
     return _CAPITAL.sub("_", name).lower()
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was probably meant; empty if nothing is close."""
+    """Return the known name that the caller probably meant, or an empty string if no name is similar."""
     names = {each: each for each in known}
     snake = snake_case(name)
     for exact in (snake, f"{snake}_"):  # words of Python end with an underscore
@@ -36,12 +36,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def with_article(cls: type[Any]) -> str:
-    """Return the name of a class with its article."""
+    """Return the name of a class, preceded by "a" or "an"."""
     return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"
 
 
 def describe(value: object) -> str:
-    """Say what a value is, without its content."""
+    """Describe a value for an error message, without its content."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if inspect.isroutine(value):
@@ -50,20 +50,20 @@ def describe(value: object) -> str:
 
 
 def check_async(given: object, what: str, definition: str, *args: object, **named: object) -> None:
-    """Check that something is an async function that takes some arguments.
+    """Check that a value is an async function that accepts the given arguments.
 
     A function without ``async`` is refused only if it cannot return an awaitable, so mocks and decorators without
     ``functools.wraps`` are accepted.
 
     Args:
-        given: What the caller has passed.
-        what: What it is for.
-        definition: How to define it, such as ``async def reconcile(request)``.
-        args: Arguments that it must take; their values do not matter.
-        named: The same, by name.
+        given: The value that the caller passed.
+        what: The name of the parameter in the error message.
+        definition: An example of a definition for the error message, such as ``async def reconcile(request)``.
+        args: Positional arguments that the function must accept. Their values do not matter.
+        named: Keyword arguments that the function must accept.
 
     Raises:
-        TypeError: It is not.
+        TypeError: The value is not such a function.
     """
     if isinstance(given, Coroutine):
         given.close()  # so that Python does not warn that it was never awaited
@@ -77,16 +77,16 @@ def check_async(given: object, what: str, definition: str, *args: object, **name
 
 
 def check_sync(given: object, what: str, definition: str, *, arguments: int = 1) -> None:
-    """Check that something is a function that is not async, whose result is used at once.
+    """Check that a value is a synchronous function that accepts a number of arguments.
 
     Args:
-        given: What the caller has passed.
-        what: What it is for.
-        definition: How to define it, such as ``def is_wanted(event): return True``.
-        arguments: How many arguments it must take.
+        given: The value that the caller passed.
+        what: The name of the parameter in the error message.
+        definition: An example of a definition for the error message, such as ``def is_wanted(event): return True``.
+        arguments: The number of positional arguments that the function must accept.
 
     Raises:
-        TypeError: It is not.
+        TypeError: The value is not such a function.
     """
     if not callable(given):
         raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
@@ -97,8 +97,12 @@ def check_sync(given: object, what: str, definition: str, *, arguments: int = 1)
 def check_observer(observer: object, protocol: type[Any]) -> None:
     """Check that no method of an observer is async.
 
+    Args:
+        observer: The observer that the caller passed.
+        protocol: The protocol whose methods are checked.
+
     Raises:
-        TypeError: One is.
+        TypeError: A method is async.
     """
     for name in vars(protocol):
         method = getattr(observer, name, None)
@@ -123,7 +127,7 @@ def _check_call(given: Callable[..., object], what: str, definition: str, *args:
 
 
 def _is_sync(function: Callable[..., object]) -> bool:
-    """Whether a function certainly does not return an awaitable: it yields, or returns only None."""
+    """Return whether a function cannot return an awaitable, because it is a generator or returns only None."""
     inner: Any = function
     while isinstance(inner, functools.partial | types.MethodType):
         inner = inner.func if isinstance(inner, functools.partial) else inner.__func__
@@ -137,7 +141,7 @@ def _is_sync(function: Callable[..., object]) -> bool:
 
 
 def _returns_nothing(function: types.FunctionType) -> bool:
-    """Whether a function has no ``return`` with a value; False if its code is of an unknown kind."""
+    """Return whether a function has no ``return`` with a value. If its bytecode is not understood, return False."""
     import dis  # noqa: PLC0415  # few programs make mistakes
 
     steps = list(dis.get_instructions(function))
@@ -152,9 +156,9 @@ def _returns_nothing(function: types.FunctionType) -> bool:
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:
-    """Make a ``__getattr__`` with hints for the names that other clients have.
+    """Make a ``__getattr__`` that suggests the right name when a caller uses a name of another client library.
 
-    Python itself suggests names with a similar spelling.
+    Python itself suggests similarly spelled names.
     """
 
     def __getattr__(self: object, name: str) -> object:  # noqa: N807  # it becomes the class's

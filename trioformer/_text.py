@@ -1,7 +1,7 @@
-"""Text that a server or a tenant wrote, made harmless for terminals, logs and reports.
+"""Make text from a server or a tenant harmless for terminals, logs and reports.
 
-A terminal obeys escape sequences, a log is read line by line, and both show a text in another order after a
-bidirectional control.  A lone surrogate cannot be written to either, and a megabyte is too long to read.
+Terminals obey escape sequences, and logs are read line by line. Both reorder text after a bidirectional control
+character.  A lone surrogate cannot be written to a terminal or a log, and a megabyte of text is too long to read.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ def one_line(text: str, *, longest: int = LONGEST) -> str:
     r"""Return a text as one line of printable characters.
 
     White space and line ends become single spaces, and other unprintable characters become escapes such as ``\x1b``.
-    A longer text is cut, and ends with the number of its characters; another call does not change the result.
+    A longer text is cut, and ends with its original number of characters. Calling the function again does not change
+    the result.
 
     Args:
         text: The text.
-        longest: The maximum number of characters of the line; at least 40.
+        longest: The maximum length of the line in characters, at least 40.
     """
     if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
         return text
@@ -50,29 +51,29 @@ _CONTROLS_BUT_COLORS: Final = re.compile(rf"(?!\x1b\[[0-9;:]*m)(?:{_CONTROL})")
 
 
 def for_terminal(text: str, *, keeps_colors: bool = False) -> str:
-    r"""Return a text with the escapes of its control characters, such as ``\u001b``; lines and tabs stay.
+    r"""Return a text with escaped control characters, such as ``\u001b``. Line ends and tabs are kept.
 
     Args:
         text: The text.
-        keeps_colors: Whether the sequences that set colors stay.
+        keeps_colors: Whether to keep the escape sequences that set colors.
     """
     pattern = _CONTROLS_BUT_COLORS if keeps_colors else _CONTROLS
     return pattern.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def quoted(text: str, *, longest: int = MAX_NAME) -> str:
-    """Return a text in quotes, with escapes; only the beginning of a long one."""
+    """Return a text in quotes, with escapes. Only the beginning of a long text is returned."""
     return repr(text) if len(text) <= longest else f"{text[:longest]!r}…"
 
 
 def some_of(names: Collection[str], *, most: int = 5) -> str:
-    """Return the first few names, and the number of the others."""
+    """Join the first few names, and append the number of the other names."""
     named = ", ".join(islice(names, most))
     return named if len(names) <= most else f"{named} and {len(names) - most} more"
 
 
 def describe_error(error: BaseException) -> str:
-    """Describe an error in one line; of a group, the first exceptions in it."""
+    """Describe an error in one line. For an exception group, describe the first exceptions in it."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(map(describe_error, error.exceptions[:3]))
     text = one_line(str(error))

@@ -1,4 +1,4 @@
-"""Helpers for all packages; nothing here knows Kubernetes."""
+"""General helpers for all packages, which do not depend on Kubernetes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MAX_LOG_KEYS = 1_000
 
 
 class NoPublicConstructor(ABCMeta):
-    """Metaclass of classes that only the library instantiates; callers use ``open_*`` functions or factories.
+    """Metaclass of classes that only the library instantiates. Callers use ``open_*`` functions or factories instead.
 
     Source: trio's class of the same name.
     """
 
     def __call__(cls, *args: object, **kwargs: object) -> None:
-        """Raise TypeError; a class may suggest what to write in ``_made_by``."""
+        """Raise TypeError. A class may set ``_made_by`` to the correct way to make an instance."""
         hint = getattr(cls, "_made_by", "")
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor{hint and f'; {hint}'}")
 
@@ -42,10 +42,12 @@ class NoPublicConstructor(ABCMeta):
 
 
 def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
-    """Yield the current task and the tasks that wait for its end: the owners of its nurseries, innermost first.
+    """Yield the current task, and then the owners of its nurseries from the inside out.
 
-    A context variable would not do: a task that is started in another task's nursery inherits the variable, although
-    the first task does not wait for it.
+    These tasks wait for the current one.
+
+    A context variable would not work: a task inherits it from the task that started it, even if it runs in another
+    task's nursery.
     """
     task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
     while task is not None:
@@ -54,7 +56,10 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
 
 
 class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
-    """The result of an ``open_*`` function; using it without ``async with`` raises an error that says what to write."""
+    """The result of an ``open_*`` function.
+
+    Using it without ``async with`` raises an error that shows the correct code.
+    """
 
     __slots__ = ("_hint", "_manager", "_noun")
 
@@ -90,11 +95,11 @@ class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
 def opened_by(
     noun: str, block: str
 ) -> Callable[[Callable[P, AsyncGenerator[T, None]]], Callable[P, AbstractAsyncContextManager[T, bool | None]]]:
-    """Make an async context manager of a generator function, like ``asynccontextmanager``; misuse is a clear error.
+    """Make an async context manager like ``asynccontextmanager``, but with clear errors for misuse.
 
     Args:
-        noun: The opened thing, such as ``client``.
-        block: The statement to write, such as ``async with open_client() as client:``.
+        noun: The name of the result in error messages, such as ``client``.
+        block: The correct statement for error messages, such as ``async with open_client() as client:``.
     """
 
     def decorate(
@@ -115,8 +120,8 @@ def opened_by(
 async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
     """Open a nursery for tasks that serve the block and are cancelled at its end.
 
-    An exception of the block is raised unchanged, unlike from a plain nursery, which wraps it in an exception group.
-    An error of a task cancels the block and is raised in a group, so the tasks should handle their own errors.
+    An exception of the block is raised unchanged. A plain nursery would wrap it in an exception group.
+    An error in a task cancels the block and is raised in a group, so the tasks should handle their own errors.
     """
     raised: BaseException | None = None
     try:
@@ -137,9 +142,9 @@ async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
 
 
 async def raise_ungrouped(group: BaseExceptionGroup[BaseException]) -> NoReturn:
-    """Raise the exception in the group of a function's internal nursery, for callers that expect no group.
+    """Raise the single exception of an internal nursery without its group, because callers do not expect a group.
 
-    The tasks of the nursery must not raise anything but the Cancelled of the caller, or a KeyboardInterrupt.
+    Apart from this exception, the tasks of the nursery may raise only the caller's Cancelled or a KeyboardInterrupt.
     """
     _, other = group.split(trio.Cancelled)
     if other is not None:
@@ -149,7 +154,10 @@ async def raise_ungrouped(group: BaseExceptionGroup[BaseException]) -> NoReturn:
 
 
 def first_leaf(error: Exception | None) -> Exception | None:
-    """Return the first exception in nested groups, for a message of one line; return other exceptions unchanged."""
+    """Return the first exception in nested groups, for a one-line message.
+
+    An exception that is not a group is returned unchanged.
+    """
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -159,9 +167,9 @@ def first_leaf(error: Exception | None) -> Exception | None:
 class Slices:
     """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each.
 
-    A checkpoint for each item would cost more than the item, and the reader would fall behind a writer that delivers
-    many items at a time.
-    A number of items also ends a slice, since no time passes between two checkpoints under a mock clock.
+    A checkpoint costs more than an item. With a checkpoint for each item, the reader would fall behind a writer that
+    delivers many items at a time.
+    A slice also ends after a number of items, because no time passes between two checkpoints under a mock clock.
     """
 
     __slots__ = ("_ends", "_left")
@@ -174,18 +182,18 @@ class Slices:
         self._left = SLICE_ITEMS
 
     def is_over(self) -> bool:
-        """Whether the loop should checkpoint now; call it once for each item."""
+        """Return whether the loop should execute a checkpoint now. Call this once for each item."""
         self._left -= 1
         return self._left <= 0 or trio.current_time() >= self._ends
 
     async def checkpoint(self) -> None:
-        """Checkpoint, then begin a new slice."""
+        """Execute a checkpoint, and begin a new slice."""
         await trio.lowlevel.checkpoint()
         self._begin()
 
 
 def remove_frames(error: BaseException) -> None:
-    """Remove the tracebacks of a stored error, and of its causes and contexts.
+    """Remove the tracebacks of a stored error and of its causes and contexts.
 
     A traceback keeps all local variables of its frames alive.
     """
@@ -201,15 +209,17 @@ def remove_frames(error: BaseException) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def warn_once(logger: logging.Logger, text: str) -> None:
-    """Log a warning, unless it was logged before; the number of remembered texts is limited."""
+    """Log a warning, unless the same text was logged before. Only a limited number of texts is remembered."""
     logger.warning("%s", text)
 
 
 @final
 class LogLimit:
-    """Allows a few lines in each period for each key, and counts the other lines; the number of keys is limited.
+    """A rate limiter for log lines.
 
-    Times are on trio's clock.
+    In each period, a key may log a few lines, and the other lines are counted. The number of keys is limited.
+
+    Times are read from trio's clock.
     """
 
     __slots__ = ("_allowed", "_lines", "_period")
@@ -217,11 +227,13 @@ class LogLimit:
     def __init__(self, period: float, *, lines: int = 1) -> None:
         self._period, self._allowed = period, lines
         self._lines: dict[Hashable, tuple[float, int, int]] = {}
-        """By key: the start of its period, the lines written in it, and the lines held back since the last one; in the
-        order of the starts."""
+        """For each key, the start of its period, and the numbers of logged and suppressed lines, ordered by start."""
 
     def count(self, key: Hashable) -> int:
-        """Count a line; return 0 to hold it back, otherwise the number of lines that it stands for, itself included."""
+        """Count a line, and return 0 if it must not be logged.
+
+        Otherwise return the number of lines since the last logged line, including this one.
+        """
         now = trio.current_time()
         since, written, held_back = self._lines.get(key, (-math.inf, 0, 0))
         if now < since + self._period:
@@ -238,15 +250,15 @@ class LogLimit:
 def names_on_demand(
     package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names on first use.
+    """Make the ``__getattr__`` and ``__dir__`` functions of a package that imports some names on first use.
 
-    Type checkers read the imports under ``if TYPE_CHECKING``.  Hide the result from them, since they would accept every
-    name.
+    Type checkers use the imports under ``if TYPE_CHECKING`` instead.  Hide the result of this function from type
+    checkers, because they would accept every name.
 
     Args:
         package: The ``globals()`` of the package, or of a module in it.
-        places: The module of each name.
-        modules: The modules of the package that are themselves names.
+        places: A mapping from each name to the module that defines it.
+        modules: The submodules that are themselves imported on first use.
     """
     module, parent = package["__name__"], package["__package__"]
 

@@ -1,4 +1,4 @@
-"""The version, in the one place that packaging and programs read."""
+"""The version of the library, for packaging and for programs."""
 
 from __future__ import annotations
 

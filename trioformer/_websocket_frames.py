@@ -1,10 +1,11 @@
 """A fast parser for binary WebSocket messages, with wsproto for all other frames.
 
-wsproto copies each byte four times and calls twenty functions for each frame, a third of the CPU time of a long output.
-A node sends binary messages of one frame each, so a client parses these frames here.
-Control frames are passed to wsproto.  From the first other frame on (a fragmented message, a text message or an invalid
-frame), all bytes are passed to wsproto.
-So wsproto detects all errors, and the results equal wsproto's for the same bytes; tests compare both.
+wsproto copies each byte four times and calls twenty functions for each frame. This takes a third of the CPU time for a
+long output.
+A node sends each binary message in one frame, so a client parses these frames here.
+Control frames are passed to wsproto.  After the first fragmented message, text message or invalid frame, all bytes are
+passed to wsproto.
+So wsproto detects all errors, and tests check that both parsers return the same results.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ _SIZES: Final = {126: (2, 126), 127: (8, 0x10000)}
 
 @final
 class ReceivedMessages:
-    """Parses received frames.
+    """A parser for received frames.
 
     Args:
-        frames: The connection of wsproto, which also sends.
-        is_client: Whether this side is the client; frames from clients are masked, and passed to wsproto.
-        has_channels: Whether messages start with a channel number; otherwise all belong to channel 0.
+        frames: The wsproto connection, which also makes the frames to send.
+        is_client: Whether this side is the client. On a server, all frames are passed to wsproto, because clients mask
+            theirs.
+        has_channels: Whether messages start with a channel number. If not, all messages belong to channel 0.
     """
 
     __slots__ = (
@@ -70,19 +72,19 @@ class ReceivedMessages:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a message is incomplete."""
+        """Whether only a part of a message has arrived."""
         return self._channel is not None
 
     def feed(self, data: bytes) -> None:
-        """Add received bytes, after all earlier ones were taken."""
+        """Add received bytes. All earlier bytes must have been parsed."""
         self._data, self._position = self._data + data if self._data else data, 0
         self.has_more = True
 
     def take(self, most: int) -> list[Piece | Event]:
-        """Parse frames, and return pieces of messages and events of other frames, in order.
+        """Parse frames, and return parts of messages and the events of other frames in their order.
 
         A ``BytesMessage`` stands for an empty message without a channel.
-        A ``CloseConnection`` is also the event of an invalid frame; bytes after it are ignored.
+        An invalid frame also results in a ``CloseConnection``. Bytes after this event are ignored.
 
         Args:
             most: The maximum number of results.

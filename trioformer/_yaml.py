@@ -1,15 +1,17 @@
-"""YAML as kubectl reads it, without recursion, for kubeconfigs and manifests.
+"""Parse the YAML of kubeconfigs and manifests like kubectl, without recursion.
 
-PyYAML's composer and constructor recurse, so a few kilobytes of brackets end the interpreter; they use the last of two
-equal keys, and quote values in errors.
-Only its parser is used.  It emits one event at a time, and each is checked against the limits before its value is made.
+PyYAML's composer and constructor recurse, so a few kilobytes of brackets can crash the interpreter. They also accept
+duplicate keys and quote values in errors.
+Only PyYAML's parser is used.  The parser emits one event at a time, and each event is checked against the limits
+before its value is created.
 
-Scalars, aliases and merge keys have kubectl's meaning (``sigs.k8s.io/yaml``): ``yes`` is a boolean and ``0x1F``
-an integer, but dates, sexagesimal numbers such as ``60:00``, and numbers that fit into no number of Go's are strings.
-Unlike kubectl, it reports duplicate keys, keys that are not strings, and tags that JSON has no type for: YAML parsers
-read them differently.
+Scalars, aliases and merge keys have the same meaning as in kubectl (``sigs.k8s.io/yaml``). For example, ``yes`` is a
+boolean and ``0x1F`` is an integer. Dates, sexagesimal numbers such as ``60:00``, and numbers that do not fit into Go's
+types are strings.
+Unlike kubectl, this module reports duplicate keys, keys that are not strings, and tags without a JSON type, because
+YAML parsers disagree about them.
 
-Imported when the first file is read: PyYAML is a fifth of this library's import time.
+This module is imported when the first file is read, because PyYAML takes a fifth of the library's import time.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 
 
 class YamlError(Exception):
-    """A problem and its place; the text does not quote the file."""
+    """A problem and its position. The text does not quote the file."""
 
     def __init__(self, what: str, mark: Any = None, hint: str = "") -> None:
         self.what = what
@@ -111,7 +113,7 @@ class Document:
 @final
 @attrs.frozen
 class Problem:
-    """A problem of a text, and its place.  The message does not quote the text, which may contain secrets."""
+    """A problem with a YAML text, and its position.  The message does not quote the text, which may contain secrets."""
 
     message: str
     line: int | None = None
@@ -123,7 +125,7 @@ class Problem:
 @final
 @attrs.frozen
 class Composed:
-    """The content of a text."""
+    """The documents and problems of a YAML text."""
 
     documents: list[Document]
     """Up to the first place that is not YAML, or that exceeds a limit."""
@@ -134,7 +136,7 @@ class Composed:
 
 
 def decode_text(content: Secret[bytes]) -> Secret[str]:
-    """Decode UTF-8, or UTF-16 with a byte order mark, which PowerShell writes."""
+    """Decode UTF-8, or UTF-16 with a byte order mark, which PowerShell produces."""
     is_utf_16 = content.reveal().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if is_utf_16 else "utf-8-sig"
     try:
@@ -145,17 +147,20 @@ def decode_text(content: Secret[bytes]) -> Secret[str]:
 
 
 class _TooMuchError(Exception):
-    """Ends the parsing of a text that exceeds a limit."""
+    """The text exceeds a limit, so parsing stops."""
 
 
 def compose(text: Secret[str], marks: Marks | None = None) -> Composed:
-    """Make the documents of a text, and fill ``marks``; raises nothing, so that no traceback has a value of it."""
+    """Parse the documents of a text, and fill ``marks``.
+
+    This function never raises an exception, so no traceback contains a value of the text.
+    """
     composer = _Composer(marks)
     return Composed(composer.documents, composer.problems, _compose(text, composer))
 
 
 def _compose(text: Secret[str], composer: _Composer) -> YamlError | None:
-    """Compose the documents; return why the text is not YAML, if so."""
+    """Compose the documents. If the text is not YAML, return the reason."""
     try:
         loader = _LOADER(text.reveal())
         try:
@@ -179,7 +184,7 @@ def _compose(text: Secret[str], composer: _Composer) -> YamlError | None:
 
 @final
 class _Open:
-    """A collection that is not complete yet."""
+    """A mapping or a sequence that is not complete yet."""
 
     __slots__ = ("anchor", "begin", "has_twice", "is_merging", "key", "merged", "value")
 
@@ -200,7 +205,7 @@ class _Open:
 
 @final
 class _Composer:
-    """Makes the documents of a stream from the parser's events, without recursion."""
+    """A composer that builds the documents of a stream from the parser's events, without recursion."""
 
     def __init__(self, marks: Marks | None) -> None:
         self.documents: list[Document] = []
@@ -353,13 +358,13 @@ class _Composer:
 
 
 def _without_quotation(problem: str) -> str:
-    """Cut what PyYAML's loader in Python quotes; that in C quotes nothing, and otherwise says almost the same."""
+    """Remove the quotes of the text from an error of PyYAML's pure-Python loader. The C loader quotes nothing."""
     problem = problem.partition(", but ")[0]
     return re.sub(r""" (['"]).*\1""", "", problem, flags=re.DOTALL) if problem.startswith("found ") else problem
 
 
 def resolve_scalar(text: str) -> Scalar:
-    """Return what a plain scalar without a tag is; a float may be infinite or NaN, which JSON does not have."""
+    """Return the value of a plain scalar without a tag. A float may be infinite or NaN, which JSON cannot represent."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] in _FIRST_OF_NUMBER:
@@ -372,7 +377,10 @@ def resolve_scalar(text: str) -> Scalar:
 
 
 def _overflows(digits: str) -> bool:
-    """Whether a number is too large for Go's integers or, in decimal, for a float64; the time is linear."""
+    """Return whether a number is too large for Go's integers or, in decimal notation, for a float64.
+
+    The check takes linear time.
+    """
     base = _BASES.get(digits.lstrip("+-")[:2].lower())
     if base is not None:
         lowest, beyond = (-(1 << 63), 1 << 63) if digits[0] in "+-" else (0, 1 << 64)
@@ -381,7 +389,10 @@ def _overflows(digits: str) -> bool:
 
 
 def _integer(digits: str) -> int | float:
-    """Return the value that kubectl gives digits: ``017`` is octal, and an integer of more than 64 bits a float64."""
+    """Convert digits to a number like kubectl.
+
+    ``017`` is octal, and an integer of more than 64 bits becomes a float64.
+    """
     sign, unsigned = ("-", digits[1:]) if digits[0] == "-" else ("", digits.lstrip("+"))
     base = _BASES.get(unsigned[:2])
     if base is None:

@@ -15,7 +15,7 @@ import trioformer
 
 PACKAGE = Path(trioformer.__file__).parent
 LONGEST_MODULE = 500
-LONGER = {"trioformer.client._api": 580, "trioformer.client._api_verbs": 635}
+LONGER = {"trioformer.client._api": 630, "trioformer.client._api_verbs": 670}
 """The two modules of one class, whose methods are documented at length."""
 
 

@@ -1,4 +1,4 @@
-"""When to retry, and how each error is classified.
+"""Classify errors, and decide when to retry.
 
 - ``_backoff.py``: exponential delays, and a rate limit with a burst
 - ``_outcomes.py``: the outcomes of requests, and the log of failures

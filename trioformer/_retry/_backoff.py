@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter and a rate limit with a burst, on trio's clock."""
+"""Exponential backoff with jitter, and a rate limit with bursts, on trio's clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPSILON: Final = 1e-9
 
 @attrs.frozen
 class BackoffPolicy:
-    """How delays grow; the defaults are the same as in client-go's reflector (``tools/cache/reflector.go``)."""
+    """The growth of delays. The defaults are the same as in client-go's reflector (``tools/cache/reflector.go``)."""
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
     """The first delay, seconds, before jitter."""
@@ -40,8 +40,8 @@ class BackoffPolicy:
 class Backoff:
     """The delays of one retry loop.
 
-    They grow with each :meth:`next_delay` until :meth:`reset`.
-    The caller decides when to reset; time without a retry does not shorten the delays.
+    The delays grow with each call of :meth:`next_delay` until :meth:`reset` is called.
+    The caller decides when to reset. Time without a retry does not shorten the delays.
     """
 
     policy: BackoffPolicy = attrs.field(factory=BackoffPolicy)
@@ -53,7 +53,7 @@ class Backoff:
         self._base = self.policy.initial
 
     def next_delay(self, *, at_least: float = 0.0) -> float:
-        """Draw the next delay in seconds, never shorter than ``at_least`` (a ``Retry-After``)."""
+        """Return the next random delay in seconds. It is never shorter than ``at_least``, such as a ``Retry-After``."""
         delay = self._base * (1.0 + self.policy.jitter * self._random.random())
         self._base = min(self._base * self.policy.factor, self.policy.maximum)
         return max(delay, at_least)
@@ -66,9 +66,9 @@ class Backoff:
 @final
 @attrs.define(eq=False)
 class TokenBucket:
-    """Counts tokens, and reserves tokens that are not available yet; never waits.
+    """A token bucket that counts and reserves tokens but never waits.
 
-    It works like ``golang.org/x/time/rate``, on trio's clock, with a constant rate and burst.
+    The bucket works like ``golang.org/x/time/rate``, but on trio's clock and with a constant rate and burst.
     """
 
     rate: float
@@ -82,7 +82,7 @@ class TokenBucket:
         self._tokens = self.burst
 
     def delay(self) -> float:
-        """Return the seconds until an unreserved token is available; 0 if there is one now."""
+        """Return the seconds until an unreserved token is available, or 0 if one is available now."""
         self._count()
         missing = 1 - self._tokens
         return missing / self.rate if missing > EPSILON else 0.0

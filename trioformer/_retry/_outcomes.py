@@ -1,6 +1,6 @@
-"""The outcomes of requests, with one classification of errors for all retries, and the log of failures.
+"""Classify the outcomes of requests for all retries, and log failures.
 
-The reflector, which can list again, and the resuming watch, which cannot, share the outcomes.
+The reflector and the resuming watch share the outcomes, although only the reflector can list again.
 An HTTP response and an ERROR event of a watch with the same error have the same outcome.
 
 Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, which have separate rules.
@@ -57,7 +57,7 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 
 
 class Outcome(enum.Enum):
-    """How a request, or the watch that it opened, ended."""
+    """The outcome of a request or of the watch that it opened."""
 
     RECEIVED = "the list is complete"
     ENDED = "the server has ended the watch after a second or more"
@@ -77,7 +77,7 @@ class Outcome(enum.Enum):
 
 
 def outcome_of(error: Exception) -> Outcome:
-    """Return the outcome of a request that failed with ``error``; ``FAILED`` for every error without a rule."""
+    """Return the outcome of a request that failed with ``error``. An error without a rule is ``FAILED``."""
     if isinstance(error, ConnectionFailedError):
         return Outcome.DENIED if error.permanent else Outcome.LOST
     if isinstance(error, TooManyRequestsError):
@@ -94,31 +94,36 @@ def outcome_of(error: Exception) -> Outcome:
 
 
 def is_permanent(error: Exception) -> bool:
-    """Whether a request will fail again until a permission, a certificate or the server changes."""
+    """Return whether a request will fail again until a permission, a certificate or the server changes."""
     return outcome_of(error) in (Outcome.REJECTED, Outcome.DENIED)
 
 
 def _is_of_a_proxy(error: Exception) -> bool:
-    """Whether an error is a proxy's page, such as a 404 without a server, and not about the request."""
+    """Return whether an error is the error page of a proxy, such as a 404 while no server is running."""
     is_page = isinstance(error, StatusError) and error.is_unexpected_server_error
     return is_page and not isinstance(error, _DENIALS)
 
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:
-    """Return the requested wait in seconds, at most :data:`MAX_RETRY_AFTER`, plus jitter; 0 if there is none."""
+    """Return the requested wait in seconds, at most :data:`MAX_RETRY_AFTER`, plus jitter.
+
+    Return 0 if no wait was requested.
+    """
     requested = error.details.retry_after_seconds if isinstance(error, StatusError) else 0
     # The number may be too large for a float.
     return min(requested, MAX_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())
 
 
 def count_failure(error: Exception, name: str = "") -> int:
-    """Count a failure; return 0 to log nothing, otherwise the number of failures that the line stands for.
+    """Count a failure, and return 0 if it must not be logged.
 
-    All tasks of a run share the counts, since one server fails for all of them.
+    Otherwise return the number of failures that the log line represents.
+
+    All tasks of a run share the counts, because a server fails for all of them at once.
 
     Args:
         error: The failure.
-        name: The operation that failed; by default the beginning of the error's text.
+        name: The operation that failed. The default is the beginning of the error's text.
     """
     try:
         limit = _failures.get()
@@ -128,7 +133,7 @@ def count_failure(error: Exception, name: str = "") -> int:
 
 
 def log_failure(logger: logging.Logger, error: Exception, prefix: str = "") -> None:
-    """Log a failure that is retried as a warning, or count it for the next line with the same cause."""
+    """Log a retried failure as a warning, or count it for the next line with the same cause."""
     if count := count_failure(error, prefix):
         times = f"; failed {count} times since this was logged" if count > 1 else ""
         logger.warning("%s%s%s", prefix, error, times)
@@ -137,8 +142,8 @@ def log_failure(logger: logging.Logger, error: Exception, prefix: str = "") -> N
 def _cause_of(error: Exception, name: str) -> Hashable:
     """Return a key that is equal for failures with the same cause.
 
-    If the server cannot be reached, the key is the error's text without the operation at its beginning, so that it is
-    equal for all operations.  Other texts may contain changing numbers.
+    If the server cannot be reached, the key is the error's text without the operation, so that all operations have the
+    same key.  Other texts may contain changing numbers.
     """
     operation, _, rest = str(error).partition(": ")
     if isinstance(error, ConnectionFailedError):

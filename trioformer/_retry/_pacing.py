@@ -1,20 +1,21 @@
-"""The time of the next request, and the duration of a watch, for all retries.
+"""Determine the time of the next request and the duration of watches, for all retries.
 
-There are two kinds of failures:
+Failures are handled in two ways:
 
 - The connection failed.  The request is repeated after 0.5 to 1 s, up to ten times in a row and eighty times a minute,
-  before the delays grow: most outages are short, and a refused connection costs the server nothing.
-- The server responded with an error, ended a watch immediately, or sent a list that broke.  The delays grow from the
+  before the delays grow. Most outages are short, and a refused connection costs the server nothing. - The server
+  responded with an error, a watch ended immediately, or the connection broke within a list.  The delays grow from the
   first failure.
 
 A watch is a success if it has delivered an event or lasted for some seconds.
 After a success or a list, ten quick attempts are available again.
-The growing delays are reset after a watch of some seconds that ended or broke, and after a shorter one that delivered
-events and broke.  If the watch ended with an error of the server, it must have lasted for half a minute.
-A list does not reset the delays, since some servers list but never watch.
+The growing delays are reset after a watch of some seconds that ended or broke, and after a shorter watch that
+delivered events and then broke.  If the watch ended with an error from the server, it must have lasted for half a
+minute.
+A list does not reset the delays, because some servers support lists but fail every watch.
 
-A failure does not sleep, but sets the time of the next request.
-A reader that is cancelled during a wait waits for the rest of it when it reads again.
+Recording a failure does not sleep, but sets the time of the next request.
+If a reader is cancelled during a wait, it waits for the remaining time when it reads again.
 
 Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second when its connection
 ends or times out, and ``tools/cache/reflector.go``, whose delays grow, also when the connection is refused.
@@ -63,21 +64,21 @@ class Wait(enum.Enum):
 
 
 def watch_timeout(rng: random.Random) -> int:
-    """Draw the ``timeoutSeconds`` of a watch, as client-go's reflector does."""
+    """Return a random ``timeoutSeconds`` for a watch, like client-go's reflector."""
     return MIN_WATCH_TIMEOUT + int(rng.random() * MIN_WATCH_TIMEOUT)
 
 
 @final
 @attrs.define(eq=False)
 class QuickTries:
-    """A limited number of quick attempts in a row after the connection failed."""
+    """A counter that limits the quick attempts in a row after connection failures."""
 
     _limit: int
     _rng: random.Random
     _used: int = attrs.field(default=0, init=False)
 
     def next_delay(self) -> float | None:
-        """Return the seconds before the next quick attempt; None if the limit was reached since the last success."""
+        """Return the seconds before the next quick attempt, or None if no quick attempts are left."""
         if self._used >= self._limit:
             return None
         self._used += 1
@@ -91,11 +92,11 @@ class QuickTries:
 @final
 @attrs.define(eq=False)
 class Pacing:
-    """Times a sequence of requests, and the waits between them.
+    """A timer for a sequence of requests and the waits between them.
 
     Args:
-        policy: How the delays grow; None for the default.
-        rng: The random numbers for the waits.
+        policy: The growth of the delays. The default, None, uses the default policy.
+        rng: The source of random numbers for the waits.
     """
 
     _policy: BackoffPolicy | None
@@ -120,7 +121,7 @@ class Pacing:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is too early for the next request."""
+        """Whether the time of the next request has not come yet."""
         return self.resume_at > trio.current_time()
 
     @property
@@ -134,7 +135,7 @@ class Pacing:
         return self.duration < VERY_SHORT
 
     def record_request(self) -> None:
-        """Record the start of a request: not its response, since a proxy may hold back the headers."""
+        """Record the start of a request. The response is not used, because a proxy may delay its headers."""
         self._requested_at = trio.current_time()
         self.is_accepted = self._has_delivered = False
 
@@ -154,9 +155,9 @@ class Pacing:
         """Set the time of the next request.
 
         Args:
-            wait: The kind of wait.  After a watch of less than a second, a pause becomes a growing delay; after a
+            wait: The kind of wait.  After a watch of less than a second, a pause becomes a growing delay. After a
                 longer watch that broke, a reconnect becomes a pause.
-            at_least: The least growing delay, from a ``Retry-After``, seconds.
+            at_least: The minimum of the growing delay in seconds, from a ``Retry-After``.
 
         Returns:
             The kind of wait that was set.
@@ -194,12 +195,13 @@ class Pacing:
         """Sleep until the next request may be sent.
 
         Args:
-            wait_to_retry: Waits until a time, and in turn with other retries; called after the connection failed.
+            wait_to_retry: An async function that waits until a time and for a turn among other retries. It is called
+                after the connection failed.
             until: The latest time to sleep until.
         """
         until = min(until, self.resume_at)
         await (wait_to_retry(until) if self.wait is Wait.RECONNECT else trio.sleep_until(until))
 
     def limit_rate(self) -> None:
-        """Allow at most one request a second, even if a reader is often cancelled and reads again."""
+        """Limit requests to one a second, even if a reader is repeatedly cancelled and restarted."""
         self.resume_at = max(self.resume_at, self._requested_at + VERY_SHORT)

@@ -1,7 +1,7 @@
-"""HTTP/1.1 servers: a manager's health and metrics, and the embedded API server on a socket.
+"""An HTTP/1.1 server for a manager's health checks and metrics, and for the embedded API server on a socket.
 
-h11 parses and formats the messages; ASGI is the interface to the application.
-Everything that a client can make a server keep or wait for has a limit.
+h11 parses and formats the messages, and ASGI is the interface to the application.
+All resources that a client can use, and all waits for a client, are limited.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""One connection of a server: reads requests, and runs the application on each.
+"""One connection of a server, which reads requests and calls the application for each of them.
 
-One task reads a whole request with its body, and then calls the application: a client that sends slowly never occupies
-it.  The application's ``receive`` then waits for the client to disconnect.
+One task reads a whole request with its body before it calls the application, so a client that sends slowly never
+occupies the application.  The application's ``receive`` then waits for the client to disconnect.
 
-The application can switch to another protocol with the extension ``trioformer.upgrade`` of the scope.  Otherwise the
+The application can switch to another protocol with the ``trioformer.upgrade`` extension in the ASGI scope.  Otherwise
+the
 ``Upgrade`` header of a request is ignored, as HTTP allows.
 """
 
@@ -40,7 +41,7 @@ _GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlow
 @final
 @attrs.frozen(kw_only=True)
 class ServerLimits:
-    """Limits on what a client can make a server keep, and for how long."""
+    """Limits on the resources that a client can use on the server, and on the time for which it can hold them."""
 
     connections: int = 64
     """The maximum number of connections."""
@@ -59,11 +60,11 @@ class ServerLimits:
 @final
 @attrs.define(eq=False)
 class Places:
-    """The places of one server's connections.
+    """The limited number of connections that one server can hold at a time.
 
-    A connection that waits for its client to send or read costs a file descriptor and does no work.  When no place is
-    free, the one that has waited longest is closed.  So clients that keep idle connections, send byte by byte or do not
-    read cannot keep others out.
+    A connection that waits for its client uses a file descriptor but does no work.  When the limit is reached, the
+    connection that has waited longest is closed.  So clients with idle connections, and clients that send or read very
+    slowly, cannot lock out other clients.
     """
 
     limit: int
@@ -74,7 +75,10 @@ class Places:
 
     @contextmanager
     def take(self) -> Iterator[bool]:
-        """Take a place for the block; yields False if all places are used by connections that do not wait."""
+        """Reserve a place for a connection in the block.
+
+        Yields False if all places are used by connections that are not waiting.
+        """
         has_place = self._used < self.limit or bool(self._waiting)
         if self._used >= self.limit and has_place:
             longest = next(iter(self._waiting))
@@ -88,10 +92,10 @@ class Places:
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[trio.CancelScope]:
-        """Wait for the client in the block.
+        """Mark the connection as waiting for its client during the block.
 
         Raises:
-            TooSlowError: The time is over, or another connection needs the place.
+            TooSlowError: The time limit expired, or another connection needs the place.
         """
         with trio.fail_after(seconds) as scope:
             self._waiting[scope] = None
@@ -125,7 +129,7 @@ class Connection:
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_size)
 
     async def serve(self) -> None:
-        """Serve requests until the connection ends; the caller closes the stream."""
+        """Serve requests until the connection ends. The caller closes the stream."""
         period = self._limits.request_period
         while await self._read_request(period):
             await self._respond()
@@ -147,7 +151,7 @@ class Connection:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     async def _read_request(self, period: float) -> bool:
-        """Read the next request and its body; returns whether there is one."""
+        """Read the next request and its body, and return whether there was a request."""
         self._request, self._status, body = None, 0, bytearray()
         try:
             with self._places.waiting(period) as scope:
@@ -181,7 +185,7 @@ class Connection:
         self._h11.receive_data(bytes(data))
 
     async def _refuse(self, code: int) -> None:
-        """Respond with a status only, unless a response has begun, and end the connection."""
+        """Send a response that has only a status, unless another response has begun, and end the connection."""
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-length", b"0"), (b"connection", b"close")]
             await self._write(h11.Response(status_code=code, headers=headers), h11.EndOfMessage())
@@ -213,14 +217,14 @@ class Connection:
             self._access_log.info('"%s %s" %s', method, target, self._status or "-")
 
     async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
-        """Switch to another protocol, and return its stream; the request must have asked for it."""
+        """Switch to another protocol, and return its stream. The request must have asked for this protocol."""
         reason = "Switching Protocols"
         await self._write(h11.InformationalResponse(status_code=101, headers=headers, reason=reason))
         self._status = 101
         return _Switched(self._stream, bytes(self._h11.trailing_data[0]))
 
     async def _receive(self) -> Message:
-        """Return the body; after that, wait for the client to disconnect."""
+        """Return the body on the first call. On later calls, wait for the client to disconnect."""
         body, self._body = self._body, None
         if body is not None:
             await trio.lowlevel.checkpoint()
@@ -234,7 +238,7 @@ class Connection:
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
-        """Send a part of the response; does nothing when the client has disconnected."""
+        """Send a part of the response. This does nothing if the client has disconnected."""
         if self._is_broken:
             await trio.lowlevel.checkpoint()
         elif message["type"] == "http.response.start":
@@ -264,7 +268,7 @@ class Connection:
 @final
 @attrs.define(eq=False)
 class _Switched(trio.abc.Stream):
-    """The stream of another protocol; closing it does nothing, because the connection closes its own."""
+    """The stream of another protocol. Closing it does nothing, because the connection closes the underlying stream."""
 
     _stream: trio.abc.Stream
     _first: bytes

@@ -1,4 +1,4 @@
-"""Accepts connections, and serves an ASGI application on them."""
+"""Accept connections, and serve an ASGI application on them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ async def serve_app(
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 on a listening socket until cancelled, then close the socket.
 
-    An error of the application is logged, and its response is a 500.  No client can end the server.
+    An error of the application is logged, and the client receives a response with status 500.  A failure of one
+    connection does not end the server.
 
     Args:
-        app: The application; it gets only the scope ``http``.
-        listener: The socket, which this function owns.
-        limits: Limits on what a client can make the server keep.
-        tls: The context for TLS; None for plain HTTP.
+        app: The application, which receives only ``http`` scopes.
+        listener: The listening socket, which this function closes.
+        limits: Limits on the resources that a client can use on the server.
+        tls: The TLS context, or None to serve plain HTTP.
         access_log: The logger for finished requests.
-        task_status: Reports the URL.
+        task_status: Used by ``nursery.start()`` to receive the URL of the server.
 
     Cancellation:
         Ends requests immediately.
@@ -60,7 +61,7 @@ async def serve_stream(
 ) -> None:
     """Serve an ASGI application on one connection, and close it.
 
-    An error is logged, and ends only this connection.
+    An error is logged and ends only this connection.
     """
     if tls is not None:
         stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
