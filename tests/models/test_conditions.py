@@ -116,8 +116,8 @@ def test_times_are_written_in_whole_seconds_and_any_time_zone_will_do() -> None:
     [
         ({"status": "true"}, "must be 'True', 'False' or 'Unknown', not 'true'"),
         ({"status": None}, "must be 'True', 'False' or 'Unknown', not None"),
-        ({"type": "not ready"}, "'not ready' is not a valid type of a condition; write a name such as 'Ready'"),
-        ({"reason": ""}, "'' is not a valid reason of condition Ready; write one word, such as 'Complete'"),
+        ({"type": "not ready"}, "'not ready' is not a valid condition type; write a name such as 'Ready'"),
+        ({"reason": ""}, "'' is not a valid reason for condition Ready; write one word, such as 'Complete'"),
         ({"reason": "no pods yet"}, "'no pods yet' is not a valid reason"),
         ({"reason": "a" * 1025}, "is not a valid reason"),
         ({"now": datetime(2026, 1, 1)}, "now has no time zone; write datetime.now"),

@@ -125,7 +125,7 @@ def test_an_object_without_managed_fields_is_an_error_not_an_empty_result() -> N
 
 @pytest.mark.parametrize("fields", ["x", [1]])
 def test_fields_that_are_no_tree_are_a_decode_error(fields: Any) -> None:
-    with pytest.raises(DecodeError, match=r"^managedFields of default/a: the fieldsV1 of 'me' are not an object$"):
+    with pytest.raises(DecodeError, match=r"^managedFields of default/a: the fieldsV1 of 'me' is not an object$"):
         extract(config_map(entry("me", fields), x="1"), field_manager="me")
 
 

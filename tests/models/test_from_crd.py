@@ -391,8 +391,8 @@ OLD = json.dumps({**definition({}), "apiVersion": "apiextensions.k8s.io/v1beta1"
         (
             OLD,
             (
-                "{file}: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1 is not supported,"
-                " only apiextensions.k8s.io/v1"
+                "{file}: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1 is not supported;"
+                " use apiextensions.k8s.io/v1"
             ),
         ),
         (

@@ -252,7 +252,7 @@ def test_check_finds_a_changed_module_and_write_restores_it(copied: Path) -> Non
 
 def test_check_finds_a_module_that_is_not_generated_any_more(copied: Path) -> None:
     (copied / "autoscaling_v3.py").write_text("")
-    assert run(copied, "check") == "autoscaling_v3.py is not generated any more; run: nox -s models"
+    assert run(copied, "check") == "autoscaling_v3.py is no longer generated; run: nox -s models"
 
 
 @pytest.mark.parametrize(

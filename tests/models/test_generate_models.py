@@ -25,7 +25,7 @@ from trioformer.models import KubernetesObject, Model, Quantity, builtin_kind, e
 from trioformer.models._generate import Schema
 from trioformer.models._generate._naming import EMPTY, LEAVES, class_of, module_of
 from trioformer.models._kinds import builtin_resources
-from trioformer.models._lazy import _plan_of
+from trioformer.models._lazy import plan_of
 from trioformer.models.builtin_kinds import MODULES
 
 Sample: TypeAlias = dict[str, Any]
@@ -54,7 +54,7 @@ def class_named(definition: str) -> type[Model]:
 
 def python_names(cls: type[Model]) -> dict[str, str]:
     """The Python name of each name of the API."""
-    return {field.json: name for name, field in _plan_of(cls).fields.items()}
+    return {field.json: name for name, field in plan_of(cls).fields.items()}
 
 
 # ------------------------------------------------------------------------------------------------- samples
@@ -269,7 +269,7 @@ def rebuild(value: Any) -> Any:
 
 def new_values(cls: type[Model], name: str, type_: str) -> list[tuple[Any, Any]]:
     """New values of a field, in Python and in JSON; None in JSON means absent."""
-    kind, optional = type_.removesuffix("?"), _plan_of(cls).fields[name].default is None
+    kind, optional = type_.removesuffix("?"), plan_of(cls).fields[name].default is None
     if kind[0] == "[":
         return [((), None), ([], None)]
     if kind[0] == "{":

@@ -147,7 +147,7 @@ def test_a_class_with_a_mutable_type_is_refused_with_the_type_to_write(hint: Any
 def test_a_set_is_refused_because_it_would_lose_the_order(hint: Any, shown: str, advice: str) -> None:
     with pytest.raises(TypeError) as caught:
         define(hint)
-    assert str(caught.value) == f"Website.hosts is {shown}, but arrays of JSON have an order; {advice}"
+    assert str(caught.value) == f"Website.hosts is {shown}, but JSON arrays are ordered; {advice}"
 
 
 @pytest.mark.parametrize(

@@ -613,7 +613,7 @@ def test_a_class_without_slots_raises() -> None:
     class Loose(Model):
         value: int = 0
 
-    with pytest.raises(TypeError, match=r"Loose\.value has no slot; make the class with @attrs.frozen"):
+    with pytest.raises(TypeError, match=r"Loose\.value has no slot; define the class with @attrs.frozen"):
         from_json(Loose, "{}").value  # noqa: B018
 
 

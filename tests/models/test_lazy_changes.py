@@ -31,7 +31,7 @@ from trioformer.models import (
     json_equal,
     unstructured_kind,
 )
-from trioformer.models._lazy import _plan_of
+from trioformer.models._lazy import plan_of
 from trioformer.models.apps_v1 import DeploymentSpec
 from trioformer.models.core_v1 import ConfigMap, Pod, PodSpec, PodTemplateSpec
 from trioformer.models.meta_v1 import Condition
@@ -140,7 +140,7 @@ def test_objects_and_parts_with_different_json_are_not_equal(one: str, other: st
     assert old["spec"] != new["spec"]
     read = [route(each) for each in (one, other)]
     for each in read:
-        for name in _plan_of(RouteSpec).fields:
+        for name in plan_of(RouteSpec).fields:
             getattr(each.spec, name)
     assert read[0].spec != read[1].spec
 
@@ -265,7 +265,7 @@ def test_a_copy_keeps_what_was_given(copied: Any) -> None:
 
 def test_fields_that_were_read_before_are_not_given() -> None:
     old = from_json(RouteSpec, '{"replicas": null, "new": 1}')
-    for name in _plan_of(RouteSpec).fields:
+    for name in plan_of(RouteSpec).fields:
         getattr(old, name)
     assert json_of(old.evolve(hosts=("a",))) == {"replicas": None, "new": 1, "hosts": ["a"]}
 

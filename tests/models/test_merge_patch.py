@@ -156,7 +156,7 @@ def test_what_the_server_counts_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        (Pod(), Deployment(), "a merge patch requires two models of one class, not Pod and Deployment"),
+        (Pod(), Deployment(), "a merge patch requires two models of the same class, not Pod and Deployment"),
         (Pod(), {}, "a merge patch requires two models or two mappings, not Pod and dict"),
         ([], [], "a merge patch requires two models or two mappings, not list and list"),
         ({}, {"a": object()}, "a object cannot be encoded as JSON"),
@@ -170,5 +170,5 @@ def test_a_patch_of_other_values_is_a_type_error(old: Any, new: Any, text: str) 
 
 @pytest.mark.parametrize("other", [{"name": "other", "namespace": "default"}, {"name": "web", "namespace": "other"}])
 def test_a_patch_of_two_objects_is_of_one_object(other: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"^a merge patch requires two states of one object, not default/web and"):
+    with pytest.raises(ValueError, match=r"^a merge patch requires two states of the same object, not default/web and"):
         merge_patch(deployment(), from_dict(Deployment, {"metadata": other}))

@@ -189,7 +189,7 @@ def test_constructed_requirements_are_checked(operator: Any, values: Iterable[st
 
 
 def test_values_must_not_be_one_string() -> None:
-    with pytest.raises(TypeError, match="not one string"):
+    with pytest.raises(TypeError, match="not a single string"):
         LabelRequirement("key", "in", "abc")  # type: ignore[arg-type]  # the mistake that the test makes
 
 

@@ -10,7 +10,7 @@ Import a kind from the module of its API group.  Import functions and base class
 - ``_lazy.py``: the class :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
 - ``_evolve.py``: the type of :meth:`Model.evolve`, which makes a changed copy
 - ``_plain.py``: converts models to plain values, and plain values to models
-- ``_fields.py``: decodes one field of a model, and writes a change of the field
+- ``_fields.py``: decodes one field of a model, and writes a new value of the field
 - ``_merge_changes.py``: writes a change into JSON that has more members than the class has fields
 - ``_repr.py``: the repr of a model
 - ``_meta.py``: the class :class:`KubernetesObject`, its metadata, and the metadata fields that the library itself reads

@@ -29,7 +29,7 @@ UNSUPPORTED = (cattrs.StructureHandlerNotFoundError, NotImplementedError)
 def _utc(value: datetime) -> datetime:
     """Convert a time to a naive datetime in UTC."""
     if value.tzinfo is None:
-        raise ValueError("a time needs a time zone, such as datetime.now(UTC)")
+        raise ValueError("a time needs a time zone, as in datetime.now(UTC)")
     try:
         return value.astimezone(UTC).replace(tzinfo=None)
     except OverflowError as error:
@@ -95,7 +95,8 @@ def make_converter(
     """Return a new converter with all hooks registered.
 
     Args:
-        hooks: Tuples of a class, its structure function and its unstructure function, which also apply to subclasses.
+        hooks: Tuples, each with a class, its structure function and its unstructure function.  The functions also apply
+            to subclasses.
     """
     converter = cattrs.Converter(forbid_extra_keys=False)
 

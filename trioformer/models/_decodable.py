@@ -31,7 +31,7 @@ def find_undecodable(obj: KubernetesObject) -> DecodeError | None:
     The function decodes a copy, so that a cached object does not use more memory.  The call takes about 1 ms for a pod.
     """
     try:
-        _decode_all(_lazy.make(type(obj), _lazy.encode(obj)))
+        _decode_all(_lazy.make(type(obj), _bytes_of(obj)))
     except DecodeError as error:
         return error
     except RecursionError as error:
@@ -50,21 +50,21 @@ def _decode_all(obj: KubernetesObject) -> None:
 
 
 def locate_undecodable(obj: KubernetesObject) -> tuple[tuple[str | int, ...], DecodeError] | None:
-    """Return the JSON path and the error of a field that cannot be decoded, or None if there is no such field.
+    """Return the JSON path of an undecodable field together with its error, or None if there is no such field.
 
     The call takes several times as long as :func:`find_undecodable`, so it is used only for error messages that name
     the field.
     """
-    pending: list[tuple[tuple[str | int, ...], object]] = [((), _lazy.make(type(obj), _lazy.encode(obj)))]
+    pending: list[tuple[tuple[str | int, ...], object]] = [((), _lazy.make(type(obj), _bytes_of(obj)))]
     for _ in range(_MAX_NESTED):
         inner: list[tuple[tuple[str | int, ...], object]] = []
         for path, value in pending:
             if isinstance(value, _lazy.Model):
-                for name, field in _lazy.json_names(type(value)).items():
+                for name, field in _lazy.plan_of(type(value)).fields.items():
                     try:
-                        inner.append(((*path, field), getattr(value, name)))
+                        inner.append(((*path, field.json), getattr(value, name)))
                     except DecodeError as error:
-                        return (*path, field), error
+                        return (*path, field.json), error
             elif isinstance(value, Mapping):
                 inner += [((*path, key), each) for key, each in value.items()]
             elif isinstance(value, tuple | frozenset):
@@ -78,11 +78,16 @@ def locate_undecodable(obj: KubernetesObject) -> tuple[tuple[str | int, ...], De
     return None
 
 
+def _bytes_of(model: _lazy.Model) -> bytes:
+    origin = model._origin
+    return _lazy.encode(model) if isinstance(origin, _lazy.Edits) else cast("bytes", origin)
+
+
 def _decode_level(values: Iterable[object]) -> list[object]:
     pending: list[object] = []
     for value in values:
         if isinstance(value, _lazy.Model):
-            pending += [getattr(value, name) for name in _lazy.field_names(type(value))]
+            pending += [getattr(value, name) for name in _lazy.plan_of(type(value)).fields]
             if isinstance(value, Unstructured):
                 pending += [value[key] for key in value]
         elif isinstance(value, Mapping):

@@ -1,6 +1,6 @@
 """Check the definition of a model class, and restore the model methods that attrs has replaced.
 
-Objects of a class are decoded or encoded wrongly if attrs has not processed the class or the class has its own
+Objects of a class are decoded or encoded incorrectly if attrs has not processed the class, or if the class has its own
 ``__init__``. The same happens if attrs or the class's ``__attrs_post_init__`` replaces a method of the base class.
 """
 
@@ -34,7 +34,7 @@ def check_class(cls: type[Any], model: type[Any]) -> None:
 
     Args:
         cls: The class to check.
-        model: The base class of all models; the classes between ``cls`` and this one are checked, too.
+        model: The base class of all models.  The classes between ``cls`` and the base class are also checked.
 
     Raises:
         TypeError: attrs has not processed the class, or its constructor does not set the fields.
@@ -65,7 +65,7 @@ def _annotations(cls: type[Any]) -> dict[str, Any]:
 def keep_methods(cls: type[Any], model: type[Any]) -> None:
     """Restore the methods that attrs replaced, and freeze objects before the class's ``__attrs_post_init__`` runs.
 
-    The ``__eq__`` of attrs would compare Python values, where 1 equals True.
+    The ``__eq__`` method that attrs generates would compare Python values, and in Python, 1 equals True.
     """
     for name in ("__eq__", "__ne__", "__hash__", "__repr__"):
         code = getattr(vars(cls).get(name), "__code__", None)

@@ -14,15 +14,16 @@ classes, and pyright for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import attrs
 
+from ._mistakes import wrong_argument
 from ._serde import Raw
 from ._values import FrozenMap, freeze
 
-__all__ = ["ALL", "Edits", "Evolve", "Slots", "convert", "freeze_fields", "set_once"]
+__all__ = ["ALL", "Edits", "Evolve", "Slots", "check_parts", "evolved", "freeze_fields", "set_once"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class Evolve:
         raise NotImplementedError
 
 
-def convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
+def _convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
     """Apply the converter of an attribute to a value, as the constructor does."""
     converter: Any = attribute.converter
     if not isinstance(converter, attrs.Converter):
@@ -94,3 +95,39 @@ def freeze_fields(model: object, names: Iterable[str]) -> None:
         value = getattr(model, name)
         if type(value) not in _IMMUTABLE and value != () and isinstance(value, _COLLECTIONS):
             object.__setattr__(model, name, freeze(value))
+
+
+def check_parts(model: object, names: Collection[str], plan: Any) -> None:
+    """Check the types of the fields that the program set."""
+    parts = {} if plan is None else plan.parts
+    for argument in names:
+        part = parts.get(argument)
+        if part is not None:
+            part.check(getattr(model, part.name))
+
+
+def evolved(model: T, changes: Mapping[str, Any], plan: Any) -> T:
+    """Return a copy of a model with new values for the given fields; ``plan`` is the plan of the model's class."""
+    cls: Any = type(model)
+    origin: Any = model._origin  # type: ignore[attr-defined]  # a model
+    if not changes.keys() <= plan.arguments:
+        raise wrong_argument(cls, changes, plan.parts)
+    raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
+    made: Any = object.__new__(cls)
+    object.__setattr__(made, "_origin", Edits(raw, names | changes.keys()))
+    set_once(made, ALL)
+    for name, field in plan.fields.items():
+        if field.argument in changes:
+            field.set(made, _convert(changes[field.argument], made, field.attribute))
+            continue
+        try:
+            field.set(made, object.__getattribute__(model, name))
+        except AttributeError:  # an empty slot
+            continue
+    if plan.has_validators:
+        attrs.validate(made)
+    check_parts(made, changes, plan)
+    freeze_fields(made, [name for name, field in plan.fields.items() if field.argument in changes])
+    if plan.has_post_init:
+        made.__attrs_post_init__()
+    return cast("T", made)

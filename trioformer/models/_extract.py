@@ -1,8 +1,8 @@
 """Extract the part of an object that one field manager owns.
 
 Server-side apply removes a field if its manager applied the field before and no longer applies it.  A program that
-changes one field must therefore apply all its earlier fields again. ``managedFields`` lists these fields (client-go
-has ``Extract…`` functions for this).
+changes one field must therefore also apply all fields that it applied before.  ``managedFields`` lists these fields
+(client-go has ``Extract…`` functions for this).
 
 ``fieldsV1`` is a tree. The key ``f:name`` is a member of an object, ``k:{"name":"web"}`` is the list item with these
 keys, ``v:"x"`` is an item of a set, and ``.`` is the value itself.
@@ -18,8 +18,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import DecodeError
 from . import _serde
-from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object
-from ._plain import to_dict
+from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object, newer_field_problem
+from ._plain import newer_field, to_dict
 from ._resources import resource_of
 
 __all__ = ["extract"]
@@ -37,8 +37,8 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
         mine = extract(await deployments.get("web"), field_manager="deployer")
         await deployments.apply(mine.evolve(spec=mine.spec.evolve(replicas=3)), field_manager="deployer")
 
-    Only applied fields are extracted. The server records fields that the manager created, replaced or patched in
-    separate entries.
+    Only applied fields are extracted.  Fields that the manager set with create, replace or patch requests are in
+    separate entries of ``managedFields``.
     An extracted list item always includes its key fields, even if the manager does not own them.
     If the manager applied an empty structure, the result includes the defaults that the server has added to the
     structure.
@@ -51,13 +51,16 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
 
     Raises:
         ValueError: The object has no ``managedFields``, or the manager has applied the ``stringData`` of a Secret,
-            which the server stores as ``data``.
+            which the server stores as ``data``.  Or the object was read as protobuf and has a field that is newer than
+            this version of trioformer.
         DecodeError: The object or an entry in its ``managedFields`` is not valid.
     """
     entries = obj.metadata.managed_fields
     if not entries:
         hint = "read the object without drop_managed_fields"
         raise ValueError(f"{obj!r} has no managedFields, so the fields of {field_manager!r} are not known; {hint}")
+    if name := newer_field(obj):
+        raise ValueError(newer_field_problem(obj, name))
     data = to_dict(obj)
     resource = resource_of(type(obj))
     trees = [_tree_of(entry, obj) for entry in entries]
@@ -81,12 +84,12 @@ def _tree_of(entry: ManagedFieldsEntry, obj: KubernetesObject) -> Fields:
     if fields is None:
         return {}
     if not isinstance(fields, Mapping):
-        raise DecodeError(f"managedFields of {key_of(obj)}: the fieldsV1 of {entry.manager!r} are not an object")
+        raise DecodeError(f"managedFields of {key_of(obj)}: the fieldsV1 of {entry.manager!r} is not an object")
     return cast("Fields", fields)
 
 
 def _extracted(value: Any, tree: Fields, others: Sequence[Fields]) -> Any:
-    """Return the part of a value that a ``fieldsV1`` tree contains.
+    """Return the part of a value that a ``fieldsV1`` tree selects.
 
     Args:
         value: The value to extract from.

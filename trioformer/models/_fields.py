@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias, cast, final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, cast, final, get_args, get_origin
 
 import attrs
 
 from . import _serde
-from ._merge_changes import merge_changes
+from ._hints import has_float, is_scalar
 from ._serde import Raw
 from ._values import FrozenMap, camel_case, freeze
 
@@ -27,7 +27,56 @@ class Codec:
     unstructure_parts: Callable[[Any, EncodePart], bytes] | None = None
     """Encodes a value that contains models, using a given function for each model; None if the type has no models."""
     is_merged: bool = False
-    """Whether a changed value must be merged into the old one, because decoding lost members."""
+    """Whether a changed value must be merged into the old value, because decoding lost members."""
+
+
+def encode_members(members: Mapping[str, bytes | Raw]) -> bytes:
+    """Encode a JSON object whose values are already encoded."""
+    return b"{" + b",".join([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()]) + b"}"
+
+
+def model_codec(container: Any, make: Callable[[Any], Any], encode: EncodePart) -> Codec:
+    """Return the codec for a model, or for a tuple or map of models."""
+    if container is None:
+        return Codec(make, encode, lambda value, encode_one: encode_one(value))
+    if container is tuple:
+        return Codec(
+            lambda raw: tuple([make(one) for one in _serde.list_items(raw)]),
+            lambda value: _encode_items(value, encode),
+            _encode_items,
+        )
+    return Codec(
+        lambda raw: FrozenMap({key: make(one) for key, one in _serde.map_items(raw).items()}),
+        lambda value: _encode_map(value, encode),
+        _encode_map,
+    )
+
+
+def value_codec(hint: Any) -> Codec:
+    """Return the codec for a type that contains no models."""
+    args = get_args(hint)
+    if get_origin(hint) is Mapping and is_scalar(args[1]):
+        decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
+        return Codec(lambda raw: FrozenMap(decode_map(raw)), _scalar_encoder(args[1]))
+    if is_scalar(hint):
+        return Codec(_serde.plain_decoder(hint), _scalar_encoder(hint))
+    return Codec(
+        lambda raw: freeze(_serde.structure(raw, hint)),
+        lambda value: _serde.dumps(_serde.unstructure(value, hint)),
+        is_merged=True,
+    )
+
+
+def _scalar_encoder(hint: Any) -> EncodePart:
+    return _serde.dumps_finite if has_float(hint) else _serde.dumps
+
+
+def _encode_items(value: Iterable[Any], encode_one: EncodePart) -> bytes:
+    return b"[" + b",".join(map(encode_one, value)) + b"]"
+
+
+def _encode_map(value: Mapping[str, Any], encode_one: EncodePart) -> bytes:
+    return encode_members({key: encode_one(one) for key, one in value.items()})
 
 
 MADE: Any = object()
@@ -46,6 +95,7 @@ class Field:
         "find",
         "is_merged",
         "json",
+        "model",
         "name",
         "omits_empty",
         "set",
@@ -62,6 +112,8 @@ class Field:
         """The default factory, or None if all objects share one default."""
         self.default: Any = MADE if self.factory is not None else _constant_default(attribute)
         self.set: Callable[[object, Any], None] = _slot(cls, self.name)
+        self.model: Any = None
+        """The class of the models in the field's values, or None if the values contain no models."""
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
         self.structure, self.unstructure, self.is_merged = codec.structure, codec.unstructure, codec.is_merged
         self._unstructure_parts = codec.unstructure_parts
@@ -84,7 +136,7 @@ class Field:
         return freeze(self.factory.factory(model) if self.factory.takes_self else self.factory.factory())
 
     def encode(self, value: Any, encode_part: EncodePart | None = None) -> bytes:
-        """Encode a value; ``encode_part`` encodes the models in it, by default :func:`~trioformer.models.encode`."""
+        """Encode a value; ``encode_part``, by default :func:`~trioformer.models.encode`, encodes the models in it."""
         if encode_part is None or self._unstructure_parts is None:
             return self.unstructure(value)
         return self._unstructure_parts(value, encode_part)
@@ -113,6 +165,8 @@ class Field:
             if read is None:
                 members[self.json] = after
             elif _serde.canonical(read) != _serde.canonical(after):
+                from ._merge_changes import merge_changes  # noqa: PLC0415  # only for changed values of free form
+
                 members[self.json] = merge_changes(before, read, after) if self.is_merged else after
 
     def _is_empty(self, raw: Raw) -> bool:
@@ -137,4 +191,4 @@ def _slot(cls: type[object], name: str) -> Callable[[object, Any], None]:
     for base in cls.__mro__:
         if name in base.__dict__:
             return cast("Callable[[object, Any], None]", base.__dict__[name].__set__)
-    raise TypeError(f"{cls.__name__}.{name} has no slot; make the class with @attrs.frozen (slots=True)")
+    raise TypeError(f"{cls.__name__}.{name} has no slot; define the class with @attrs.frozen (slots=True)")

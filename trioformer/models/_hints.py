@@ -1,4 +1,4 @@
-"""Check the field types of a class when it is defined: they must be immutable and have a form in JSON.
+"""When a class is defined, check that the types of its fields are immutable and have a form in JSON.
 
 A decoded array is always a tuple, and a decoded map is always read-only.  If a field had the type ``list[str]``, a
 comparison with ``["a"]`` would always be False, so such classes are rejected.
@@ -106,7 +106,7 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
     wanted = _immutable(hint)
     if wanted != _text(hint):
         # A decoded set loses the order of its items, so a change of one item would move and rewrite others.
-        why = "arrays of JSON have an order" if _has_set(hint) else "objects are immutable"
+        why = "JSON arrays are ordered" if _has_set(hint) else "objects are immutable"
         raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but {why}; write {wanted}")
     _check_form(cls, name, hint)
     for part in _classes(hint):
@@ -201,7 +201,7 @@ def _arguments(hint: Any) -> tuple[Any, ...]:
 
 
 def _immutable(hint: Any) -> str:
-    """Return the text of a type, with every mutable type replaced by an immutable one."""
+    """Return the text of a type, with every mutable type replaced by an immutable type."""
     origin = get_origin(hint) or hint
     args = [_immutable(arg) for arg in _arguments(hint)]
     if origin is Annotated:

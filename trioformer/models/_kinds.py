@@ -27,7 +27,7 @@ def _builtin_kinds() -> ModuleType:
 
 
 def builtin_resources(*, beta: bool = False) -> tuple[ResourceInfo, ...]:
-    """Return every built-in resource, ordered by API group, version and plural.
+    """Return every built-in resource, sorted by API group, version and plural.
 
     Source: the aggregated discovery of the kube-apiserver that the models were generated from.
 

@@ -2,16 +2,15 @@
 
 An informer often holds tens of thousands of objects, while the program reads only two or three fields of each.
 Decoding a whole Pod takes 0.4 ms and 49 KB.  Scanning a Pod takes 9 µs and no memory besides its bytes.
-So an object stores the bytes of its JSON, and decodes a field when the field is read:
+So an object stores the received bytes, and decodes a field when the field is read:
 
 - The generated classes are slotted attrs classes.  An object made by :func:`make` has empty slots, and Python calls
   ``__getattr__`` only for an empty slot.  So every later read of a field is as fast as in any attrs class.
 - The first read of an empty slot decodes only that field.  The second read decodes all fields of the object, because
   code that reads two fields often reads more.  Nested objects are made from slices of the same bytes.
-- ``_origin`` is the bytes of an unchanged object, which encodes to the same bytes.  In a new or changed object,
+- The ``_origin`` of an unchanged object is its bytes, as JSON or a protobuf :class:`Message`.  In a changed object,
   ``_origin`` is an :class:`Edits` with bytes and the names of the fields that the program set.  The encoder merges
-  these fields into the bytes.  All other members keep their bytes, even if the class does not have them or they cannot
-  be decoded.
+  these fields into the bytes.  All other members keep their bytes, even if they are unknown or cannot be decoded.
 - :func:`evolve` copies the origin and the filled slots, without decoding any field.
 """
 
@@ -19,23 +18,23 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import attrs
 
 from ..errors import DecodeError
 from . import _serde
 from ._definitions import check_class, fields_for_subclasses, keep_methods
-from ._evolve import ALL, Edits, Evolve, Slots, convert, freeze_fields, set_once
-from ._fields import MADE, Codec
+from ._evolve import ALL, Edits, Evolve, Slots, check_parts, evolved, freeze_fields, set_once
+from ._fields import MADE, Codec, encode_members, model_codec, value_codec
 from ._fields import Field as _Field
-from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none, without_notes
+from ._hints import check_annotations, check_hint, check_names, without_none, without_notes
 from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
 from ._parts import model_in, part_of
-from ._repr import show
+from ._protobuf._wire import ABSENT, Message, Unknown
 from ._serde import Raw
-from ._values import EMPTY_MAP, FrozenMap, freeze
+from ._values import EMPTY_MAP
 
 __all__ = [
     "Edits",
@@ -43,13 +42,14 @@ __all__ = [
     "canonical",
     "check_made",
     "encode",
-    "encode_applied",
-    "encode_given",
+    "encode_for_request",
     "evolve",
-    "field_names",
     "from_json",
     "make",
 ]
+
+if TYPE_CHECKING:
+    from ._protobuf._fields import WireLevel
 
 M = TypeVar("M", bound="Model")
 
@@ -75,7 +75,7 @@ class Model(Slots):
     The functions of the ``copy`` module return the object itself, and a pickle contains the object's JSON.
 
     Raises:
-        DecodeError: The program reads a field whose JSON does not have the type of the field.
+        DecodeError: The program reads a field whose JSON value does not have the type of the field.
         TypeError: A subclass has an invalid ``_always``, or a field whose type is mutable or has no form in JSON. The
             constructor also raises this error if an argument is a dict or another value where a model is required.
     """
@@ -86,7 +86,7 @@ class Model(Slots):
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
     """The JSON names of fields that are not the camelCase form of the Python names, by Python name."""
     _deferred: ClassVar[frozenset[str]] = frozenset()
-    """The fields that are only decoded when they are read themselves."""
+    """The fields that are decoded only when the program reads the field itself."""
     _always: ClassVar[frozenset[str]] = frozenset()
     """The fields that a new object encodes even if the program does not set them."""
 
@@ -110,7 +110,7 @@ class Model(Slots):
         def __new__(cls, *args: object, **given: object) -> Self:
             check_made(cls)
             if not given.keys() <= arguments_of(cls):
-                raise wrong_argument(cls, given, _plan_of(cls).parts)
+                raise wrong_argument(cls, given, plan_of(cls).parts)
             made = object.__new__(cls)
             if "_origin" in given:
                 raise TypeError(
@@ -120,13 +120,14 @@ class Model(Slots):
             if args:
                 known = [a.alias for a in attrs.fields(cls) if a.init and not a.kw_only]
                 if len(args) > len(known):
-                    raise TypeError(f"{cls.__name__}() takes {len(known) or 'no'} arguments without a name")
+                    raise TypeError(f"{cls.__name__}() takes {len(known) or 'no'} positional arguments")
                 names += known[: len(args)]
             set_once(made, frozenset(names))
             return made
 
     def __attrs_post_init__(self) -> None:
-        _check_parts(self, self._origin.names)
+        names = self._origin.names
+        check_parts(self, names, _find_plan(type(self)) if names else None)
         freeze_fields(self, [attribute.name for attribute in attrs.fields(type(self))])
 
     if TYPE_CHECKING:
@@ -143,21 +144,20 @@ class Model(Slots):
             decodes nothing, and all other members of the JSON stay unchanged; see :func:`encode`.
 
             Call the function :func:`trioformer.models.evolve` instead if the class has a field named ``evolve``.  For
-            a class with required fields, mypy checks only the arguments of the function, and accepts any keyword in
-            the method.
+            a class with required fields, mypy checks the arguments of the function, but not those of the method.
 
             Raises:
                 TypeError: The class has no such field, or a value does not have the type of its field; see
                     :class:`Model`.
             """
-            return _evolved(self, changes)
+            return evolved(self, changes, plan_of(type(self)))
 
         __replace__ = evolve
 
     if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept every name
 
         def __getattr__(self, name: str) -> Any:
-            plan = _plan_of(type(self))
+            plan = plan_of(type(self))
             if name not in plan.fields:
                 raise missing_attribute(type(self), name, plan.parts)
             return plan.read(self, name)
@@ -169,14 +169,21 @@ class Model(Slots):
             return True
         if not isinstance(other, Model) or type(self) is not type(other):
             return NotImplemented
-        mine, theirs = encode(self), encode(other)
+        are_messages = type(self._origin) is type(other._origin) is Message
+        if are_messages and self._origin == other._origin:
+            return True
+        (mine, newer), (theirs, others) = _compared(self), _compared(other)
+        if are_messages and newer != others:
+            return False
         return mine == theirs or canonical(self, mine) == canonical(other, theirs)
 
     def __hash__(self) -> int:
-        return hash((type(self), canonical(self, encode(self))))
+        return hash((type(self), canonical(self, _compared(self)[0])))
 
     def __repr__(self) -> str:
-        fields = _plan_of(type(self)).fields
+        from ._repr import show  # noqa: PLC0415  # only for logs and a prompt
+
+        fields = plan_of(type(self)).fields
         return show(self, [field for name, field in fields.items() if name not in type(self)._deferred])
 
     def __copy__(self) -> Self:
@@ -186,10 +193,10 @@ class Model(Slots):
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
-        return from_json, (type(self), encode(self))
+        return _reduced(self)
 
     def _complete(self, data: bytes) -> bytes:
-        """Return this object's JSON, given as ``data``, with omitted members such as ``kind`` added."""
+        """Return this object's JSON, which is ``data`` with omitted members such as ``kind`` added."""
         return data
 
 
@@ -199,47 +206,19 @@ else:
 
     def evolve(obj, /, **changes):
         """Return a copy of a model with new values for the given fields; see :meth:`Model.evolve`."""
-        return _evolved(obj, changes)
+        return evolved(obj, changes, plan_of(type(obj)))
 
 
-def _evolved(model: M, changes: Mapping[str, Any]) -> M:
-    cls, origin = type(model), model._origin
-    plan = _plan_of(cls)
-    if not changes.keys() <= plan.arguments:
-        raise wrong_argument(cls, changes, plan.parts)
-    raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
-    made: M = object.__new__(cls)
-    set_origin(made, Edits(raw, names | changes.keys()))
-    set_once(made, ALL)
-    for name, field in plan.fields.items():
-        if field.argument in changes:
-            field.set(made, convert(changes[field.argument], made, field.attribute))
-            continue
-        try:
-            field.set(made, object.__getattribute__(model, name))
-        except AttributeError:  # an empty slot
-            continue
-    if plan.has_validators:
-        attrs.validate(made)
-    _check_parts(made, changes)
-    freeze_fields(made, [name for name, field in plan.fields.items() if field.argument in changes])
-    if plan.has_post_init:
-        made.__attrs_post_init__()
-    return made
-
-
-def _check_parts(model: Model, names: Collection[str]) -> None:
-    """Check the types of the fields that the program set."""
-    if not names:
-        return
+def _compared(model: Model) -> tuple[bytes, Unknown]:
+    """Return what is compared of a model: its JSON, or a message that cannot be decoded, and its newer fields."""
+    unknown: Unknown = []
+    origin = model._origin
+    if type(origin) is not Message:
+        return encode(model), unknown
     try:
-        parts = _plan_of(type(model)).parts
-    except NameError:  # a default that is made while the module of its class defines the other classes
-        return
-    for argument in names:
-        part = parts.get(argument)
-        if part is not None:
-            part.check(getattr(model, part.name))
+        return _json_of(model, origin, unknown), unknown
+    except DecodeError:
+        return origin, []
 
 
 def canonical(model: Model, data: bytes) -> bytes:
@@ -263,7 +242,7 @@ set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_orig
 
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
-    """Make an object of ``cls`` from its JSON, without any check."""
+    """Make an object of ``cls`` from its JSON without checking the JSON."""
     made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
     set_origin(made, raw)
     set_once(made, None)
@@ -285,51 +264,20 @@ def from_json(cls: type[M], data: bytes | str) -> M:
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------
 
 
-def _codec(hint: Any) -> Codec:
+def codec_of(hint: Any) -> Codec:
     """Return the codec for a field type."""
     hint = without_none(hint)
-    origin, args = get_origin(hint), get_args(hint)
     container, model = model_in(hint, Model)
-    if model is not None:
-        check_made(model)
-        if container is None:
-            return Codec(functools.partial(make, model), encode, lambda value, encode_one: encode_one(value))
-        if container is tuple:
-            return Codec(
-                lambda raw: tuple([make(model, one) for one in _serde.list_items(raw)]),
-                lambda value: _encoded_items(value, encode),
-                _encoded_items,
-            )
-        return Codec(
-            lambda raw: FrozenMap({key: make(model, one) for key, one in _serde.map_items(raw).items()}),
-            lambda value: _encoded_map(value, encode),
-            _encoded_map,
-        )
-    if origin is Mapping and is_scalar(args[1]):
-        decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
-        dumps = _serde.dumps_finite if has_float(args[1]) else _serde.dumps
-        return Codec(lambda raw: FrozenMap(decode_map(raw)), dumps)
-    if is_scalar(hint):
-        return Codec(_serde.plain_decoder(hint), _serde.dumps_finite if has_float(hint) else _serde.dumps)
-    return Codec(
-        lambda raw: freeze(_serde.structure(raw, hint)),
-        lambda value: _serde.dumps(_serde.unstructure(value, hint)),
-        is_merged=True,
-    )
-
-
-def _encoded_items(value: Iterable[Model], encode_one: Callable[[Model], bytes]) -> bytes:
-    return b"[" + b",".join(map(encode_one, value)) + b"]"
-
-
-def _encoded_map(value: Mapping[str, Model], encode_one: Callable[[Model], bytes]) -> bytes:
-    return _object([_serde.dumps(key) + b":" + encode_one(one) for key, one in value.items()])
+    if model is None:
+        return value_codec(hint)
+    check_made(model)
+    return model_codec(container, functools.partial(make, model), encode)
 
 
 class _Plan:
     """The decoder and encoder of one class, created when the class is first used."""
 
-    __slots__ = ("arguments", "fields", "find_all", "has_post_init", "has_validators", "level", "parts")
+    __slots__ = ("_wire", "arguments", "fields", "find_all", "has_post_init", "has_validators", "level", "parts")
 
     def __init__(self, cls: type[Model]) -> None:
         check_made(cls)
@@ -340,7 +288,9 @@ class _Plan:
                 check_hint(cls, attribute.name, hints[attribute.name], Model)
                 hints[attribute.name] = without_notes(hints[attribute.name])
         builtin = _is_builtin(cls)
-        self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
+        self.fields = {a.name: _Field(cls, a, codec_of(hints[a.name]), is_builtin=builtin) for a in declared}
+        for a in declared:
+            self.fields[a.name].model = model_in(without_none(hints[a.name]), Model)[1]
         parts = ((a.alias, part_of(cls, a.name, without_none(hints[a.name]), Model)) for a in declared)
         self.parts = {argument: part for argument, part in parts if part is not None}
         self.arguments = arguments_of(cls) - {"_origin"}
@@ -348,12 +298,13 @@ class _Plan:
         self.has_post_init = cls.__attrs_post_init__ is not Model.__attrs_post_init__
         self.level = [field for name, field in self.fields.items() if name not in cls._deferred]
         self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
+        self._wire: WireLevel | None = None
 
     def read(self, model: Model, name: str) -> Any:
         """Decode the field ``name``; if it is the second field that is read, decode all fields.
 
-        The slot of a field that cannot be decoded stays empty.  So every read of this field raises an error, and reads
-        of other fields work.
+        The slot of a field that cannot be decoded stays empty.  So every read of this field raises an error, but all
+        other fields can still be read.
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
@@ -375,7 +326,11 @@ class _Plan:
             DecodeError: The JSON of the field does not have the field's type.
         """
         try:
-            value = field.value_of(field.find_in(_raw_of(model)) if raw is None else raw)
+            data = _raw_of(model) if raw is None else raw
+            if type(data) is Message:
+                value = self._reader_of(model, data)(field, field)
+            else:
+                value = field.value_of(field.find_in(data) if raw is None else raw)
             if value is MADE:
                 value = field.make_default(model)
         except _serde.FAULTS as error:
@@ -387,19 +342,40 @@ class _Plan:
 
     def _read_all(self, model: Model) -> None:
         # The field that was decoded first keeps its value: each read of an attribute returns the same object.
+        origin = model._origin
+        read: Callable[[_Field, Any], Any] = _Field.value_of
+        found: Iterable[Any]
         try:
-            raws = self.find_all(model._origin)
+            if type(origin) is Message:
+                read, found = self._reader_of(model, origin), cast("Iterable[Any]", self.level)
+            else:
+                found = self.find_all(origin)
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
-        for field, raw in zip(self.level, raws, strict=True):
+        for field, raw in zip(self.level, found, strict=True):
             if field.name == model._once:
                 continue
             try:
-                value = field.value_of(raw)
+                value = read(field, raw)
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
                 continue
         set_once(model, ALL)
+
+    def _reader_of(self, model: Model, data: Message) -> Callable[[_Field, Any], Any]:
+        """Return a function that reads a field of a message; the function ignores its second argument."""
+        if self._wire is None:
+            from ._protobuf._fields import WireLevel  # noqa: PLC0415  # which JSON does not need
+
+            models = {field.json: field.model for field in self.fields.values() if field.model}
+            self._wire = WireLevel(type(model), models, make)
+        value_of = self._wire.values(data)
+
+        def read(field: _Field, _: object) -> Any:
+            value = value_of(field.json)
+            return field.default if value is ABSENT else value
+
+        return read
 
 
 def _raw_of(model: Model) -> bytes | Raw:
@@ -407,29 +383,18 @@ def _raw_of(model: Model) -> bytes | Raw:
     return cast("bytes | Raw", origin.raw if isinstance(origin, Edits) else origin)
 
 
-_plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
+plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
 
 
-def encode_as(hint: Any, value: object) -> bytes:
-    """Encode a value like the value of a field with the type ``hint``."""
-    return _codec(without_notes(hint)).unstructure(value)
-
-
-def field_names(cls: type[Model]) -> tuple[str, ...]:
-    """Return the Python names of a model's fields, in the order of its schema."""
-    return tuple(_plan_of(cls).fields)
-
-
-def json_names(cls: type[Model]) -> dict[str, str]:
-    """Map the Python names of a model's fields to their JSON names."""
-    return {name: field.json for name, field in _plan_of(cls).fields.items()}
+def _find_plan(cls: type[Model]) -> _Plan | None:
+    """Return the plan of a class, or None while the types of its fields are not all defined."""
+    try:
+        return plan_of(cls)
+    except NameError:
+        return None
 
 
 # --- encoding ---------------------------------------------------------------------------------------------------------
-
-
-def _object(members: list[bytes]) -> bytes:
-    return b"{" + b",".join(members) + b"}"
 
 
 def encode(model: Model) -> bytes:
@@ -442,54 +407,92 @@ def encode(model: Model) -> bytes:
     In a changed object, the unchanged members keep their bytes, even if the class does not have fields for them.
     A field set to ``None`` is removed from the JSON.
     The classes of built-in kinds omit empty lists and maps, as their Go types do.  Other classes encode empty lists
-    and maps, and requests of a client always contain them.
+    and maps, and a client's requests always contain them.
 
     Raises:
         DecodeError: A changed part of the model is not a JSON object.
         ValueError: A value that the program set, such as NaN, cannot be encoded.
     """
     origin = model._origin
-    return _encoded(model, origin, encode) if isinstance(origin, Edits) else bytes(origin)
+    return _encoded(model, origin) if isinstance(origin, Edits) else _json_of(model, origin)
 
 
-def encode_given(model: Model) -> bytes:
+def encode_for_request(model: Model, *, is_applied: bool = False, unknown: Unknown | None = None) -> bytes:
     """Encode a model for a request, with every value that the program set.
 
     Unlike :func:`encode`, this function never omits an empty list or map that the program set.  For built-in kinds,
     empty and absent are the same, because their Go types omit empty values.  But a custom kind may contain an object
     of such a class and require the member.  In server-side apply, a manager can own an empty member.
+
+    Args:
+        model: The model.
+        is_applied: Whether to omit the values of default factories.  A field manager owns every field that it applies,
+            so an apply request contains only fields that the program set.
+        unknown: A list that collects the protobuf fields that are not in the table of types.
     """
-    origin = model._origin
-    return _encoded(model, origin, encode_given) if isinstance(origin, Edits) else bytes(origin)
+
+    def encode_part(part: Model) -> bytes:
+        origin = part._origin
+        if not isinstance(origin, Edits):
+            return _json_of(part, origin, unknown)
+        return _encoded(part, origin, encode_part, unknown, with_factories=not is_applied)
+
+    return encode_part(model)
 
 
-def encode_applied(model: Model) -> bytes:
-    """Encode a model for server-side apply: like :func:`encode_given`, but without the values of default factories.
+def _reduced(model: Model) -> tuple[Callable[..., Model], tuple[object, ...]]:
+    """Return the arguments of ``__reduce__``: a message, JSON, or both if neither contains all fields."""
+    cls, origin = type(model), model._origin
+    if type(origin) is Message:
+        return make, (cls, origin)
+    unknown: Unknown = []
+    if isinstance(origin, Edits) and encode_for_request(model, unknown=unknown) and unknown:
+        names = {field.argument: name for name, field in plan_of(cls).fields.items()}
+        raw = origin.raw if origin.raw is None or type(origin.raw) is Message else bytes(origin.raw)
+        return _remade, (cls, raw, {argument: getattr(model, names[argument]) for argument in origin.names})
+    return from_json, (cls, encode(model))
 
-    A field manager owns every field that it applies, so the request contains only fields that the program set.
-    """
-    origin = model._origin
-    return _encoded(model, origin, encode_applied) if isinstance(origin, Edits) else bytes(origin)
+
+def _remade(cls: type[Model], raw: bytes | None, values: Mapping[str, object]) -> Model:
+    return cls(**values) if raw is None else evolved(make(cls, raw), values, plan_of(cls))
 
 
-def _encoded(model: Model, origin: Edits, encode_part: Callable[[Model], bytes]) -> bytes:
-    """Encode a new or changed model, and encode the models in it with ``encode_part``."""
+def _json_of(model: Model, origin: bytes | Raw, unknown: Unknown | None = None) -> bytes:
+    if type(origin) is not Message:
+        return bytes(origin)
+    from ._protobuf._fields import message_to_plain  # noqa: PLC0415  # which JSON does not need
+
+    try:
+        return _serde.dumps(message_to_plain(type(model), origin, unknown))
+    except _serde.FAULTS as error:
+        raise _serde.decode_error(error, type(model).__name__) from error
+
+
+def _encoded(
+    model: Model,
+    origin: Edits,
+    encode_part: Callable[[Model], bytes] | None = None,
+    unknown: Unknown | None = None,
+    *,
+    with_factories: bool = True,
+) -> bytes:
+    """Encode a new or changed model; ``encode_part``, by default :func:`encode`, encodes the models in it."""
     members: dict[str, bytes | Raw] = {}
     if origin.raw is not None:
         try:
-            members |= _serde.map_items(origin.raw)
+            members |= _serde.map_items(_json_of(model, origin.raw, unknown))
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
-    always, is_new, is_plain = type(model)._always, origin.raw is None, encode_part is encode
-    for name, field in _plan_of(type(model)).fields.items():
+    always, is_new = type(model)._always, origin.raw is None
+    for name, field in plan_of(type(model)).fields.items():
         if field.argument in origin.names:
-            field.write(members, getattr(model, name), None if is_plain else encode_part)
-        elif is_new and (name in always or (field.factory is not None and encode_part is not encode_applied)):
+            field.write(members, getattr(model, name), encode_part)
+        elif is_new and (name in always or (field.factory is not None and with_factories)):
             value = getattr(model, name)
             # The value of a factory belongs to this object, but an empty list only expresses the default.
             if name in always or (value is not None and value not in ((), EMPTY_MAP)):
-                members[field.json] = field.encode(value, None if is_plain else encode_part)
-    return _object([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()])
+                members[field.json] = field.encode(value, encode_part)
+    return encode_members(members)
 
 
 # An attrs class of a custom kind may have models as fields, such as a PodTemplateSpec.

@@ -1,7 +1,7 @@
 """JSON merge patches (RFC 7386): compute a patch from two values, and find models in a given patch.
 
-A patch must not contain a model, because a model cannot express that a field is removed.  The patch of two models uses
-null for this purpose.
+A patch must not contain a model, because a model cannot express that a field is removed.  A patch that is computed from
+two models uses null for this purpose.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import attrs
 
 from . import _serde
 from ._lazy import Model
-from ._meta import KubernetesObject, key_of
-from ._plain import members_of
+from ._meta import KubernetesObject, key_of, newer_field_problem
+from ._plain import members_of, newer_field
 from ._quantity import Quantity
 from ._values import MAX_LEVELS, TOO_DEEP
 
@@ -40,7 +40,7 @@ def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, obj
 
     If only ``old`` has a member, the member is null in the patch, so that the server removes it.  :meth:`Api.update
     <trioformer.client.Api.update>` and ``update_status`` send such a patch.
-    The patch of two equal values is empty.
+    The patch for two equal values is empty.
     A patch replaces a list as a whole.
 
     A merge patch cannot set a member to null.  So a member that is null in ``new`` is treated as absent, unless it is
@@ -54,17 +54,36 @@ def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, obj
     Raises:
         TypeError: The arguments have different classes, or are not models or mappings, or contain a value that cannot
             be encoded as JSON.
-        ValueError: The arguments are objects with different names or namespaces.
+        ValueError: The arguments are objects with different names or namespaces.  Or the patch would replace a list,
+            and an argument was read as protobuf and has a field that is newer than this version of trioformer.
         DecodeError: A part of an argument is not valid JSON, or has too many levels.
     """
     if isinstance(old, Model) and isinstance(new, Model):
         if type(old) is not type(new):
-            raise TypeError(f"a merge patch requires two models of one class, not {_names(old, new)}")
+            raise TypeError(f"a merge patch requires two models of the same class, not {_names(old, new)}")
         if isinstance(old, KubernetesObject) and isinstance(new, KubernetesObject):
-            return _between_objects(old, new)
+            return _checked(_between_objects(old, new), old, new)
     elif not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         raise TypeError(f"a merge patch requires two models or two mappings, not {_names(old, new)}")
-    return _difference(_members_of(old), _members_of(new))
+    return _checked(_difference(_members_of(old), _members_of(new)), old, new)
+
+
+def _checked(patch: dict[str, object], *values: object) -> dict[str, object]:
+    """Check that a patch does not remove newer fields from the objects in a list, which it replaces as a whole."""
+    if _replaces_objects(patch):
+        for value in values:
+            if isinstance(value, Model) and (name := newer_field(value)):
+                raise ValueError(newer_field_problem(value, name))
+    return patch
+
+
+def _replaces_objects(patch: Mapping[str, object]) -> bool:
+    return any(
+        _replaces_objects(value)
+        if isinstance(value, dict)
+        else isinstance(value, list) and any(isinstance(each, dict) for each in value)
+        for value in patch.values()
+    )
 
 
 def _names(old: object, new: object) -> str:
@@ -73,7 +92,7 @@ def _names(old: object, new: object) -> str:
 
 def _between_objects(old: KubernetesObject, new: KubernetesObject) -> dict[str, object]:
     if (old.name, old.namespace) != (new.name, new.namespace):
-        raise ValueError(f"a merge patch requires two states of one object, not {key_of(old)} and {key_of(new)}")
+        raise ValueError(f"a merge patch requires two states of the same object, not {key_of(old)} and {key_of(new)}")
     found = _members_of(old), _members_of(new)
     for members in found:
         metadata = members.get("metadata")
@@ -113,7 +132,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, object] | None:
-    """Find a model in a patch that the server would merge; return its path and the model, or None.
+    """Find a model that the server would merge as part of a patch; return its path and the model, or None.
 
     A model encodes a cleared field as absent, and a merge keeps absent fields.  So the server would keep the old
     value, and the response would look like a success.

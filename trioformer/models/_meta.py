@@ -1,4 +1,4 @@
-"""The base class of API objects, and the classes of their metadata.
+"""The base class of API objects, and the classes for their metadata.
 
 The names and types of the fields follow ``meta/v1`` in apimachinery.
 These classes are written by hand, because the library itself reads their fields.  All other classes of ``meta/v1`` are
@@ -10,23 +10,24 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
 import attrs
-import msgspec
 
 from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy
 from ._definitions import fields_for_subclasses
 from ._evolve import set_once
+from ._heads import Head, make_head, scan_head
 from ._lazy import Model, set_origin
+from ._protobuf._heads import envelope_of, scan_message
+from ._protobuf._wire import Message, Unknown, newer_field_in
 from ._resources import ResourceInfo, resource_of
-from ._serde import ABSENT, FAULTS, INVALID_JSON, Raw, decode_error, dumps, map_items
+from ._serde import ABSENT, FAULTS, decode_error, dumps, map_items
 from ._values import EMPTY_MAP, JSON, Time
 
 __all__ = [
-    "Head",
     "KubernetesObject",
     "ManagedFieldsEntry",
     "ObjectMeta",
@@ -35,9 +36,6 @@ __all__ = [
     "encode_request",
     "key_of",
     "make_object",
-    "scan_head",
-    "scan_whole",
-    "scan_without_managed_fields",
 ]
 
 
@@ -94,155 +92,6 @@ class ObjectMeta(Model):
     uid: str = ""
 
 
-# --- heads: the fields that the library itself reads of every object ---
-
-
-@final
-class MetadataHead(msgspec.Struct, gc=False):
-    """The metadata fields that caches and queues need."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resourceVersion: str = ""  # noqa: N815  # with the API's name msgspec needs no rename
-
-
-@final
-class Head(msgspec.Struct, gc=False):
-    """The fields that a scan extracts from an object's JSON.
-
-    The class uses ``gc=False``, because heads contain no containers and a large number of heads would slow down every
-    garbage collection.
-    """
-
-    metadata: MetadataHead
-    spec: msgspec.Raw = ABSENT
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``, or only the name if the object has no namespace."""
-        metadata = self.metadata
-        return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-
-
-_decode_head = msgspec.json.Decoder(Head).decode
-
-
-class _NullableMetadataHead(msgspec.Struct, gc=False):
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resourceVersion: str | None = None  # noqa: N815  # as in MetadataHead
-
-
-class _NullableHead(msgspec.Struct, gc=False):
-    metadata: _NullableMetadataHead
-    spec: msgspec.Raw = ABSENT
-
-
-_decode_nullable_head = msgspec.json.Decoder(_NullableHead).decode
-
-
-def scan_head(data: bytes) -> Head:
-    """Return the head of an object from its JSON; null is read as an empty value, as in Go.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    try:
-        return _decode_head(data)
-    except INVALID_JSON:
-        pass  # not below, where it would be the context of the next error
-    try:
-        found = _decode_nullable_head(data)
-    except INVALID_JSON as error:
-        raise decode_error(error, "an object's metadata") from error
-    metadata = found.metadata
-    texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
-    return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
-
-
-def scan_whole(data: bytes) -> tuple[bytes, Head]:
-    """Scan an object's JSON, and return the unchanged bytes with the head.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    return data, scan_head(data)
-
-
-class _ManagedMetadataHead(msgspec.Struct, gc=False):
-    managedFields: msgspec.Raw = ABSENT  # noqa: N815  # as in MetadataHead
-
-
-class _ManagedHead(msgspec.Struct, gc=False):
-    metadata: _ManagedMetadataHead
-
-
-_find_managed_fields = msgspec.json.Decoder(_ManagedHead).decode
-_MANAGED_FIELDS = b'"managedFields":'
-
-
-def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
-    """Remove ``metadata.managedFields`` from an object's bytes, and return the rest with the object's head.
-
-    The removal often halves the size of the object.  The remaining bytes are copied once, and nothing is decoded.
-
-    Raises:
-        DecodeError: The bytes are not a JSON object with ``metadata``.
-    """
-    try:
-        found = _find_managed_fields(data).metadata.managedFields
-    except INVALID_JSON as error:
-        raise decode_error(error, "an object's metadata") from error
-    value = memoryview(found)
-    if not value:
-        return scan_whole(data)
-    begin = data.find(_MANAGED_FIELDS)
-    end = begin + len(_MANAGED_FIELDS) + len(value)
-    # The key cannot be inside a string, which escapes quotes; but it may be in a nested object, or have white space.
-    if begin > 0 and data[end - len(value) : end] == value:
-        if data[begin - 1] == _COMMA:
-            begin -= 1
-        elif data[end] == _COMMA:
-            end += 1
-        rest = data[:begin] + data[end:]
-        if _has_no_managed_fields(rest):
-            return scan_whole(rest)
-    return scan_whole(_without_managed_fields(data))
-
-
-def _has_no_managed_fields(rest: bytes) -> bool:
-    try:
-        return not memoryview(_find_managed_fields(rest).metadata.managedFields)
-    except INVALID_JSON:  # white space before the key: the comma before it is left
-        return False
-
-
-_COMMA = ord(",")
-
-
-def _without_managed_fields(data: bytes) -> bytes:
-    """Remove ``managedFields`` from an object in any JSON formatting, by decoding its members."""
-    try:
-        members = map_items(data)
-        metadata = map_items(members["metadata"])
-    except ValueError as error:
-        raise decode_error(error, "an object's metadata") from error
-    del metadata["managedFields"]
-    members["metadata"] = Raw(_join(metadata))
-    return _join(members)
-
-
-def _join(members: dict[str, Raw]) -> bytes:
-    return b"{" + b",".join([dumps(key) + b":" + bytes(raw) for key, raw in members.items()]) + b"}"
-
-
-def make_head(name: str, namespace: str, uid: str, resource_version: str) -> Head:
-    """Make the head of an object that was not decoded from JSON."""
-    return Head(MetadataHead(name, namespace, uid, resource_version))
-
-
 class Headed(Model):
     """A base class with a slot for the head."""
 
@@ -286,7 +135,7 @@ class KubernetesObject(Headed):
             # The scan for the head found the spec.  Only the first field of the level is decoded from that slice:
             # a later read decodes all the others, and must not decode this one again.
             if name == "spec" and self._once is None and self._head.spec != ABSENT:
-                plan = _lazy._plan_of(type(self))
+                plan = _lazy.plan_of(type(self))
                 if name in plan.fields:
                     try:
                         value = plan.read_one(self, plan.fields[name], self._head.spec)
@@ -354,7 +203,7 @@ def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | Non
     A list item and a watch event's object are equal even if only the latter begins with the kind and apiVersion.
     """
     mine, theirs = one._origin, other._origin
-    if type(mine) is not bytes or type(theirs) is not bytes:
+    if type(mine) not in _ENCODINGS or type(theirs) not in _ENCODINGS:
         return None
     try:
         if one._head.metadata != other._head.metadata:
@@ -363,10 +212,16 @@ def _compare_bytes(one: KubernetesObject, other: KubernetesObject) -> bool | Non
         return None
     if mine == theirs:
         return True
+    if type(mine) is Message or type(theirs) is Message:
+        return None
     longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
     type_meta = _type_meta_of(type(one))
     is_longer_by_that = longer.startswith(type_meta) and len(longer) - len(type_meta) == len(shorter) - 1
     return True if is_longer_by_that and longer.endswith(memoryview(shorter)[1:]) else None
+
+
+_ENCODINGS: Final = (bytes, Message)
+"""The types of the bytes of an object that was decoded and not changed: JSON, or a message."""
 
 
 def _make_type_meta(cls: type[object]) -> bytes:
@@ -395,19 +250,25 @@ def _scanned(origin: object) -> Head | None:
     if not isinstance(origin, bytes):
         return None
     try:
-        return scan_head(origin)
+        return _scan(origin)
     except DecodeError:  # an object that is not from a server may have no metadata, or nulls in it
         return None
 
 
+def _scan(data: bytes) -> Head:
+    if type(data) is not Message:
+        return scan_head(data)
+    return scan_message(data, 0, len(data), drops_managed_fields=False)[1]
+
+
 def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
-    """Make an object from its JSON without decoding the fields.
+    """Make an object from its JSON or its message, without decoding the fields.
 
     Args:
         cls: The class of the kind.
-        raw: The object's JSON.  Pass a copy and not a slice of a larger response, because the object keeps these bytes
+        raw: The object's bytes.  Pass a copy and not a slice of a larger response, because the object keeps these bytes
             alive.
-        head: The head of the object. The default, None, scans ``raw`` for the head.
+        head: The head of the object.  The default, None, scans ``raw`` for the head.
 
     Raises:
         DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
@@ -415,8 +276,44 @@ def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
     made: H = object.__new__(cls)  # as make() of _lazy.py, without a call: this runs once for each object that arrives
     set_origin(made, raw)
     set_once(made, None)
-    set_head(made, head if head is not None else scan_head(raw))
+    set_head(made, head if head is not None else _scan(raw))
     return made
+
+
+def detached(obj: H) -> H:
+    """Return a changed object with bytes of its own, so that the bytes of its source can be freed.
+
+    Raises:
+        DecodeError: A changed value does not have the type of its field.
+    """
+    origin = obj._origin
+    if isinstance(origin, _lazy.Edits) and (type(origin.raw) is Message or _has_newer_parts(obj)):
+        from ._messages import message_of  # noqa: PLC0415  # only for objects that a transform changes
+
+        lost: list[str] = []
+        data = message_of(obj, lost)
+        if not lost:
+            return make_object(type(obj), Message(data))
+    return make_object(type(obj), _lazy.encode(obj))
+
+
+def _has_newer_parts(obj: Headed) -> bool:
+    """Return whether a new object contains parts with fields that JSON cannot represent."""
+    unknown: Unknown = []
+    if obj._origin.raw is None:
+        _lazy.encode_for_request(obj, unknown=unknown)
+    return bool(unknown) and _is_in_table(type(obj))
+
+
+def _is_in_table(cls: type[Headed]) -> bool:
+    from ._protobuf._fields import type_of_class  # noqa: PLC0415  # which JSON does not need
+
+    return type_of_class(cls) is not None
+
+
+def bytes_of(obj: KubernetesObject) -> bytes:
+    """Return the bytes of an object that was decoded and not changed."""
+    return bytes(obj._origin)
 
 
 def key_of(obj: KubernetesObject) -> str:
@@ -435,14 +332,44 @@ def encode_for_server(obj: KubernetesObject) -> bytes:
 def encode_request(obj: KubernetesObject, *, is_applied: bool = False) -> bytes:
     """Encode an object as a request body, with kind, apiVersion, and every value that the program set.
 
+    The body is JSON, unless the object or a part of it was read as a protobuf message and has fields that are newer
+    than the table of types.  In that case, the body is a message, so that no fields are lost.  (client-go drops such
+    fields.)
+
     Args:
-        obj: The object to encode.
-        is_applied: Whether the request is a server-side apply. For an apply request, only fields that the program set
-            are encoded, in a form that is also valid YAML.
+        obj: The object.
+        is_applied: Whether the request is an apply.  If so, only fields that the program set are encoded, and the
+            server decodes the body as YAML.
+
+    Raises:
+        ValueError: The object has such fields, but the request must be JSON, or other parts were decoded from JSON and
+            have fields that do not exist in messages.
     """
-    if not is_applied:
-        return _with_type_meta(obj, _lazy.encode_given(obj))
-    return _NOT_YAML.sub(_escape, _with_type_meta(obj, _lazy.encode_applied(obj)))
+    unknown: Unknown = []
+    data = _with_type_meta(obj, _lazy.encode_for_request(obj, is_applied=is_applied, unknown=unknown))
+    if unknown and not is_applied and _is_in_table(type(obj)):
+        return _encode_as_message(obj)
+    if name := newer_field_in(unknown):  # an apply, or a custom kind with parts of built-in kinds
+        raise ValueError(newer_field_problem(obj, name))
+    return _NOT_YAML.sub(_escape, data) if is_applied else data
+
+
+def _encode_as_message(obj: KubernetesObject) -> bytes:
+    from ._messages import message_of  # noqa: PLC0415  # only for servers that are newer than this release
+
+    lost: list[str] = []
+    data = message_of(obj, lost)
+    if lost:
+        raise ValueError(newer_field_problem(obj, lost[0]))
+    return envelope_of(obj.api_version, obj.kind, data)
+
+
+def newer_field_problem(obj: object, name: str) -> str:
+    """Return the text of an error about a request that would remove a field that is newer than the table of types."""
+    return (
+        f"{obj!r} has a field that is newer than this version of trioformer ({name}), and the request could remove it; "
+        f"read the object with get(), or pass options=ClientOptions(protobuf=False) to open_client()"
+    )
 
 
 # Characters in UTF-8 that YAML must escape, unlike JSON: DEL, C1, U+FFFE and U+FFFF.

@@ -128,7 +128,7 @@ def not_a_kind(value: object) -> TypeError:
     """Return the error for a value that is not a kind; if the value is a kind's name, the error shows the import."""
     if isinstance(value, str):
         found = _imports(value.rpartition("/")[2].lower())
-        hint = f"write {' or '.join(found)}" if found else "client.discover(api_version, kind) returns one"
+        hint = f"write {' or '.join(found)}" if found else "client.discover(api_version, kind) returns it"
         return TypeError(f"a kind must be a class, not a string; {hint}")
     cls = type(value)
     if hasattr(cls, "__resource__"):

@@ -1,7 +1,7 @@
 """The rules for names that become parts of URL paths.
 
 A name can come from a server, a manifest or a configuration file.
-If it contained ``#``, ``?`` or ``/``, the URL would refer to a different resource, such as the whole collection.
+If a name contained ``#``, ``?`` or ``/``, the URL would refer to a different resource, such as the whole collection.
 
 Source: apimachinery ``util/validation`` (``IsDNS1123Subdomain``, ``IsDNS1035Label``) and ``api/validation/path``.
 """
@@ -30,7 +30,10 @@ NOT_NAMES: Final = frozenset(("", ".", ".."))
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
 
-_LABEL_RULE: Final = "a DNS label: at most 63 lower-case letters, digits and '-', and no '-' at its ends"
+_LABEL_RULE: Final = "a DNS label (at most 63 lower-case letters, digits and '-', with no '-' at either end)"
+_VERSION_RULE: Final = (
+    "a DNS label that begins with a letter (at most 63 lower-case letters, digits and '-', with no '-' at the end)"
+)
 
 
 def is_path_segment(name: str) -> bool:
@@ -39,17 +42,17 @@ def is_path_segment(name: str) -> bool:
 
 
 def is_label(text: str) -> bool:
-    """Return whether a string is a DNS label, like the name of a resource."""
+    """Return whether a string is a DNS label, as the name of a resource must be."""
     return 0 < len(text) <= _MAX_LABEL and _LOWER.issuperset(text) and text[0] != "-" != text[-1]
 
 
 def is_version(text: str) -> bool:
-    """Return whether a string is a DNS label that begins with a letter, like the version of an API."""
+    """Return whether a string is a DNS label that begins with a letter, as the version of an API must be."""
     return is_label(text) and text[0].isalpha()
 
 
 def is_subdomain(text: str) -> bool:
-    """Return whether a string is a DNS subdomain, like the name of an API group."""
+    """Return whether a string is a DNS subdomain, as the name of an API group must be."""
     return len(text) <= _MAX_SUBDOMAIN and all(map(is_label, text.split(".")))
 
 
@@ -73,8 +76,7 @@ def check_resource(group: str, version: str, kind: str, plural: str, subresource
     if group and not is_subdomain(group):
         raise ValueError(f"the group of a resource must be a DNS subdomain in lower case or empty, not {group[:99]!r}")
     if not is_version(version):
-        rule = f"{_LABEL_RULE}, and a letter first"
-        raise ValueError(f"the version of a resource must be {rule}, not {version[:99]!r}")
+        raise ValueError(f"the version of a resource must be {_VERSION_RULE}, not {version[:99]!r}")
     if rule := kind_problem(kind):
         raise ValueError(f"the kind of a resource must be {rule}, not {kind[:99]!r}")
     if not is_label(plural):

@@ -65,7 +65,7 @@ def metadata_kind(
 
     Args:
         kind: The complete kind, or its resource.
-        managed_fields: Whether to keep ``metadata.managedFields``, usually the largest part of the metadata.
+        managed_fields: Whether to keep ``metadata.managedFields``, which is usually the largest part of the metadata.
 
     Raises:
         TypeError: The argument is neither a kind nor a resource.

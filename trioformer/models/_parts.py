@@ -78,7 +78,7 @@ class Part:
 
 
 def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | None:
-    """Return the check for a field, or None if its values are not checked.
+    """Return the type check for a field, or None if the values of the field are not checked.
 
     Args:
         cls: The class that has the field.

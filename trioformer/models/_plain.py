@@ -7,10 +7,12 @@ from typing import Any, TypeVar, cast
 
 from ..errors import DecodeError
 from . import _serde
-from ._lazy import Model, canonical, check_made, encode, make
+from ._hints import without_notes
+from ._lazy import Model, canonical, check_made, codec_of, encode, encode_for_request, make
+from ._protobuf._wire import Unknown, newer_field_in
 from ._values import MAX_LEVELS
 
-__all__ = ["from_dict", "json_equal", "members_of", "to_dict"]
+__all__ = ["encode_as", "from_dict", "json_equal", "members_of", "newer_field", "to_dict"]
 
 M = TypeVar("M", bound=Model)
 
@@ -38,7 +40,7 @@ def to_dict(model: Model) -> dict[str, Any]:
 
 
 def members_of(model: Model) -> dict[str, Any]:
-    """Convert a model like :func:`to_dict`, but add omitted members such as ``kind``.
+    """Convert a model as :func:`to_dict` does, but add omitted members such as ``kind``.
 
     Raises:
         DecodeError: The model's JSON is not an object, or has too many levels.
@@ -49,8 +51,23 @@ def members_of(model: Model) -> dict[str, Any]:
     return cast("dict[str, Any]", members)
 
 
+def encode_as(hint: Any, value: object) -> bytes:
+    """Encode a value like the value of a field with the type ``hint``."""
+    return codec_of(without_notes(hint)).unstructure(value)
+
+
+def newer_field(model: Model) -> str:
+    """Return the name of a protobuf field of the model that this version's table of types does not contain.
+
+    If there is none, return an empty string.
+    """
+    unknown: Unknown = []
+    encode_for_request(model, unknown=unknown)
+    return newer_field_in(unknown)
+
+
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two values (models, free-form values or plain values) have the same JSON.
+    """Return whether two values (models, free-form values or plain values) are encoded as the same JSON.
 
     The order of members does not matter, and a tuple is equal to a list with the same items.
     Unlike in Python, ``1``, ``1.0`` and ``true`` differ.  The comparison includes JSON members that a model has no

@@ -74,14 +74,14 @@ class Quantity:
     def value(self) -> Decimal:
         """The amount in the base unit, such as cores or bytes.
 
-        The value is exact, except that it follows two limits of the API server.  An amount is rounded away from zero
-        to whole billionths, and an amount with a binary suffix is at most 2⁶³ - 1.
+        The value is exact, except that two limits of the API server apply.  An amount is rounded away from zero to
+        whole billionths, and an amount with a binary suffix is at most 2⁶³ - 1.
         """
         text = self.text
         match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_TEXT else None
         if match is None:
             # Not the text: it is the content of an object.
-            raise DecodeError(f"a text of {len(text)} characters is not a quantity; examples: 100m, 1.5, 2Gi, 1e3")
+            raise DecodeError(f"a string of {len(text)} characters is not a quantity; examples: 100m, 1.5, 2Gi, 1e3")
         number, suffix = Decimal(match[1]), match[2] or ""
         if suffix in _SUFFIX:
             found = _EXACT.multiply(number, _SUFFIX[suffix])

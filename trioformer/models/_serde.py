@@ -55,7 +55,7 @@ ABSENT = Raw(b"")
 
 @final
 class MalformedError(ValueError):
-    """The error for bytes that are not a JSON object, with a text that does not quote the bytes."""
+    """The error for bytes that are not a JSON object; its text does not quote the bytes."""
 
 
 def decode_error(error: Exception, what: str) -> DecodeError:
@@ -76,7 +76,7 @@ def _problem(error: Exception) -> str:
         return TOO_DEEP
     if isinstance(error, UnicodeDecodeError):
         error.object, error.args = b"", ()  # str and repr would show the bytes
-        return "a text in it is not valid utf-8"
+        return "a string in it is not valid UTF-8"
     if isinstance(error, msgspec.MsgspecError | MalformedError):
         return _QUOTED.sub("invalid value", " ".join(str(error).split()))
     # From code of the program: its text may quote the value, so give the place where it was raised.
@@ -114,7 +114,7 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def level_decoder(keys: tuple[str, ...]) -> Callable[[bytes | Raw], tuple[Raw, ...]]:
-    """Make a function that returns the raw values of ``keys`` in a JSON object; absent keys have an empty ``Raw``.
+    """Make a function that returns the raw values of ``keys`` in a JSON object, or an empty ``Raw`` for an absent key.
 
     The function raises ValueError if its argument is not a JSON object, and RecursionError if it has too many levels.
     """
@@ -242,7 +242,7 @@ def dumps(value: object) -> bytes:
     try:
         return msgspec.json.encode(value, enc_hook=_unstructure_other)
     except UnicodeEncodeError as error:
-        raise ValueError("a text with a lone surrogate cannot be encoded as JSON") from error
+        raise ValueError("a string with a lone surrogate cannot be encoded as JSON") from error
     except RecursionError as error:
         raise DecodeError(f"cannot encode a value: {TOO_DEEP}") from error
 
@@ -313,7 +313,7 @@ def _converter() -> Converter:
 
 
 def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructure) -> None:
-    """Register functions that structure and unstructure a class and its subclasses, before the class is first used."""
+    """Before a class is first used, register the functions that structure and unstructure it and its subclasses."""
     _hooks.append((cls, structure, unstructure))
 
 

@@ -95,7 +95,7 @@ class Unstructured(_WithMembers):
         kind = type(self).__name__
         if (found := find_model(patch)) is not None:
             problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
-            raise TypeError(f"merge of a {kind}: {problem}; pass a mapping with None for each field to remove")
+            raise TypeError(f"cannot merge into a {kind}: {problem}; pass a mapping with None for each field to remove")
         try:
             data = _merged(_lazy.encode(self), _as_mapping(_serde.plain(patch)))
         except _serde.FAULTS as error:
@@ -224,7 +224,7 @@ def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
 
 
 def _checked(cls: type[U], data: bytes) -> U:
-    """Make an object from JSON after a check of its kind and metadata."""
+    """Make an object from JSON after checking its kind and metadata."""
     obj = _lazy.from_json(cls, data)
     resource = resource_of(cls)
     _serde.check_object(bytes(_serde.map_items(data).get("metadata", b"{}")), f"{resource.kind}.metadata")
@@ -232,7 +232,7 @@ def _checked(cls: type[U], data: bytes) -> U:
         found = f"{obj.api_version} {obj.kind}"
         raise DecodeError(f"the object is a {found}, not a {resource.api_version} {resource.kind}")
     metadata = obj.metadata
-    for name in _lazy.field_names(ObjectMeta):
+    for name in _lazy.plan_of(ObjectMeta).fields:
         getattr(metadata, name)
     if not metadata.name and not metadata.generate_name:
         raise DecodeError(f"the {resource.kind} has neither a name nor a generateName in its metadata")

@@ -55,7 +55,7 @@ class FrozenMap(dict[str, V]):
     __slots__ = ()
 
     def _raise(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a mapping in a model cannot be changed; pass a new one, {**old, ...}, to evolve()")
+        raise TypeError("a mapping in a model cannot be changed; pass a new mapping, such as {**old, ...}, to evolve()")
 
     if not TYPE_CHECKING:  # type checkers keep the signatures of dict
         __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise
@@ -136,6 +136,6 @@ def _freeze_other(value: object, left: int) -> Any:
 
 
 def camel_case(name: str) -> str:
-    """Convert a snake_case name to an API name, such as ``node_name`` to ``nodeName``."""
+    """Convert a snake_case name to an API name, for example ``node_name`` to ``nodeName``."""
     head, *rest = name.strip("_").split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)

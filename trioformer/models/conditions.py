@@ -8,9 +8,9 @@
         website.status.conditions, type="Ready", status=True, reason="Complete", message="all objects exist"
     )
 
-Custom kinds use the :class:`Condition` of ``meta/v1``.  Most built-in kinds have their own class with additional
-fields, such as ``PodCondition``.  The functions accept all these classes, and ``model=`` is the class for new
-conditions.
+Custom kinds use the :class:`Condition` of ``meta/v1``.  Most built-in kinds have their own condition class with
+additional fields, such as ``PodCondition``.  The functions accept all these classes, and ``model=`` sets the class for
+new conditions.
 
 Sources: ``pkg/api/meta/conditions.go`` in apimachinery, and "Typical status properties" in the API conventions.
 """
@@ -147,21 +147,22 @@ def set_condition(
     """Return the conditions with one condition set; its transition time changes only if its status changes.
 
     If nothing has changed, the result equals ``conditions``, so write the status only if the result differs.
-    Other conditions, the order of the conditions, and fields without an argument stay unchanged.
+    The order of the conditions, all other conditions, and fields for which there is no argument stay unchanged.
 
     Args:
-        conditions: The current conditions, or the mappings from an :class:`Unstructured` object.
+        conditions: The current conditions, which can also be mappings from an :class:`Unstructured` object.
         type: The type of the condition, such as ``Ready``.
         status: ``"True"``, ``"False"`` or ``"Unknown"``. A bool is converted to ``"True"`` or ``"False"``.
         reason: The machine-readable reason for the status in one word, such as ``MinimumReplicasAvailable``.
         message: A human-readable message about the status. The default is an empty message.
         observed_generation: The ``metadata.generation`` of the object. The default, None, removes the field.
-        now: The time to use if the status changes, which is rounded down to seconds. The default, None, uses the
-            current time.
+        now: The transition time to use if the status changes, rounded down to a whole second.  The default, None, uses
+            the current time.
         model: The class of the conditions, such as ``PodCondition``. The default is :class:`Condition`.
 
     Raises:
-        TypeError: A condition is not a ``model``, or ``observed_generation`` is given and the model has no such field.
+        TypeError: A condition is not an instance of ``model``, or ``observed_generation`` is given and the model has no
+            such field.
         ValueError: An API server would reject the status, the type or the reason, or ``now`` has no time zone.
     """
     _check(model, type, status, reason, observed_generation, now)
@@ -204,11 +205,11 @@ def _check(
     if str(status) not in _STATUSES or not isinstance(status, str | bool):
         raise ValueError(f"the status of condition {quoted(kind)} must be 'True', 'False' or 'Unknown', not {status!r}")
     if len(kind) > _MAX_TYPE or not _TYPE.fullmatch(kind):
-        raise ValueError(f"{quoted(kind)} is not a valid type of a condition; write a name such as 'Ready'")
+        raise ValueError(f"{quoted(kind)} is not a valid condition type; write a name such as 'Ready'")
     if issubclass(model, Condition) and (len(reason) > _MAX_REASON or not _REASON.fullmatch(reason)):
         raise ValueError(
-            f"{quoted(reason)} is not a valid reason of condition {kind}; write one word, such as 'Complete', "
-            "and the rest in message="
+            f"{quoted(reason)} is not a valid reason for condition {kind}; write one word, such as 'Complete', "
+            "and put the details in message="
         )
     if observed_generation is not None and not hasattr(model, "observed_generation"):
         raise TypeError(f"{model.__name__} has no observed_generation; omit it")

@@ -46,12 +46,12 @@ class _Parts:
     has_status: bool
     """Whether the status is a subresource, for which the server sets a default only if the schema has one."""
     top: frozenset[str]
-    """The names of the kind's top-level fields, with which the names of nested classes begin."""
+    """The names of the kind's top-level fields, which the names of nested classes begin with."""
     can_be_made: dict[str, bool] = attrs.field(factory=dict, init=False)
     """For each class, whether all its fields are optional."""
 
     def write(self, schema: Schema, path: tuple[str, ...]) -> str:
-        """Write the classes for a schema with properties and its nested objects; return the class name."""
+        """Write the classes for a schema with properties and for its nested objects; return the schema's class name."""
         short = path[1:] if path[0] == "spec" and path[1:2] and path[1] not in self.top else path
         name = unused(class_name(self.kind, *short), self.module.taken)
         lines = self.fields(schema, path, name, frozenset())

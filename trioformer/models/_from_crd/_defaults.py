@@ -28,7 +28,7 @@ def default_of(schema: Schema, found: Type, uses: Uses, *, can_be_made: bool) ->
     Args:
         schema: A schema that has a default.
         found: The Python type for the schema.
-        uses: The imports of the module, to which the expression's names are added.
+        uses: The imports of the module, to which the names in the expression are added.
         can_be_made: Whether the type is a class that can be called without arguments.
     """
     value: Any = schema["default"]

@@ -38,8 +38,7 @@ def generate(definitions: Iterable[Mapping[str, Any]], versions: Collection[str]
 
     The name of a nested class is the kind and the path of the object without ``spec``, such as ``WebsiteTls`` for
     ``spec.tls`` in a Website.
-    The name of the class for a version that is not the storage version ends with the version, such as
-    ``WebsiteV1beta1``.
+    If a version is not the storage version, the name of its class ends with the version, such as ``WebsiteV1beta1``.
 
     Args:
         definitions: CustomResourceDefinitions of ``apiextensions.k8s.io/v1``, as plain values.

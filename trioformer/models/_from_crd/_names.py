@@ -30,7 +30,7 @@ def field_names(names: Iterable[str], reserved: Iterable[str] = ()) -> dict[str,
 
     Args:
         names: The API names, which can be arbitrary strings.
-        reserved: The names that the attributes of the class already have.
+        reserved: The names of the attributes that the class already has.
     """
     found: dict[str, str] = {}
     reserved = {*reserved, "self"}  # the first argument of the method that attrs writes

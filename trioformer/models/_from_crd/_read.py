@@ -44,5 +44,5 @@ def _definitions_in(document: object) -> Iterator[Mapping[str, Any]]:
             yield from _definitions_in(item)
     elif members.get("kind") == _KIND:
         if members.get("apiVersion") != _API_VERSION:
-            raise ValueError(f"a {_KIND} of {members.get('apiVersion')} is not supported, only {_API_VERSION}")
+            raise ValueError(f"a {_KIND} of {members.get('apiVersion')} is not supported; use {_API_VERSION}")
         yield members

@@ -63,7 +63,7 @@ class Union:
         return f"{_flat(self.type)} | None"
 
     def lines(self, indent: str) -> str:
-        """Return the union in brackets, with each type on its own line if the union does not fit on one."""
+        """Return the union in brackets, with each type on its own line if the union does not fit on one line."""
         deeper = indent + "    "
         return f"(\n{deeper}{_fitted(self, deeper, '', '')}\n{indent})"
 

@@ -1,4 +1,4 @@
-"""Convert schemas to Python types and to arguments of ``trioformer.crds.Schema``."""
+"""Convert schemas to Python types and to arguments for ``trioformer.crds.Schema``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ANYTHING", "Facts", "Schema", "Type", "Uses", "facts_of_part", "is_c
 Schema: TypeAlias = Mapping[str, Any]
 """A schema in a CustomResourceDefinition, with the API's names."""
 Facts: TypeAlias = dict[str, Expression]
-"""The arguments of ``trioformer.crds.Schema``."""
+"""The arguments to ``trioformer.crds.Schema``."""
 
 ANYTHING: Final = "JSON"
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -211,19 +211,19 @@ def is_condition(schema: Schema) -> bool:
 
 
 def facts_of_part(schema: Schema, uses: Uses) -> Facts:
-    """Return everything in a schema except its properties, as arguments of ``resource_part``."""
+    """Return everything in a schema except its properties, as arguments to ``resource_part``."""
     return facts_of({key: value for key, value in schema.items() if key != "nullable"}, uses, arguments=_OF_PARTS)
 
 
 def facts_of(
     schema: Schema, uses: Uses, *, implied: Mapping[str, Any] | None = None, arguments: Mapping[str, str] = _ARGUMENTS
 ) -> Facts:
-    """Return everything in a schema except the type, as arguments of ``trioformer.crds.Schema``.
+    """Return everything in a schema except the type, as arguments to ``trioformer.crds.Schema``.
 
     Args:
         schema: The schema to convert.
         uses: The imports of the module, to which new names are added.
-        implied: Members of the schema that the type already implies, which are omitted. The default is None.
+        implied: Members of the schema to omit, because the type already implies them.  The default is None.
         arguments: The argument name for each member of the schema. Other members are passed in ``more``.
     """
     facts: Facts = {}

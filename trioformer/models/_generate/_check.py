@@ -1,4 +1,4 @@
-"""Compare the committed modules with generated ones, and the handwritten classes with the schema."""
+"""Compare the committed modules with newly generated modules, and the handwritten classes with the schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(schema: Schema, directory: Path) -> Iterator[str]:
             yield f"{name} is not the module that the schema generates"
     for path in sorted(directory.glob("*.py")):
         if fnmatch.fnmatch(path.name, "[!_]*_v[0-9]*.py") and path.name not in texts:
-            yield f"{path.name} is not generated any more"
+            yield f"{path.name} is no longer generated"
     for definition in sorted(BY_HAND):
         yield from _check_hand_written(schema, definition)
 

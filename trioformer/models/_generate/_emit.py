@@ -210,7 +210,7 @@ def _registry(schema: Schema) -> str:
     modules = {one.api_version: module_of_version(one.api_version) for one in top}
     wrong = [one.definition for one in top if module_of(one.definition or "") != modules[one.api_version]]
     if wrong:
-        raise ValueError(f"defined outside the module of their group: {wrong}")
+        raise ValueError(f"these kinds are defined outside the module of their group: {wrong}")
     entries = {
         beta: [
             _resource_info(one, tuple(below[one.api_version, one.name]))

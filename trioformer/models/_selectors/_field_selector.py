@@ -133,7 +133,7 @@ class FieldSelector:
 
     @staticmethod
     def selectable_fields(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Return the fields that a field selector for this kind can use, with the API server's conversion to text.
+        """Return an object that lists the selectable fields of this kind and reads their values as text.
 
         Raises:
             TypeError: The class is not a kind.

@@ -67,7 +67,7 @@ def number_problem(value: str) -> str | None:
 
 
 def _int64(text: str) -> int | None:
-    """Parse a 64-bit integer like Go's ``strconv.ParseInt(text, 10, 64)``; return None if the text is not valid."""
+    """Parse a 64-bit integer as Go's ``strconv.ParseInt(text, 10, 64)`` does; return None if the text is not valid."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -76,7 +76,7 @@ def _int64(text: str) -> int | None:
 
 def _value_set(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise TypeError("values must be a collection of strings, not one string")
+        raise TypeError("values must be a collection of strings, not a single string")
     return tuple(sorted(set(values), key=str))
 
 

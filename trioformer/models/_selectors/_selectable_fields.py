@@ -1,7 +1,7 @@
 """The fields that field selectors can use for each kind, and the text form of their values.
 
-In kube-apiserver, each kind has code for these fields.  ``AddFieldLabelConversionFunc`` in ``pkg/apis`` defines the
-names, and ``ToSelectableFields`` in ``pkg/registry`` defines the values.
+The code of kube-apiserver defines these fields for each kind.  ``AddFieldLabelConversionFunc`` in ``pkg/apis`` defines
+the names, and ``ToSelectableFields`` in ``pkg/registry`` defines the values.
 The table contains the fields of Kubernetes v1.36.  Kinds that are not in the table support only the name and the
 namespace.
 """
@@ -22,7 +22,7 @@ from .._resources import ResourceInfo, resource_of
 
 
 class _Field(NamedTuple):
-    """One selectable field, with the paths of its value and a default."""
+    """One selectable field, with the paths to its value and a default value."""
 
     paths: tuple[str, ...]
     """Paths with the API's names.  The field's value is the first value that is not empty."""
@@ -96,7 +96,7 @@ class SelectableFields:
 
     @classmethod
     def of(cls, kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Return the selectable fields of a kind; a metadata kind has only fields of the metadata.
+        """Return the selectable fields of a kind; for a metadata kind, only metadata fields are selectable.
 
         Raises:
             TypeError: The class is not a kind.
