@@ -20,14 +20,14 @@ P = ParamSpec("P")
 
 SLICE = 0.001
 """Seconds between two checkpoints of a loop over ready items."""
-SLICE_ITEMS = 1_000
-"""The most items between two checkpoints."""
+SLICE_ITEMS = 1_000  # divisible by each stride
+"""The maximum number of items between two checkpoints."""
 MAX_LOG_KEYS = 1_000
-"""The number of keys that a log limit remembers; it first forgets the key with the oldest line."""
+"""The number of keys that a log limit remembers. The key with the oldest line is forgotten first."""
 
 
 class NoPublicConstructor(ABCMeta):
-    """Metaclass of classes that only the library instantiates. Callers use ``open_*`` functions or factories instead.
+    """Metaclass for classes that only the library instantiates. Callers use ``open_*`` functions or factories instead.
 
     Source: trio's class of the same name.
     """
@@ -58,7 +58,7 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
 class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
     """The result of an ``open_*`` function.
 
-    Using it without ``async with`` raises an error that shows the correct code.
+    An attempt to use it without ``async with`` raises an error that shows the correct code.
     """
 
     __slots__ = ("_hint", "_manager", "_noun")
@@ -79,7 +79,7 @@ class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
     if not TYPE_CHECKING:  # type checkers reject these uses
 
         def __getattr__(self, name: str) -> object:
-            raise AttributeError(f"the {self._noun} is not open, and has no {name!r}; {self._hint}")
+            raise AttributeError(f"the {self._noun} is not open yet, so it has no {name!r}; {self._hint}")
 
         def __await__(self) -> object:
             raise TypeError(f"a {self._noun} cannot be awaited or iterated over before it is open; {self._hint}")
@@ -95,7 +95,7 @@ class UnopenedContext(AbstractAsyncContextManager[T, bool | None]):
 def opened_by(
     noun: str, block: str
 ) -> Callable[[Callable[P, AsyncGenerator[T, None]]], Callable[P, AbstractAsyncContextManager[T, bool | None]]]:
-    """Make an async context manager like ``asynccontextmanager``, but with clear errors for misuse.
+    """Return a decorator that works as ``asynccontextmanager`` does, but with clear errors for misuse.
 
     Args:
         noun: The name of the result in error messages, such as ``client``.
@@ -120,8 +120,9 @@ def opened_by(
 async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
     """Open a nursery for tasks that serve the block and are cancelled at its end.
 
-    An exception of the block is raised unchanged. A plain nursery would wrap it in an exception group.
-    An error in a task cancels the block and is raised in a group, so the tasks should handle their own errors.
+    Exceptions raised in the block propagate unchanged. A plain nursery would wrap them in an exception group.
+    If a task raises an error, the block is cancelled and the error is raised in a group, so the tasks should handle
+    their own errors.
     """
     raised: BaseException | None = None
     try:
@@ -165,16 +166,21 @@ def first_leaf(error: Exception | None) -> Exception | None:
 
 @final
 class Slices:
-    """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each.
+    """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each slice.
 
-    A checkpoint costs more than an item. With a checkpoint for each item, the reader would fall behind a writer that
-    delivers many items at a time.
+    A checkpoint takes more time than an item. If each item had its own checkpoint, the reader would fall behind a
+    writer that delivers many items at a time.
     A slice also ends after a number of items, because no time passes between two checkpoints under a mock clock.
+
+    Args:
+        stride: How many items are processed between two reads of the clock.  For items that take less than 10 µs, a
+            read takes a considerable part of the time.
     """
 
-    __slots__ = ("_ends", "_left")
+    __slots__ = ("_ends", "_left", "_stride")
 
-    def __init__(self) -> None:
+    def __init__(self, stride: int = 1) -> None:
+        self._stride = stride
         self._begin()
 
     def _begin(self) -> None:
@@ -182,8 +188,10 @@ class Slices:
         self._left = SLICE_ITEMS
 
     def is_over(self) -> bool:
-        """Return whether the loop should execute a checkpoint now. Call this once for each item."""
+        """Return whether it is time for a checkpoint. Call this once for each item."""
         self._left -= 1
+        if self._left % self._stride:
+            return False
         return self._left <= 0 or trio.current_time() >= self._ends
 
     async def checkpoint(self) -> None:
@@ -209,7 +217,7 @@ def remove_frames(error: BaseException) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def warn_once(logger: logging.Logger, text: str) -> None:
-    """Log a warning, unless the same text was logged before. Only a limited number of texts is remembered."""
+    """Log a warning, unless the same text has been logged before. Only a limited number of texts is remembered."""
     logger.warning("%s", text)
 
 
@@ -217,7 +225,8 @@ def warn_once(logger: logging.Logger, text: str) -> None:
 class LogLimit:
     """A rate limiter for log lines.
 
-    In each period, a key may log a few lines, and the other lines are counted. The number of keys is limited.
+    In each period, a few lines are logged for each key, and the remaining lines are only counted. The number of keys
+    is limited.
 
     Times are read from trio's clock.
     """
@@ -232,7 +241,7 @@ class LogLimit:
     def count(self, key: Hashable) -> int:
         """Count a line, and return 0 if it must not be logged.
 
-        Otherwise return the number of lines since the last logged line, including this one.
+        Otherwise, return the number of lines since the last logged line, including the current line.
         """
         now = trio.current_time()
         since, written, held_back = self._lines.get(key, (-math.inf, 0, 0))
@@ -250,7 +259,7 @@ class LogLimit:
 def names_on_demand(
     package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and ``__dir__`` functions of a package that imports some names on first use.
+    """Return the ``__getattr__`` and ``__dir__`` functions for a package that imports some names on first use.
 
     Type checkers use the imports under ``if TYPE_CHECKING`` instead.  Hide the result of this function from type
     checkers, because they would accept every name.

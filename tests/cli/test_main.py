@@ -138,7 +138,7 @@ async def test_an_error_of_the_program_is_raised(error: Exception) -> None:
 
 async def test_an_argument_that_is_not_utf_8_is_named(api_server: APIServer) -> None:
     result = await run(api_server, "get", "configmaps", "-l", "\udcff")
-    assert (result.code, result.out, result.err) == (1, "", "error: an argument is not UTF-8: b'\\xff'\n")
+    assert (result.code, result.out, result.err) == (1, "", "error: an argument is not valid UTF-8: b'\\xff'\n")
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,8 @@ async def test_an_exceeded_limit_names_the_operation() -> None:
             with pytest.raises(LimitExceededError) as caught:
                 await call(client)
         text = (
-            f"{where}: the body is too long, more than Limits.object_bytes (1000); if the server is right, raise it: "
+            f"{where}: the body is too long (the limit is Limits.object_bytes=1000); if the response is correct, "
+            "raise the limit: "
         )
         assert str(caught.value).startswith(text)
         assert caught.value.limit == "object_bytes"

@@ -159,7 +159,7 @@ async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer,
         (
             lambda old: old.evolve(metadata=ObjectMeta(name="other")),
             ValueError,
-            r"^change must return the same object, default/counter, not other$",
+            r"^change must return the object it was called with, default/counter, not other$",
         ),
     ],
 )
@@ -228,7 +228,7 @@ async def test_a_client_applies_objects_and_mappings_of_built_in_kinds() -> None
 
 
 async def test_a_mapping_without_a_kind_is_not_applied(client: Client) -> None:
-    with pytest.raises(ValueError, match="must have apiVersion and kind"):
+    with pytest.raises(ValueError, match="must contain apiVersion and kind"):
         await client.apply({"metadata": {"name": "a"}}, field_manager="me")
 
 

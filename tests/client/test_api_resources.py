@@ -62,7 +62,7 @@ def test_a_name_means_what_it_means_for_kubectl() -> None:
         ("pods.apps", None),
     ]:
         if name.endswith("com."):
-            with pytest.raises(ValueError, match="a kind must have a name that kubectl accepts"):
+            with pytest.raises(ValueError, match="the name of a kind must be one that kubectl accepts"):
                 SERVED.find(name)
             return
         info = SERVED.find(name)
@@ -72,7 +72,7 @@ def test_a_name_means_what_it_means_for_kubectl() -> None:
 def test_what_can_be_no_name_is_refused_with_a_hint() -> None:
     for name in ["", "apps/v1", "pods..", "größe", "a" * 64]:
         with pytest.raises(
-            ValueError, match=r"^a kind must have a name that kubectl accepts, such as .*, not .*; for an apiV"
+            ValueError, match=r"^the name of a kind must be one that kubectl accepts, such as .*, not .*; for an apiV"
         ):
             ResourceName.parse(name)
     with pytest.raises(TypeError):

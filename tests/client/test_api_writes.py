@@ -161,7 +161,9 @@ async def test_only_metadata_is_patched_and_not_applied() -> None:
     transport = InMemory([])
     async with open_client(CONFIG, http_transport=transport) as client:
         kind = metadata_kind(Pod)
-        with pytest.raises(TypeError, match="is only metadata and cannot be written; patch it"):
+        with pytest.raises(
+            TypeError, match="contains only metadata, so it cannot be created, replaced or applied; patch it"
+        ):
             await client.api(kind, "shop").apply(kind(metadata=ObjectMeta(name="a")), field_manager="me")
 
 

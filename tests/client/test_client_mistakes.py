@@ -57,15 +57,15 @@ async def test_an_argument_of_another_type_says_what_to_pass() -> None:
     for call, text in [
         (
             lambda client: client.api(Pod, "shop").get(Node(metadata=ObjectMeta(name="a"))),
-            "the API of Pod does not accept <Node a>; for the Pod of that name pass Request.of(obj)",
+            "the API of Pod does not accept <Node a>; for the Pod with the same name, pass Request.of(obj)",
         ),
         (
             lambda client: client.api(Pod, "shop").delete(7),
-            "a name must be a string, not an int; pass a string, an ObjectRef, a controller's request, or an object",
+            "expected a name, an ObjectRef, a controller's request or an object, not an int",
         ),
         (
             lambda client: client.api(Secret, "shop").create(SECRET),
-            "the API of Secret does not accept a dict; from_dict(Secret, ...) makes one",
+            "the API of Secret does not accept a dict; convert it with from_dict(Secret, ...)",
         ),
         (
             lambda client: client.delete("web-0"),
@@ -113,7 +113,7 @@ async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     hint = "write `async with open_client() as client:`"
     with pytest.raises(AttributeError) as no_client:
         opening.api(Pod)
-    assert str(no_client.value) == f"the client is not open, and has no 'api'; {hint}"
+    assert str(no_client.value) == f"the client is not open yet, so it has no 'api'; {hint}"
     with pytest.raises(TypeError, match=re.escape(hint)), opening:
         pytest.fail("the client is open")
     with pytest.raises(TypeError, match=re.escape(hint)):

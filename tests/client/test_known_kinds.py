@@ -63,7 +63,7 @@ async def test_api_of_an_unknown_name_says_how_to_discover_it(client: Client) ->
         LookupError, match=r"; did you mean deployments\? If not, call await client\.discover\('deploymets'\) first"
     ):
         client.api("deploymets")
-    with pytest.raises(ValueError, match="a kind must have a name that kubectl accepts"):
+    with pytest.raises(ValueError, match="the name of a kind must be one that kubectl accepts"):
         client.api("apps/v1")
 
 

@@ -120,7 +120,7 @@ async def test_an_error_event_is_raised_after_earlier_events_and_again() -> None
 async def test_half_an_event_at_the_end_is_a_failed_connection() -> None:
     async with watching(event("ADDED", "a") + b'{"type":"ADD') as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
-        with pytest.raises(ConnectionFailedError, match="inside an event"):
+        with pytest.raises(ConnectionFailedError, match="in the middle of an event"):
             await events.receive_batch()
 
 

@@ -53,8 +53,8 @@ class AsyncCallable:
         (yields, f"reconcile must be an async function, but yields is not one; {DEFINITION}"),
         (None, f"reconcile must be an async function, not None; {DEFINITION}"),
         (without_request, f"reconcile cannot be called (too many positional arguments); {DEFINITION}"),
-        (Reconciler(), "reconcile must be an async function, not a Reconciler; pass the method reconcile"),
-        (Reconciler, "reconcile must be an async function, not the class Reconciler; pass the method reconcile"),
+        (Reconciler(), "reconcile must be an async function, not a Reconciler; pass its reconcile method"),
+        (Reconciler, "reconcile must be an async function, not the class Reconciler; pass its reconcile method"),
     ],
 )
 def test_a_reconcile_that_cannot_be_awaited_is_refused(wrong: Any, text: str) -> None:

@@ -442,7 +442,7 @@ async def test_a_drain_and_workers_that_are_cancelled_log_what_is_left(
     assert (left.ready, left.unfinished) == (("b",), ("a",))
     assert log()[1:] == [
         "WARNING queue pods: drain cancelled; 1 keys pending, 1 processing",
-        "WARNING queue pods: 'a' is unfinished and not added again after the shutdown",
+        "WARNING queue pods: 'a' is unfinished, and is not added again after the shutdown",
     ]
 
 
@@ -456,7 +456,7 @@ async def test_a_key_that_fails_after_the_shutdown_is_logged_and_not_retried(
             queue.shut_down()
             raise OSError("disk full")
     assert queue.remaining().unfinished == ("a",)
-    assert log()[1:] == ["WARNING queue pods: 'a' is unfinished and not added again after the shutdown"]
+    assert log()[1:] == ["WARNING queue pods: 'a' is unfinished, and is not added again after the shutdown"]
 
 
 async def test_a_worker_that_is_cancelled_puts_its_key_back_and_logs_nothing(

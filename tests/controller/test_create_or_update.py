@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
 import trio
 
+from tests.support.messages import model_of
 from tests.support.scripted_http import InMemory, response
 from trioformer import Api, Client, ObjectMeta, SharedInformerFactory, open_client
 from trioformer.controller import AlreadyOwnedError, create_or_update, set_controller_reference
@@ -16,7 +17,7 @@ from trioformer.controller._create_or_update import _ONE_OF, _changes_of
 from trioformer.errors import ConflictError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import OwnerReference, from_dict, to_dict
-from trioformer.models._internal import camel_case
+from trioformer.models._internal import camel_case, tagged
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Volume
 from trioformer.testing import APIServer
@@ -398,6 +399,21 @@ async def test_with_a_lister_nothing_is_read_and_a_late_cache_is_made_up_for(
     assert await write("4") == ["patch", "get", "create"]
     assert done == ["created", "unchanged", "updated", "updated", "created"]
     nursery.cancel_scope.cancel()
+
+
+async def test_an_object_with_a_newer_field_in_the_cache_is_read_from_the_server(
+    api: Api[ConfigMap], api_server: APIServer
+) -> None:
+    api_server.create(config_map(data={"a": "1"}))
+    newer = model_of(ConfigMap, tagged(1, tagged(1, b"a") + tagged(3, b"default")) + tagged(1000, b"newer"))
+
+    class Cache:
+        def get(self, wanted: ConfigMap) -> ConfigMap:
+            return newer
+
+    written = await create_or_update(api, config_map(data={"a": "2"}), lister=cast("Any", Cache()))
+    assert written.object.data == {"a": "2"}
+    assert [request.verb for request in api_server.requests][-2:] == ["get", "patch"]
 
 
 async def test_without_a_cache_the_errors_of_other_writers_are_raised(

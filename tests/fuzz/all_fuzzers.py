@@ -8,14 +8,16 @@ from typing import Any
 
 from .engine import Fuzzer
 from .lists import Lists
+from .messages import Messages
 from .statuses import Statuses
 from .watches import Watches
 
-FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {each.name: each for each in (Lists, Watches, Statuses)}
+FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {each.name: each for each in (Lists, Watches, Statuses, Messages)}
 INPUTS: Mapping[str, int] = {
-    "lists": 35_000,
-    "watches": 35_000,
-    "statuses": 30_000,
+    "lists": 30_000,
+    "watches": 30_000,
+    "statuses": 20_000,
+    "messages": 20_000,
 }
 """How many inputs of each a long run has."""
 LONG_SEED = 1

@@ -17,7 +17,7 @@ import trio
 import trio.testing
 
 from tests.support.cache_machine_listeners import CheckingListener
-from tests.support.faulty_transport import Cut, Ending, FaultyTransport
+from tests.support.faulty_transport import DEEP, Cut, Ending, FaultyTransport
 from trioformer.cache import ApiListWatch, ReflectorOptions, ResourceEventHandler, SharedInformer
 from trioformer.cache._bad_objects import QuarantineReason
 from trioformer.cache.processor._overflow import Overflow
@@ -393,7 +393,9 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
         informer.add_event_handler(PickyHandler(), name="picky")
         for reflector in informer._reflectors.values():
             reflector._pacing.rng.seed(setting.seed)  # so that an example can be repeated
-        transport.spoils = b'"wire"'
+        # In a message the label is spoiled by a wire type that does not exist.
+        label = b"\x0b\n\x03bad\x12\x04wire"
+        transport.spoils = {b'"wire"': DEEP, b"\x5a" + label: b"\x5e" + label}
         world = World(setting, server, transport, client, nursery, informer)
         for step in listeners:
             world.join(step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
@@ -19,7 +19,11 @@ Ending: TypeAlias = Literal["clean", "reset", "stall"]
 GATHER_PERIOD: Final = 2.0
 """Seconds for which frames are gathered."""
 _PORTAL: Final = b"<!doctype html><title>Please log in</title>"
-_DEEP: Final = b"[" * 3_000 + b"]" * 3_000
+DEEP: Final = b"[" * 3_000 + b"]" * 3_000
+"""A JSON value of too many levels."""
+_UID: Final = b"\x2a\x24"
+"""In a message, the beginning of a uid: the tag and the length of a UUID."""
+_UNREADABLE_UID: Final = b"\x2e\x24"
 _METADATA: Final = re.compile(rb'"metadata":\{')
 
 
@@ -47,8 +51,8 @@ class FaultyTransport(httpx.AsyncBaseTransport):
     """How many of the next events contain an undecodable object."""
     has_corrupted: bool = False
     """Whether an event was made undecodable since this was last set to False."""
-    spoils: bytes = b""
-    """A JSON string that is replaced by a value of too many levels, in every list and watch."""
+    spoils: Mapping[bytes, bytes] = attrs.field(factory=dict)
+    """What is replaced in every list and watch, so that objects cannot be decoded."""
     loses_bookmarks: bool = False
     """Whether bookmarks are dropped, including the end bookmarks of watch-lists."""
     halves: bool = False
@@ -100,14 +104,21 @@ class FaultyTransport(httpx.AsyncBaseTransport):
 
     def process_frame(self, frame: bytes) -> bytes:
         """Return a watch's frame as it is delivered."""
-        if frame.startswith(b'{"type":"BOOKMARK"'):
+        if b"BOOKMARK" in frame[:20]:
             return b"" if self.loses_bookmarks else frame
-        if self.corrupted and not frame.startswith(b'{"type":"ERROR"'):
+        if self.corrupted and b"ERROR" not in frame[:20]:
             self.corrupted -= 1
             self.has_corrupted = True
             # The first member of that name is the object's own; the key can still be found in the rest of it.
-            return _METADATA.sub(b'"metadata":{"uid":[],', frame, count=1)
+            frame = _METADATA.sub(b'"metadata":{"uid":[],', frame, count=1)
+            return frame.replace(_UID, _UNREADABLE_UID, 1)
         return frame
+
+    def spoil(self, piece: bytes) -> bytes:
+        """Return a piece of a body as it is delivered."""
+        for good, spoiled in self.spoils.items():
+            piece = piece.replace(good, spoiled)
+        return piece
 
 
 class _Noticed(httpx.AsyncByteStream):
@@ -164,8 +175,8 @@ class _Body(httpx.AsyncByteStream):
         piece, self._rest = self._rest, b""
         while not piece:
             piece = await self._pieces.__anext__()
-            if self._transport.spoils and not self._is_error:
-                piece = piece.replace(self._transport.spoils, _DEEP)
+            if not self._is_error:
+                piece = self._transport.spoil(piece)
             if self._is_watch:
                 piece = self._transport.process_frame(piece)
                 if self._transport.gathers:
@@ -186,9 +197,7 @@ class _Body(httpx.AsyncByteStream):
             with trio.move_on_after(GATHER_PERIOD):
                 while True:
                     piece = await self._pieces.__anext__()
-                    if self._transport.spoils:
-                        piece = piece.replace(self._transport.spoils, _DEEP)
-                    gathered += self._transport.process_frame(piece)
+                    gathered += self._transport.process_frame(self._transport.spoil(piece))
         except StopAsyncIteration:
             self._ending = "clean"
         except httpx.TransportError:

@@ -70,7 +70,7 @@ async def test_what_cannot_be_in_a_header_is_refused() -> None:
         ({"uid": "7\r"}, "the UID to impersonate"),
         ({"groups": ("dev", "o\x7f")}, "the group to impersonate"),
         ({"extra": {"k": ("a\r\nAuthorization: x",)}}, "the extra attribute 'k' to impersonate"),
-        ({"extra": {"": ("a",)}}, "has no key"),
+        ({"extra": {"": ("a",)}}, "must have a key"),
     ]:
         impersonation = Impersonation(**{"user": "jane", **fields})
         with pytest.raises(ValueError, match=text):

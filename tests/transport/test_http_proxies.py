@@ -185,7 +185,7 @@ async def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPa
 
 async def test_a_proxy_that_is_not_valid_is_an_error_before_the_first_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "ftp://anna:secret@proxy")
-    with pytest.raises(ConfigError, match="HTTPS_PROXY: is not the URL of a proxy: it must begin with") as caught:
+    with pytest.raises(ConfigError, match="HTTPS_PROXY: is not a valid proxy URL: it must begin with") as caught:
         async with open_transport(ClusterConfig(server="https://api.test")):
             pass
     assert "secret" not in str(caught.value)

@@ -55,7 +55,8 @@ async def test_a_body_that_is_too_long_is_not_read_further() -> None:
             MEMORY, http_transport=http_transport, options=ClientOptions(limits=limits)
         ) as transport:
             with pytest.raises(
-                LimitExceededError, match=r"^http://memory: the body is too long, more than Limits\.object_bytes \(10\)"
+                LimitExceededError,
+                match=r"^http://memory: the body is too long \(the limit is Limits\.object_bytes=10\)",
             ) as caught:
                 await request(transport)
         assert caught.value.limit == "object_bytes"
@@ -110,7 +111,7 @@ async def test_heads_and_trailers_have_a_limit() -> None:
             error = await failure(*script, for_watch=for_watch)
             assert isinstance(error, LimitExceededError)
             assert error.limit == "header_bytes"
-            assert "raise it: ClientOptions(limits=Limits(header_bytes=…))" in str(error)
+            assert "raise the limit: ClientOptions(limits=Limits(header_bytes=…))" in str(error)
 
 
 # --- invalid responses ---

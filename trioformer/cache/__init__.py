@@ -12,7 +12,7 @@
 - ``factory``: :class:`SharedInformerFactory`, which shares informers
 
 Each stage uses only the protocol of the next stage.  The informer connects the stages.
-A bad object is an object that the cache cannot store.  The key of a bad object passes through the same stages to the
+A bad object is an object that the cache cannot store.  Its key passes through the same stages, and is put into the
 quarantine in ``store``.
 
 - ``_bad_objects.py``: the values that describe bad objects

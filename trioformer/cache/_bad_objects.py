@@ -40,7 +40,7 @@ class QuarantineReason(enum.StrEnum):
 @final
 @attrs.frozen
 class BadObject:
-    """A bad object: the cache cannot store its newest state."""
+    """A bad object: an object whose newest state the cache cannot store."""
 
     key: str
     """The key of the object: ``namespace/name``, or ``name`` for a cluster-scoped kind."""
@@ -95,7 +95,7 @@ class UndecodableLog:
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:
-    """Return a text with the number of objects in quarantine and the keys of the first few."""
+    """Return a text that states the number of objects in quarantine and lists the first few keys."""
     named = [str(each) for each in first]
     if count > len(named):
         named.append(f"and {count - len(named)} more")

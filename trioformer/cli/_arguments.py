@@ -1,4 +1,4 @@
-"""The parser for arguments, and the common flags."""
+"""The parser for command line arguments, and the flags that all commands share."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add_common_flags(parser: Parser) -> None:
 
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Split arguments into the leading flags, the words up to the next flag, and the remaining arguments."""
+    """Split the arguments into the leading flags, the words before the next flag, and the remaining arguments."""
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] != "--":
         name, equals, _ = arguments[index].partition("=")
@@ -77,13 +77,13 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str], list[str]
 
 
 def parse(parser: Parser, arguments: list[str]) -> argparse.Namespace:
-    """Parse the arguments of a command, where flags can be in any position.
+    """Parse the arguments of a command, with flags in any position.
 
     The attribute ``arguments`` of the result contains the positional arguments.  The attribute ``after_dashes``
     contains the words after ``--``, or None if the arguments do not contain ``--``.
 
     Raises:
-        UsageError: If a flag is unknown, or its value is missing or not valid.
+        UsageError: If a flag is unknown, or if the value of a flag is missing or not valid.
     """
     after: list[str] | None = None
     if "--" in arguments:
@@ -101,12 +101,9 @@ _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration(text: str) -> float:
-    """Convert a duration such as ``1m30s`` to seconds.
+    """Convert a duration, such as ``1m30s``, to seconds.
 
     This function is passed as ``type=`` to ``add_argument()``.
-
-    Raises:
-        ArgumentTypeError: If the text is not a duration.
     """
     parts = re.findall(r"([0-9]{1,9})([smh])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

@@ -84,6 +84,6 @@ COMMANDS: Final = (
 
 
 def find_command(words: list[str]) -> tuple[Command | None, int]:
-    """Return the command that the words begin with, or None, and the number of words in the command's name."""
+    """Return the command at the beginning of the words, or None, and the number of words in the command's name."""
     found = next((each for each in COMMANDS if words[:1] == [each.name]), None)
     return found, int(found is not None)

@@ -1,9 +1,9 @@
-"""Complete words on the command line, for the scripts that ``trioformer completion`` prints.
+"""Word completion on the command line, for the scripts that ``trioformer completion`` prints.
 
-The shell runs ``trioformer __complete SHELL …`` whenever the user presses Tab.
-The first line of the output is an instruction for the shell: ``files`` to complete file names, ``nospace`` to add no
-space, or empty.  Each further line contains a candidate.  In zsh, a tab and a description may follow the candidate.
-After an error, there are no candidates and no message, because a message would disturb the command line.
+The shell runs ``trioformer __complete SHELL …`` whenever the user presses Tab. The first line of the output is an
+instruction for the shell: ``files`` to complete file names, ``nospace`` to omit the trailing space, or an empty line.
+Each further line contains a candidate.  In zsh, a tab and a description may follow the candidate. If an error occurs,
+the output contains no candidates and no message, because a message would garble the command line.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ async def complete(
 
     Args:
         arguments: The name of the shell and the command line.  In bash, the second argument contains the characters
-            that separate words, and the third one is the whole line.  In zsh, each word is an argument.
-        out: The stream that receives the candidates.
+            that separate words, and the third argument is the whole line.  In zsh, each word is a separate argument.
+        out: The stream to print the candidates to.
         environ: The environment variables.
         opener: A function that opens a client.  If None, ``open_client()`` is used.
     """
@@ -103,12 +103,12 @@ async def complete(
 
 
 def _quoted(text: str) -> str:
-    """Escape special characters for bash, like ``printf %q``.  This is not necessary for zsh."""
+    """Escape special characters for bash, as ``printf %q`` does.  zsh does not require this."""
     return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", text)
 
 
 def _words_of(line: str) -> list[str]:
-    """Split a command line as a shell does, and return the words after the program.
+    """Split a command line as a shell does, and return the words after the program's name.
 
     The last word is empty if the line ends with a space.
     """
@@ -208,7 +208,7 @@ def _flags(parser: Parser) -> Candidates:
 @final
 @attrs.frozen
 class _Asking:
-    """The part of the command line before the word to complete."""
+    """The part of the command line that precedes the word to complete."""
 
     _command: Command | None
     _flags: argparse.Namespace

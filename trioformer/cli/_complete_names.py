@@ -1,4 +1,4 @@
-"""Candidates for completion from the cluster and the kubeconfig."""
+"""Completion candidates from the cluster and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def namespaces(client: Client, _: Session, __: argparse.Namespace) -> Cand
 
 
 async def containers(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the names of the containers in the pod that the first argument names."""
+    """Return the names of the containers in the pod given by the first argument."""
     name = flags.arguments[0].removeprefix("pod/").removeprefix("pods/") if flags.arguments else ""
     if not name or "/" in name:
         return {}
@@ -83,7 +83,7 @@ async def kinds(client: Client, _: Session, flags: argparse.Namespace) -> Candid
 
 
 async def kinds_and_objects(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the names of the objects if the line already contains their kind, or else the readable kinds."""
+    """Return the names of the objects if the line already contains their kind, or otherwise the readable kinds."""
     given = flags.arguments
     kind, slash, _ = flags.last.partition("/")
     if slash:
@@ -96,7 +96,7 @@ async def kinds_and_objects(client: Client, session: Session, flags: argparse.Na
 
 
 async def pods(client: Client, session: Session, flags: argparse.Namespace) -> Candidates:
-    """Return the names of pods and the kinds that have pods, or the objects of a kind after ``TYPE/``."""
+    """Return the names of pods and the kinds that have pods. After ``TYPE/``, return the kind's objects."""
     kind, slash, _ = flags.last.partition("/")
     if slash:
         return {f"{kind}/{name}": "" for name in await _names(client, kind, session)}

@@ -39,7 +39,7 @@ class UsageError(Exception):
 
 
 def failures_in(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions in nested exception groups, or the error itself if it is not a group."""
+    """Yield the exceptions in nested exception groups, or the error itself if the error is not a group."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from failures_in(each)

@@ -28,11 +28,7 @@ PROGRAM = "trioformer"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line tool, and return its exit code.
-
-    Args:
-        arguments: The arguments of the tool.  The default, None, uses the arguments of the process.
-    """
+    """Run the command line tool with the given arguments or those of the process, and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     open_standard_streams()
     with _hangups_as_terminations():
@@ -41,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _hangups_as_terminations() -> Iterator[None]:
-    """Treat the hangup of a closed terminal (SIGHUP) as SIGTERM, so that ``cp`` deletes its temporary files."""
+    """Treat SIGHUP as SIGTERM, so that ``cp`` deletes its temporary files when the terminal is closed."""
     if not hasattr(signal, "SIGHUP"):  # Windows
         yield
         return
@@ -119,7 +115,7 @@ async def run_command(
     except ValueError:
         if not (wrong := list(filter(_is_bytes, arguments))):
             raise
-        session.note(f"error: an argument is not UTF-8: {os.fsencode(wrong[0])!r}")
+        session.note(f"error: an argument is not valid UTF-8: {os.fsencode(wrong[0])!r}")
         return 1
     return code
 
@@ -138,7 +134,7 @@ def _report(error: BaseException, session: Session, command: Command) -> int:
 
 
 def _is_bytes(argument: str) -> bool:
-    """Return whether an argument is not UTF-8.
+    """Return whether an argument is not valid UTF-8.
 
     Python decodes invalid bytes as surrogates, which the API server does not accept.
     """

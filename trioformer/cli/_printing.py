@@ -1,4 +1,4 @@
-"""Print tables, and print objects as YAML, JSON or names."""
+"""Print tables, or print objects as YAML, JSON or names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_objects(out: TextIO, output: str, objects: Sequence[Mapping[str, Any]]
     """Print objects without their managed fields.
 
     Args:
-        out: The stream that the objects are printed to.
+        out: The stream to print to.
         output: The format: ``json``, ``name`` or ``yaml``.
         objects: The objects.  Each object must contain its kind.
         is_list: Whether JSON output is a single ``List`` object, even if there is only one object.
@@ -80,9 +80,9 @@ class TableWriter:
 
 
 def _cell(value: object) -> str:
-    """Return the text of a cell on one line.
+    """Return the text of a cell as a single line.
 
-    Any user of the cluster may have written the text, so it must not add lines to the table.
+    The text may come from any user of the cluster, so it must not add lines to the table.
     """
     if value is None:
         return ""
@@ -94,7 +94,7 @@ def _cell(value: object) -> str:
 class ServerTable:
     """Prints tables that the server has formatted.
 
-    The rows may arrive one by one.
+    The rows may be added one by one.
     """
 
     _writer: TableWriter

@@ -82,11 +82,7 @@ def group_kind(resource: ResourceInfo) -> str:
 
 
 def find_resource(served: ApiResources, text: str) -> ResourceInfo:
-    """Return the resource with this name, which can be in any form that kubectl accepts.
-
-    Raises:
-        CommandError: If the server does not have a resource with this name.
-    """
+    """Return the resource with this name. Every form of the name that kubectl accepts is supported."""
     try:
         found = served.find(text)
     except ValueError:
@@ -139,12 +135,9 @@ async def select(
 
 
 def check_name(name: str) -> None:
-    """Check that the name of an object can be a segment of a path.
+    """Check that the name of an object can be used as a path segment.
 
     An empty name would select all objects.
-
-    Raises:
-        CommandError: If the name is not valid.
     """
     if not name or name in (".", "..") or "/" in name or "%" in name:
         raise CommandError(f"{name!r} is not a valid object name")
@@ -161,7 +154,7 @@ def _target(resource: ResourceInfo, namespace: str, name: str) -> Target:
 async def request_pages(
     client: Client, target: Target, params: Mapping[str, str], *, accept: str
 ) -> list[dict[str, Any]]:
-    """Request an object or all pages of a list.
+    """Request an object, or all pages of a list.
 
     Raises:
         CommandError: If the response is not a JSON object.

@@ -42,7 +42,7 @@ class Session:
     _config: ClusterConfig | None = attrs.field(default=None, init=False)
 
     def print(self, text: str = "", *, end: str = "\n") -> None:
-        """Write a text to standard output."""
+        """Write text to standard output."""
         self.out.write(text + end)
 
     def write(self, data: bytes) -> None:
@@ -87,9 +87,9 @@ class Session:
         return self._config
 
     async def load_stream(self) -> None:
-        """Load the configuration in a thread if it is a FIFO or a device.
+        """Load the configuration in a thread if its file is a FIFO or a device.
 
-        Such a file can be read only once, and may block.
+        Such a file can be read only once, and reading it may block.
 
         Raises:
             ConfigError: If the configuration is not valid.
@@ -105,7 +105,7 @@ class Session:
 
     @property
     def namespace(self) -> str:
-        """The value of ``--namespace``, or the namespace of the configuration without this flag."""
+        """The value of ``--namespace`` or, without this flag, the namespace of the configuration."""
         return str(self.flags.namespace) if self.flags.namespace else self.config.namespace
 
     @asynccontextmanager
@@ -113,7 +113,8 @@ class Session:
         """Open a client for the cluster."""
         from ..client import ClientOptions, open_client  # noqa: PLC0415  # `version --client` needs none
 
-        options = ClientOptions(user_agent=_user_agent(), warning_handler=self._warn, retries=2)
+        # JSON, because it has the fields that are newer than this release, and commands print whole objects.
+        options = ClientOptions(user_agent=_user_agent(), warning_handler=self._warn, retries=2, protobuf=False)
         opener = self.opener or open_client
         async with opener(self.config, field_manager="trioformer-cli", options=options) as client:
             yield client

@@ -30,10 +30,10 @@ _INCOMPLETE: Final = re.compile(r"(?:\r|\x1b(?:\[[0-9;:]{0,32})?)\Z")
 
 
 def open_standard_streams() -> None:
-    """Open closed standard streams as ``/dev/null``, and use UTF-8 regardless of the locale.
+    """Replace closed standard streams with ``/dev/null``, and use UTF-8 regardless of the locale.
 
-    Otherwise, a socket could get the file descriptor of a closed stream, and receive the output of the tool.  The Go
-    runtime does the same, and therefore also kubectl.
+    Otherwise, a socket could reuse the file descriptor of a closed stream and receive the tool's output.  The Go
+    runtime, and therefore kubectl, does the same.
     """
     for fd in range(3):
         try:
@@ -59,8 +59,8 @@ class Output:
     exits silently, as other programs do.
 
     Attributes:
-        escapes_controls: Whether to escape control characters, because any user of the cluster may have written a name
-            or a log that would change the state of the terminal.  Colors in logs are kept.
+        escapes_controls: Whether to escape control characters. A name or a log can come from any user of the cluster,
+            and control characters in it could change the state of the terminal.  Color codes in logs are kept.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -77,7 +77,7 @@ class Output:
     def end_on_signals(self) -> None:
         """Exit immediately if a signal that ``trioformer.run()`` handles arrives during a blocked write.
 
-        Otherwise, the process would not exit before its output is read.  No cleanup is necessary during a write.
+        Otherwise, the process could not exit until its output is read.  No cleanup is necessary during a write.
         """
         for number in _run.SIGNALS:
             before = signal.getsignal(number)
@@ -93,7 +93,7 @@ class Output:
         before(number, frame)
 
     def write(self, text: str) -> int:
-        """Write a text.
+        """Write text.
 
         Raises:
             CommandError: If the text cannot be written.
@@ -103,9 +103,9 @@ class Output:
             return self._stream.write(for_terminal(text) if self.escapes_controls else text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write the buffered text and then the bytes of a log immediately.
+        """Write the buffered text, and then write the bytes of a log immediately.
 
-        This raises the same exceptions as :meth:`write`.
+        This method raises the same exceptions as :meth:`write`.
         """
         if self.escapes_controls:
             text = self._incomplete + self._decode(data)
@@ -122,7 +122,7 @@ class Output:
     def flush(self) -> None:
         """Write the buffered text.
 
-        This raises the same exceptions as :meth:`write`.
+        This method raises the same exceptions as :meth:`write`.
         """
         with self._writing():
             self._stream.flush()

@@ -20,8 +20,8 @@
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 - ``_internal.py``: names that other packages of trioformer import
 
-:mod:`trioformer.transport` retries requests if a retry is safe.  For the rules, see docs/howto/connect.rst.
-Callers that retry on their own, such as an informer of :mod:`trioformer.cache`, disable these retries.
+:mod:`trioformer.transport` retries requests if a retry is safe.  docs/howto/connect.rst describes the rules. Callers
+that retry on their own, such as an informer of :mod:`trioformer.cache`, disable these retries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The :class:`Api` of one kind, which adds methods such as ``scale`` and ``evict`` to the verbs."""
+"""The class :class:`Api`, which adds methods such as ``scale`` and ``evict`` to the verbs."""
 
 from __future__ import annotations
 
@@ -49,10 +49,9 @@ class Api(ApiVerbs[T]):
     Call :meth:`Client.api` to get an API.
 
     A request is retried if the server responds with ``Retry-After``, or if the connection fails during a read or before
-    anything was sent.  To disable retries, set ``ClientOptions(retries=0)``.
-    For the rules, see "Retries" in docs/howto/connect.rst.
-    If a request is cancelled or raises :class:`~trioformer.errors.ConnectionFailedError`, the server may still have
-    executed it.
+    anything was sent.  To disable retries, set ``ClientOptions(retries=0)``. "Retries" in docs/howto/connect.rst
+    describes the rules. If a request is cancelled or raises :class:`~trioformer.errors.ConnectionFailedError`, the
+    server may still have executed it.
 
     Every method that sends a request can raise these exceptions:
 
@@ -193,7 +192,7 @@ class Api(ApiVerbs[T]):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Read an object, change it and replace it, and start over after a conflict.
+        """Read an object, change it and replace it. After a conflict, start again.
 
         For example::
 
@@ -209,11 +208,11 @@ class Api(ApiVerbs[T]):
         Args:
             name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
             change: A function that takes the object as it was read, and returns the changed object.  The function is
-                called once per try.  If the function returns an equal object, no request is sent.
+                called once for each try.  If the function returns an equal object, no request is sent.
             namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
                 or otherwise the namespace of this API.
-            subresource: The subresource to replace.  The default, None, replaces the whole object, and ``status``
-                replaces only the status.
+            subresource: The subresource to replace.  The default, None, replaces the whole object. ``status`` replaces
+                only the status.
             tries: The maximum number of tries.  See :func:`retry_on_conflict`.
             dry_run: Whether to validate the request on the server without storing the result.
             field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
@@ -225,7 +224,7 @@ class Api(ApiVerbs[T]):
             The stored object.
 
         Raises:
-            ConflictError: In each try, another program changed the object between reading and replacing.
+            ConflictError: On each try, another program changed the object between the read and the write.
             NotFoundError: The object does not exist.
             InvalidError: The changed object is not valid.
             TypeError: The function ``change`` is async, or does not return an object of this kind.
@@ -240,7 +239,7 @@ class Api(ApiVerbs[T]):
             if not isinstance(new, self.kind):
                 raise TypeError(f"change must return the changed {self.kind.__name__}, not {describe(new)}; {_CHANGE}")
             if (new.name, new.namespace) != (old.name, old.namespace):
-                raise ValueError(f"change must return the same object, {key_of(old)}, not {key_of(new)}")
+                raise ValueError(f"change must return the object it was called with, {key_of(old)}, not {key_of(new)}")
             if new == old:
                 return old
             if not new.resource_version:  # a new object: without a version it would overwrite any stored object
@@ -343,12 +342,12 @@ class Api(ApiVerbs[T]):
 
         For subresources with objects of the API's kind, such as ``status``, call :meth:`apply`.
 
-        If ``force`` is true, the manager takes over fields that other managers have set to another value.  The other
-        arguments are the same as for :meth:`create_subresource`.
+        If ``force`` is true, the manager takes over fields that other managers have set to a different value.  The
+        other arguments are the same as for :meth:`create_subresource`.
 
         Raises:
             NotFoundError: The object or the subresource does not exist.
-            ConflictError: Other managers have set some of the fields to another value, and ``force`` is false.
+            ConflictError: Other managers have set some of the fields to different values, and ``force`` is false.
             ValueError: Neither this call nor the client has a field manager.
         """
         self._requests.check_applier(field_manager)
@@ -368,7 +367,7 @@ class Api(ApiVerbs[T]):
         dry_run: bool = False,
         field_manager: str | None = None,
     ) -> Scale:
-        """Set the number of replicas of an object, and return the new Scale, as ``kubectl scale`` does.
+        """Set the number of replicas of an object as ``kubectl scale`` does, and return the new Scale.
 
         Args:
             name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
@@ -418,7 +417,7 @@ class Api(ApiVerbs[T]):
             uid: The required uid of the pod.  A pod with another uid is not evicted.
             resource_version: The required resourceVersion of the pod.  A pod with another resourceVersion is not
                 evicted.
-            dry_run: Whether to check on the server that the pod may be evicted, without evicting it.
+            dry_run: Whether to check on the server that the eviction is possible, without evicting the pod.
 
         Raises:
             NotFoundError: The pod does not exist.
@@ -454,9 +453,9 @@ class Api(ApiVerbs[T]):
                 or otherwise the namespace of this API.
             audiences: The audiences of the token.  By default, the token is for the API server.
             expiration_seconds: The requested lifetime, in seconds, which must be at least 600.  If None, a lifetime of
-                an hour is requested.  The server may choose another lifetime, which ends at
+                an hour is requested.  The server may choose another lifetime. The actual expiry time is in
                 ``.status.expiration_timestamp`` of the result.
-            bound_to: A Pod, Secret or Node.  When this object is deleted, the token becomes invalid.
+            bound_to: A Pod, Secret or Node.  The token becomes invalid when this object is deleted.
 
         Raises:
             NotFoundError: The account or the object in ``bound_to`` does not exist.
@@ -497,10 +496,9 @@ class Api(ApiVerbs[T]):
     ) -> ObjectList[PartialObjectMetadata]:
         """Delete all selected objects in this API's namespace, and return their metadata.
 
-        The server lists the objects and deletes them one by one.  Meanwhile, other clients may create new objects.
-        Objects with finalizers or a grace period continue to exist for a while.
-        If the call raises an error, some objects may already have been deleted.  Call the method again to delete the
-        others.
+        The server lists the objects and deletes them one by one.  Other clients may create new objects during the call.
+        Objects with finalizers or a grace period continue to exist for a while. Some objects may already have been
+        deleted when the call raises an error.  Call the method again to delete the remaining objects.
 
         Args:
             label_selector: A label selector.  The default, None, selects all objects.
@@ -543,14 +541,14 @@ class Api(ApiVerbs[T]):
     # --- waiting ---
 
     async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again after a :class:`~trioformer.errors.ConnectionFailedError`.
+        """Wait until a request may be retried after a :class:`~trioformer.errors.ConnectionFailedError`.
 
-        The method waits until the given time, or until a request of this client receives a response, whichever comes
-        first.  Waiting tasks then continue one after another: five per second while connections fail, and 46 per second
-        otherwise.
+        The wait ends at the given time, or when a response to a request of this client arrives, whichever comes first.
+        Waiting tasks then continue one at a time: five per second while connections fail, and otherwise 46 per
+        second.
 
         Args:
-            until: The time to wait until, on trio's clock.
+            until: The time to stop waiting, on trio's clock.
         """
         await self._requests.transport.health.wait_to_retry(until)
 
@@ -565,10 +563,10 @@ def pods_beside(api: Api[T], namespace: str | None) -> Api[Pod]:
 def check_api(given: object, argument: str) -> None:
     """Check that an argument is an API.
 
-    Common mistakes are to pass a client or the name of a pod.
+    Passing a client or a pod's name is a common mistake.
 
     Raises:
-        TypeError: The argument is not an API.
+        TypeError: The value is not an API.
     """
     if not isinstance(given, Api):
         raise TypeError(f"{argument} must be an Api, such as client.api(Pod, namespace=...), not {describe(given)}")
@@ -582,13 +580,13 @@ def located(
     what: str = "pods",
     resources: Collection[str] = (),
 ) -> LocatedObject:
-    """Return the location of an object of an API.
+    """Return the location of an object on the server.
 
     Args:
         api: The API of the object.
-        caller: The name of the function in error messages.
+        caller: The function name to show in error messages.
         name: The name of the object, a reference or the object itself.
-        namespace: The namespace of the object. If None, the namespace in ``name`` or of the API is used.
+        namespace: The namespace of the object. If None, the namespace of ``name`` or of the API is used.
         what: The supported resource, or a description of several resources for the error message.
         resources: The supported resources. By default, only ``what`` is supported.
 
@@ -601,7 +599,7 @@ def located(
 
 
 def without_retries(api: A) -> A:
-    """Return a copy of an API that does not retry requests, for callers with their own retries.
+    """Return a copy of an API that does not retry requests. The copy is for callers that retry on their own.
 
     After a 401, the request is still sent again with a new credential.
     """

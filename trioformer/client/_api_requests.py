@@ -1,4 +1,4 @@
-"""The requests of an :class:`Api`: their paths, parameters and bodies, and the decoding of their responses."""
+"""The requests that an :class:`Api` sends, and the decoding of their responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..models import (
     metadata_kind,
     resource_of,
 )
-from ..models._internal import dumps, encode_request, scan_whole
+from ..models._internal import MAGIC, dumps, encode_request, scan_whole
 from ..transport._internal import ByteStream, Response, Transport
 from ._object_ref import ObjectRef, reference_to
 from ._options import ListOptions, list_params
@@ -28,6 +28,7 @@ from ._patch import APPLY
 from ._paths import ResourcePaths
 from ._subresources import body_in, has_own_kind, subresource_in, with_name
 from .bodies._lists import ObjectList, read_list
+from .bodies._protobuf import PROTOBUF
 from .bodies._responses import object_in, streamed_status_error
 from .bodies._wire_format import JSON, Scan, WireFormat
 
@@ -82,16 +83,19 @@ class ApiRequests(Generic[T]):
         namespace: str | None,
         scan: Scan = scan_whole,
         field_manager: str | None = None,
+        *,
+        protobuf: bool = False,
     ) -> ApiRequests[T]:
         """Return the requests for one kind, in one namespace or in all namespaces."""
         resource = resource_of(kind)
         paths = ResourcePaths(resource, namespace)
-        return cls(transport, kind, resource, namespace, paths, WireFormat(kind, scan), field_manager)
+        wire_format = WireFormat(kind, scan, protobuf=protobuf)
+        return cls(transport, kind, resource, namespace, paths, wire_format, field_manager)
 
     # --- where objects are ---
 
     def locate(self, target: str | ObjectRef | T, namespace: str | None) -> LocatedObject:
-        """Locate an object by its name, by a reference, or by the object itself.
+        """Return the location of an object, given its name, a reference or the object itself.
 
         Raises:
             TypeError: The target is an object of another kind, or has the wrong type.
@@ -110,11 +114,11 @@ class ApiRequests(Generic[T]):
         elif not self.resource.namespaced:
             raise ValueError(f"{self.resource} are not namespaced; omit the namespace {namespace!r}")
         elif namespace != (self.namespace or namespace):
-            raise ValueError(f"{name} is in namespace {namespace!r}, but this is the API of {self.namespace!r}")
+            raise ValueError(f"{name} is in namespace {namespace!r}, but this API is for namespace {self.namespace!r}")
         return LocatedObject(self.transport, name, namespace, self.paths)
 
     def locate_new(self, obj: T) -> LocatedObject:
-        """Return the location of an object that is to be written.
+        """Return the location of an object to write.
 
         Raises:
             TypeError: The object is of another kind, or has only metadata.
@@ -124,7 +128,8 @@ class ApiRequests(Generic[T]):
         self.check_object(obj)
         if self.wire_format.is_partial:
             kind = self.resource.kind
-            raise TypeError(f"{obj!r} is only metadata and cannot be written; patch it, or use the API of {kind}")
+            hint = f"patch it, or use the API of {kind}"
+            raise TypeError(f"{obj!r} contains only metadata, so it cannot be created, replaced or applied; {hint}")
         namespace = obj.namespace
         if not self.resource.namespaced:
             if namespace is not None:
@@ -132,7 +137,7 @@ class ApiRequests(Generic[T]):
         elif namespace is None:
             namespace = self.namespace
             if namespace is None:
-                raise ValueError(f"neither {obj!r} nor this API has a namespace; set one of them")
+                raise ValueError(f"neither {obj!r} nor this API has a namespace; set either of them")
         elif namespace != (self.namespace or namespace):
             raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
         return LocatedObject(self.transport, obj.name, namespace, self.paths)
@@ -141,14 +146,14 @@ class ApiRequests(Generic[T]):
         """Check that a value is an object of this API's kind.
 
         Raises:
-            TypeError: The value is not an object of this kind.  The message omits the content of a dict, which may be
-                secret.
+            TypeError: The value is not an object of this kind.  The message omits the content of a dict, because it may
+                be secret.
         """
         if isinstance(obj, self.kind):
             return
         kind = self.kind.__name__
         found = repr(obj) if isinstance(obj, KubernetesObject) else describe(obj)
-        hint = f"; from_dict({kind}, ...) makes one" if isinstance(obj, Mapping) else ""
+        hint = f"; convert it with from_dict({kind}, ...)" if isinstance(obj, Mapping) else ""
         raise TypeError(f"the API of {kind} does not accept {found}{hint}")
 
     # --- requests for one object ---
@@ -207,7 +212,7 @@ class ApiRequests(Generic[T]):
             path,
             params=params,
             content=content,
-            content_type=None if content is None else content_type,
+            content_type=None if content is None else PROTOBUF if content.startswith(MAGIC) else content_type,
             accept=self.wire_format.accept if accept is None else accept,
             retries=self.retries,
             where=where,
@@ -223,7 +228,7 @@ class ApiRequests(Generic[T]):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T:
-        """Send a request for an object, and return the object in the response, which must be of this API's kind."""
+        """Send a request for an object, and return the object in the response. It must be of this API's kind."""
         where = at.operation(verb, subresource)
         response = await self.send(method, at.path(subresource), where, content, content_type, params)
         return object_in(response, self.wire_format, method=method, where=where)
@@ -238,7 +243,7 @@ class ApiRequests(Generic[T]):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T | Scale | Unstructured:
-        """Send a request for an object, and return the object in the response, which may be of any kind."""
+        """Send a request for an object, and return the object in the response. It may be of any kind."""
         if subresource is None or has_own_kind(subresource):
             return await self.request(method, verb, at, subresource, content, content_type, params)
         where = at.operation(verb, subresource)
@@ -268,7 +273,7 @@ class ApiRequests(Generic[T]):
     # --- requests for collections ---
 
     async def read_list(self, options: ListOptions, read: Callable[[ByteStream], Awaitable[R]]) -> R:
-        """Request one page of a list, and read the body of a successful response."""
+        """Request one page of a list, and read the body if the request succeeds."""
         where = self.paths.operation("list")
 
         async def read_success(body: ByteStream) -> R:

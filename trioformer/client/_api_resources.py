@@ -1,4 +1,4 @@
-"""The resources that a server serves, and the lookup of a resource by a name that kubectl accepts."""
+"""The resources that a server serves, and their lookup by the names that kubectl accepts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ResourceName:
         if not meanings or not is_label(name.lower()):
             hint = "for an apiVersion and a kind, write await client.discover('apps/v1', 'Deployment')"
             raise ValueError(
-                f"a kind must have a name that kubectl accepts, such as deploy, not {quoted(text)}; {hint}"
+                f"the name of a kind must be one that kubectl accepts, such as deploy, not {quoted(text)}; {hint}"
             )
         return cls(text, name.lower(), tuple(meanings))
 
@@ -79,7 +79,7 @@ class ResourceName:
         The best match is chosen with these rules:
 
         - A version in the name is preferred to a group that looks like a version.
-        - A whole group is preferred to the beginning of a group (``leases.coordination``).
+        - A full group name is preferred to the beginning of one (``leases.coordination``).
         - A plural is preferred to a singular or a kind.
         - A singular or a kind is preferred to a short name.
         """
@@ -104,7 +104,7 @@ def _rank(info: ResourceInfo, name: str) -> int | None:
 
 
 def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
-    """Return up to three similar plural names for an error message, or an empty string if no plural is similar."""
+    """Return up to three similar plural names for an error message, or an empty string if there are none."""
     plurals = list(dict.fromkeys(info.plural for info in resources))[:_MAX_COMPARED]
     import difflib  # noqa: PLC0415  # imported only after a mistake, to keep the start of programs fast
 
@@ -114,7 +114,7 @@ def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
 @final
 @attrs.frozen(kw_only=True, repr=False)
 class ApiResources:
-    """The resources that a server serves, as :meth:`Client.api_resources` returns them.
+    """The resources that a server serves, as returned by :meth:`Client.api_resources`.
 
     Iterating over this object yields the resources in :attr:`preferred`::
 
@@ -122,7 +122,7 @@ class ApiResources:
             print(resource.plural, resource.api_version, resource.kind)
 
     The order is the same as in kubectl's RESTMapper.  The resources of each group's preferred version come first.  The
-    core group is the first group, and the other groups have the server's order.
+    core group comes first, and the other groups follow in the server's order.
     """
 
     resources: tuple[ResourceInfo, ...]
@@ -137,7 +137,7 @@ class ApiResources:
 
     @property
     def preferred(self) -> tuple[ResourceInfo, ...]:
-        """Each resource once, in the first version that has the resource.
+        """Each resource once, in the first version that serves the resource.
 
         The first version of a group is its preferred version.
         """
@@ -153,7 +153,7 @@ class ApiResources:
 
         Args:
             name: A name that kubectl accepts: a plural, singular, kind or short name, in upper or lower case.  The name
-                may include a version, and a group or the beginning of a group.  Examples are ``deploy``,
+                may include a version, and a group or the beginning of a group's name.  Examples are ``deploy``,
                 ``deployments.apps``, ``deployments.v1.apps`` and ``Lease.coordination``.
 
         Raises:

@@ -144,10 +144,10 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         page_size: int | None = PAGE_SIZE,
         on_undecodable: UndecodableHandler | None = None,
     ) -> ObjectList[T]:
-        """Return all objects that match the selectors, as one list.
+        """Return a single list of all objects that match the selectors.
 
         The objects are requested page by page, at one resourceVersion.  If this version expires between two pages, all
-        objects are listed again in one page without a limit, as in client-go's pager.
+        objects are listed again in one page without a limit, as client-go's pager does.
 
         Args:
             label_selector: A label selector.  The default, None, selects all objects.
@@ -157,7 +157,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             resource_version_match: How the server compares ``resource_version``: ``NotOlderThan`` or ``Exact``.  If
                 None, the server chooses.
             page_size: The maximum number of objects per page, or None for no limit.
-            on_undecodable: A function that is called with each object that cannot be decoded, after the whole list has
+            on_undecodable: A function that is called with each object that cannot be decoded, once the whole list has
                 arrived.  If None, the first such object raises an error.
 
         Raises:
@@ -235,19 +235,17 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
     ) -> None:
-        """Check as cheaply as possible that the server has reached a resourceVersion.
+        """Send a cheap request to check that the server has reached a resourceVersion.
 
-        A server that was restored from a backup accepts a watch from a future version, and sends nothing until the
-        server reaches this version.
+        A server that was restored from a backup accepts a watch from a future version, but sends no events until the
+        server reaches that version.
 
         The request lists at most one object, which is not decoded.
 
         Args:
-            resource_version: The resourceVersion, for example the one from which a watch will resume.
-            label_selector: The label selector of the watch.  The permissions of the user may be limited to this
-                selector.
-            field_selector: The field selector of the watch.  The permissions of the user may be limited to this
-                selector.
+            resource_version: The resourceVersion, for example the resourceVersion of a watch to resume.
+            label_selector: The label selector of the watch.  The user's permissions may require this selector.
+            field_selector: The field selector of the watch.  The user's permissions may require this selector.
 
         Raises:
             SelectorError: A selector is not valid.
@@ -285,19 +283,19 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         The block receives a :class:`WatchStream`.  Read its events with ``async for event in events:``.
 
         Args:
-            resource_version: The resourceVersion after which the events begin, such as the resourceVersion of a list.
-                If None, the watch begins with the current state.
+            resource_version: The resourceVersion after which events are sent, such as the resourceVersion of a list. If
+                None, the watch begins with the current state.
             label_selector: A label selector.  The default, None, selects all objects.
             field_selector: A field selector.  The default, None, selects all objects.
             timeout_seconds: The time after which the server ends the watch, in seconds.  If None, the server chooses.
             allow_bookmarks: Whether the server may send bookmarks, which are events that contain only a newer
                 resourceVersion.
-            send_initial_events: Whether the watch begins with the current state, followed by a bookmark (KEP-3157).
-            resumable: Whether the caller watches again after a ConnectionFailedError.  If true, a silent watch raises
-                this error when its connection cannot be verified.
+            send_initial_events: Whether the server first sends the current state, followed by a bookmark (KEP-3157).
+            resumable: Whether the caller starts a new watch after a ConnectionFailedError.  If true, a silent watch
+                raises this error when its connection cannot be verified.
             on_undecodable: A function that is called with each frame that cannot be decoded, in the order of the
-                stream.  The watch then continues.  If None, the first such frame raises an error, after all earlier
-                events were delivered.  An ERROR event always raises an error.
+                stream.  The watch then continues.  If None, the first such frame raises an error once all earlier
+                events have been delivered.  An ERROR event always raises an error.
 
         Raises:
             SelectorError: A selector is not valid.
@@ -327,7 +325,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
                         requests.transport.stream(
                             requests.paths.collection(),
                             params=params,
-                            accept=requests.wire_format.accept,
+                            accept=requests.wire_format.accept_watch,
                             for_watch=True,
                             resumable=resumable,
                             retries=requests.retries,
@@ -354,10 +352,10 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> T:
         """Create an object, and return the stored object.
 
-        If the server responds with a Status, as it does for a Binding, ``obj`` is returned.
-        A custom kind may create an object of another kind.  For example, OpenShift's ProjectRequest creates a Project.
-        For such a kind, an API with a class from :func:`unstructured_kind` returns the created object, and an API with
-        a typed class returns ``obj``.
+        If the server responds with a Status, as for a Binding, ``obj`` is returned. For some custom kinds, the server
+        creates an object of another kind instead.  For example, OpenShift's ProjectRequest creates a Project. In this
+        case, an API with a class from :func:`unstructured_kind` returns the created object, and an API with a typed
+        class returns ``obj``.
 
         Args:
             obj: The object.  The server sets defaults for omitted fields.
@@ -369,7 +367,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
 
         Raises:
             AlreadyExistsError: An object with this name already exists.
-            InvalidError: The object is not valid.  The details of the error name the fields.
+            InvalidError: The object is not valid.  The error's details name the invalid fields.
         """
         requests = self._requests
         at = requests.locate_new(obj)
@@ -387,7 +385,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Replace the object that has the same name, and return the stored object.
+        """Replace the object with the same name, and return the stored object.
 
         Args:
             obj: The new object.  Fields that the object omits are removed or set to their defaults.
@@ -414,7 +412,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Replace the status of the object that has the same name.
+        """Replace the status of the object with the same name.
 
         The server ignores all other fields of ``obj``.
 
@@ -512,18 +510,17 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
           the other.  Lists are replaced as a whole.
         - ``"strategic"``: the same as ``"merge"``, but lists of named items, such as a pod's containers, are merged by
           name.  Only built-in kinds support this type.
-        - ``"json"`` (RFC 6902): a sequence of operations that are applied in order, all or none, such as ``[{"op":
-          "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
+        - ``"json"`` (RFC 6902): operations that the server applies in order, or not at all if one of them fails:
+          ``[{"op": "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
 
         If a merge patch or a strategic merge patch contains ``{"metadata": {"resourceVersion": …}}``, the server
         applies the patch only to this version of the object.
 
-        A model cannot be merged, such as the status in ``{"status": web.status}``, because a model cannot mark a field
-        as removed.
-        Pass a mapping, with None for each field to remove.  To send the difference between two models, call
-        :meth:`Api.update` or :meth:`Api.update_status`.
-        In a strategic merge patch, list items such as containers cannot be models either.
-        A list in a merge patch may contain models, and the value of a JSON patch operation may be a model.
+        A model, such as the status in ``{"status": web.status}``, cannot be merged, because it cannot mark a field as
+        removed. Instead, pass a mapping with None for each field to remove.  To send the difference between two models,
+        call :meth:`Api.update` or :meth:`Api.update_status`. In a strategic merge patch, list items such as containers
+        cannot be models either. A list in a merge patch may contain models, and the value of a JSON patch operation may
+        be a model.
 
         Args:
             name: The name of the object, an :class:`ObjectRef` such as a controller's request, or the object itself.
@@ -531,8 +528,8 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             namespace: The namespace of the object.  The default is the namespace of the :class:`ObjectRef` or object,
                 or otherwise the namespace of this API.
             patch_type: The type of the patch: ``merge``, ``strategic`` or ``json``.
-            subresource: The name of a subresource, such as ``status``.  The result is an object of the kind that the
-                server sends, such as a Scale for ``scale``.
+            subresource: The name of a subresource, such as ``status``.  The result then has the kind of the
+                subresource, such as Scale.
             dry_run: Whether to validate the request on the server without storing the result.
             field_validation: How the server treats unknown and duplicate fields.  If None, the server's default,
                 ``Warn``, is used.
@@ -568,33 +565,33 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
     ) -> T:
         """Apply an object with server-side apply, and return the stored object.
 
-        If the object does not exist, the server creates the object.
-        The field manager owns the applied fields.  If the manager applied a field earlier and omits the field now, the
-        server removes the field, unless another manager owns the field too.
+        If the object does not exist, the server creates the object. The field manager owns the applied fields.  The
+        server removes a field that the manager applied before but omits now, unless another manager also owns the
+        field.
 
-        Therefore, always pass all fields that the manager wants to own, and no others.  Pass a new object, a mapping,
-        or a changed result of :func:`~trioformer.models.extract`.
-        A new object applies only the fields that were passed to its constructor, including empty lists and maps.
+        Therefore, always pass exactly the fields that the manager should own.  Pass a new object, a mapping, or a
+        changed result of :func:`~trioformer.models.extract`. A new object applies only the fields that were passed to
+        its constructor, including empty lists and maps.
 
         Args:
             obj: The fields to apply.  A mapping uses the API's field names and may omit ``apiVersion`` and ``kind``.
                 If the fields include a uid or a resourceVersion, only an object with this uid or version is changed.
             subresource: The subresource to apply instead of the whole object, such as ``status``.  The object must
                 exist.
-            force: Whether to take over fields that other managers have set to another value.
+            force: Whether to take over fields that other managers have set to a different value.
             dry_run: Whether to validate the request on the server without storing the result.
             field_validation: How the server treats unknown and duplicate fields, as for :meth:`create`.
             field_manager: The name of the field manager, such as the name of the controller.  If None, the client's
                 field manager is used.
 
         Raises:
-            ApplyConflictError: Other managers have set some of the fields to another value.  The ``conflicts`` of the
-                error name these fields.
+            ApplyConflictError: Other managers have set some of the fields to different values.  The ``conflicts`` of
+                the error name these fields.
             ConflictError: The resourceVersion of ``obj`` differs from the stored one.
             InvalidError: The applied object is not valid.
             ValueError: Neither the call nor the client has a field manager, or the object was read from a server.  An
                 object from a server has ``managedFields``, or a uid and a creation time.  Applying such an object would
-                make the manager the owner of all fields.
+                make the manager the owner of all its fields.
         """
         self._requests.check_applier(field_manager)
         if isinstance(obj, Mapping):

@@ -69,7 +69,7 @@ _NO_TRIO: Final = (
 @final
 @attrs.frozen
 class _Opened:
-    """The arguments of :func:`open_client` that a separate client also uses."""
+    """The arguments of :func:`open_client` that also apply to a separate client."""
 
     http_transport: httpx.AsyncBaseTransport | None
     observer: RequestObserver | None
@@ -138,16 +138,17 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
                 the objects of lists and watches.
 
         Raises:
-            TypeError: The class is not the class of a Kubernetes kind.
+            TypeError: The class does not represent a Kubernetes kind.
             ValueError: The namespace is not valid, a namespace is given for a cluster-scoped kind, or the name of the
                 kind is not valid.
-            LookupError: The client does not know a kind with this name.  To look up the kind on the server, call
-                :meth:`discover`.
+            LookupError: The client does not know a kind with this name.  Call :meth:`discover` to look up the kind on
+                the server.
         """
         if isinstance(kind, str):
             return self.api(self._kinds().find(kind), namespace, drop_managed_fields=drop_managed_fields)
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
-        return Api[T]._create(ApiRequests.of(self._transport, kind, namespace, scan, self._opened.field_manager))
+        manager, protobuf = self._opened.field_manager, self._opened.options.protobuf
+        return Api[T]._create(ApiRequests.of(self._transport, kind, namespace, scan, manager, protobuf=protobuf))
 
     def _api_of(self, obj: T) -> Api[T]:
         return self.api(type(obj))
@@ -172,13 +173,13 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
 
         Args:
             user: The name of the user.
-            groups: The groups of the user.  If empty, the server adds the groups that it knows.
+            groups: The groups of the user.  If no groups are given, the server adds the groups that it knows.
             uid: The UID of the user.
-            extra: Extra attributes of the user.  The server converts their keys to lower case.
+            extra: Extra attributes of the user.  The server converts the keys to lower case.
 
         Raises:
             ValueError: The name of the user is empty, or a value cannot be sent in a header.
-            TypeError: A string is given instead of a collection of strings.
+            TypeError: A string was passed where a collection of strings is required.
 
         Ownership:
             The new client shares the connections, the rate limit, the observer and the warning handler of this client.
@@ -198,7 +199,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     async def discover(
         self, api_version: str | type[KubernetesObject], kind: str | None = None
     ) -> type[KubernetesObject]:
-        """Look up a kind on the server, and return a class for its objects.
+        """Look up a kind on the server, and return a class for objects of this kind.
 
         For example::
 
@@ -207,19 +208,19 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             await client.discover(Website)                              # only checks that it is served
 
         If a name is given, all resources of the server are searched.  The client requests the resources once, and again
-        for each unknown name.  At most ten such requests are sent at once, and then one per second.
-        For a built-in kind, the result is its typed class, such as ``Deployment``.  For another kind, the result is a
-        class of :class:`~trioformer.models.Unstructured` objects.
-        If several resources have the name, the first one in kubectl's order is used (see :class:`ApiResources`).
+        for each unknown name.  At most ten such requests are sent in a burst, and then one per second. For a built-in
+        kind, the result is its typed class, such as ``Deployment``.  For any other kind, the result is a class of
+        :class:`~trioformer.models.Unstructured` objects. If several resources have the name, the first one in kubectl's
+        order is used (see :class:`ApiResources`).
 
         If an apiVersion and a kind are given, only this version is searched, with one request per call.  The result is
         then always a class of ``Unstructured`` objects.
 
-        After the discovery of a kind, :meth:`api` also accepts its name.
+        After a kind has been discovered, :meth:`api` also accepts its name.
 
         Args:
-            api_version: The apiVersion of the kind, such as ``apps/v1``.  If ``kind`` is omitted, this argument is a
-                class, or a name such as ``deploy``, ``deployments.apps`` or ``Deployment.v1.apps``.
+            api_version: The apiVersion of the kind, such as ``apps/v1``.  If ``kind`` is omitted, pass a class, or a
+                name such as ``deploy``, ``deployments.apps`` or ``Deployment.v1.apps``.
             kind: The name of the kind, such as ``Deployment``.
 
         Raises:
@@ -229,7 +230,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             LimitExceededError: A response exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
             ValueError: The apiVersion or the name is not valid, or ``kind`` is empty.
-            TypeError: The class is not the class of a Kubernetes kind.
+            TypeError: The class does not represent a Kubernetes kind.
         """
         kinds = self._kinds()
         if not isinstance(api_version, str):
@@ -244,8 +245,8 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     async def api_resources(self) -> ApiResources:
         """Return all resources that the server serves, as ``kubectl api-resources`` does.
 
-        Each call sends two requests.  The server must be Kubernetes 1.26 or newer.
-        If an API group is unavailable, the call still succeeds, and ``failures`` of the result has the reason.
+        Each call sends two requests.  The server must be Kubernetes 1.26 or newer. If an API group is unavailable, the
+        call still succeeds, and ``failures`` of the result contains the reason.
 
         Raises:
             StatusError: The server rejected a request.
@@ -263,7 +264,7 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         return self._known
 
     async def version(self) -> VersionInfo:
-        """Get the version of the server (``GET /version``).
+        """Return the version of the server (``GET /version``).
 
         Raises:
             StatusError: The server rejected the request.
@@ -317,14 +318,14 @@ async def open_client(
             kubeconfig or the pod's service account.
         kubeconfig: The path of the kubeconfig file.  A FIFO, such as a shell's ``<(…)``, is read once, in a thread.
         context: The name of the context in the kubeconfig.
-        overrides: Values that override values of the kubeconfig, as kubectl's options such as ``--server`` do.
+        overrides: Values that override the kubeconfig, as kubectl options such as ``--server`` do.
         http_transport: A replacement for the network connections, such as the API server of :mod:`trioformer.testing`.
-        field_manager: The name of the field manager for the writes of this client, such as the name of the controller,
-            with at most 128 printable characters.  A call may pass another field manager.  If None, the server uses the
-            beginning of the ``User-Agent``, and each call of :meth:`Api.apply` must pass a field manager.
+        field_manager: The field manager for writes of this client, such as the name of the controller. The name must
+            consist of 1 to 128 printable characters.  A call may pass another field manager.  If None, the server uses
+            the beginning of the ``User-Agent``, and each call to :meth:`Api.apply` must pass a field manager.
         rate_limiter: A limiter for the rate of requests, such as ``TokenBucketRateLimiter(qps=5, burst=10)``.  Several
-            clients may share a limiter.  Watches are not limited.  With the default, None, the client does not limit
-            requests, and relies on the server's priority and fairness.  The same is true in client-go if QPS is -1.
+            clients may share a limiter.  Watches are not limited.  By default, the client does not limit requests, and
+            relies on the server's API Priority and Fairness.  This corresponds to a QPS of -1 in client-go.
         observer: An object that is notified of each request, for example to collect metrics.
         options: Options that few programs change, such as retries and limits.
 
@@ -392,11 +393,10 @@ def default_field_manager(client: Client) -> str | None:
 
 @asynccontextmanager
 async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
-    """Open another client of the same cluster, whose requests do not wait for requests of the first client.
+    """Open another client of the same cluster. Its requests do not wait for requests of the first client.
 
     The new client has its own connections and no rate limit, but uses the same observer, limits, retries and warning
-    handler.
-    Both clients share their credentials, so a plugin that asks the user for a password asks only once.
+    handler. Both clients share their credentials, so a plugin that asks for a password asks only once.
 
     Args:
         client: The first client, which may be closed before the new client.

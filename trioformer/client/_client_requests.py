@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClientRequests:
-    """A base class of :class:`Client`, with the methods for requests to any path."""
+    """A base class of :class:`Client`, with methods that send requests to any path."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class ClientRequests:
             params: The query parameters.
             body: The body of the request: bytes, text, or an object to send as JSON.
             content_type: The media type of the body.  If None, the body is sent as JSON.
-            accept: The accepted media types of the response.  If None, any type is accepted, preferably JSON.
+            accept: The media types to accept in the response.  If None, any type is accepted, and JSON is preferred.
 
         Raises:
             StatusError: The server rejected the request.  The subclass corresponds to the reason.
@@ -84,7 +84,7 @@ class ClientRequests:
                 async for line in log.lines():
                     print(line)
 
-        If ``endless`` is true, the server may send nothing for any length of time, as in a watch.  The other arguments
+        If ``endless`` is true, the response may be silent for any length of time, as in a watch.  The other arguments
         are the same as for :meth:`request`.
 
         Raises:
@@ -95,8 +95,8 @@ class ClientRequests:
             TypeError: The body has the wrong type.
 
         Ownership:
-            No task is started, so exceptions from the block are not wrapped in an exception group.
-            If the body was not read to its end, the end of the block closes the connection.
+            No task is started, so exceptions from the block are not wrapped in an exception group. If the body has not
+            been read completely, the connection is closed at the end of the block.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
 
@@ -115,7 +115,8 @@ class ClientRequests:
     def http(self) -> httpx.AsyncClient:
         """Return an httpx client for this cluster.
 
-        Use the httpx client for requests that have no method here, and for libraries that require an httpx client.
+        Use the httpx client for requests that the other methods do not support, or for libraries that require such a
+        client.
 
         For example, get the metrics of a service through the API server::
 
@@ -123,23 +124,22 @@ class ClientRequests:
                 response = await http.get("/api/v1/namespaces/default/services/web:8080/proxy/metrics")
 
         Requests of the httpx client use the connections, the credentials, the proxy, the retries and the rate limit of
-        this client.
-        Paths are relative to the server's URL.  An ``Authorization`` header of a request replaces the credentials.
-        The httpx client ignores cookies and environment variables.
-        By default, redirects are not followed.  If ``follow_redirects=True`` is passed, redirects to the same server
-        are followed.
+        this client. Paths are relative to the server's URL.  If a request has an ``Authorization`` header, this header
+        replaces the client's credentials. The httpx client ignores cookies and environment variables. By default,
+        redirects are not followed.  If ``follow_redirects=True`` is passed, redirects to the same server are followed.
 
-        Only the ``read`` timeout of a request is used, which is the maximum time without a byte of the response.  The
-        default is 90 seconds.  For streams that may be silent for longer, pass None.
+        Of a request's timeouts, only ``read`` is used: the maximum time during which no byte of the response arrives.
+        The default is 90 seconds.  For streams that may be silent for longer, pass None.
 
         Raises:
-            httpx.UnsupportedProtocol: A request or a redirect is for another server.  The request is not sent.
+            httpx.UnsupportedProtocol: The URL of a request or a redirect is on another server.  The request is not
+                sent.
             httpx.TransportError: No complete response arrived, or a plugin did not return a credential.
 
         Ownership:
-            The connections belong to this client.  They stay open when the httpx client is closed, and are closed with
-            this client.  As usual with httpx, close each response, for example with an ``async with http.stream(...)``
-            block.
+            The connections belong to this client.  They stay open when the httpx client is closed, and are closed when
+            this client is closed.  As usual with httpx, close each response, for example with an ``async with
+            http.stream(...)`` block.
         """
         return open_http_client(self._transport)
 
@@ -159,7 +159,7 @@ class ClientRequests:
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not from a health endpoint.
             ConnectionFailedError: No complete response arrived.
-            ValueError: The endpoint is not a health endpoint.
+            ValueError: The argument is not a health endpoint.
         """
         from . import _raw  # noqa: PLC0415  # as in request()
 

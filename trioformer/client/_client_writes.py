@@ -81,7 +81,7 @@ class ClientWrites:
     ) -> KubernetesObject:
         """Apply an object with server-side apply, as :meth:`Api.apply` does.
 
-        If a mapping has a custom kind, the kind is looked up on the server once.
+        If a mapping is an object of a custom kind, the kind is looked up on the server once.
         """
         made = await self._from_mapping(obj) if isinstance(obj, Mapping) else _checked(obj)
         return await self._api_of(made).apply(
@@ -96,7 +96,7 @@ class ClientWrites:
     async def _from_mapping(self, mapping: Mapping[str, object]) -> KubernetesObject:
         api_version, kind = str(mapping.get("apiVersion", "")), str(mapping.get("kind", ""))
         if not (api_version and kind):
-            raise ValueError("a mapping must have apiVersion and kind")
+            raise ValueError("a mapping must contain apiVersion and kind")
         made = self._applied_kinds.get((api_version, kind))
         if made is None:
             try:

@@ -4,8 +4,8 @@ kube-apiserver 1.26 and newer responds to requests for ``/api`` and ``/apis`` wi
 including the resources of aggregated servers. Each response is an ``APIGroupDiscoveryList``, in version ``v2beta1``
 until Kubernetes 1.29, and in version ``v2`` since Kubernetes 1.30.
 
-The server of an aggregated group, such as ``metrics.k8s.io``, may be down. kube-apiserver then marks the versions of
-the group as stale. All other groups are still found.
+If the server of an aggregated group, such as ``metrics.k8s.io``, is down, kube-apiserver marks the versions of the
+group as stale. The other groups are still found.
 
 Source: client-go ``discovery/discovery_client.go`` and ``aggregated_discovery.go``.
 """
@@ -78,8 +78,7 @@ async def discover_all(transport: Transport, known: ApiResources | None = None) 
 
     Args:
         transport: The transport that sends the requests.
-        known: The resources that were found before. These resources are kept for each version that cannot be discovered
-            now.
+        known: The resources that were found before. If a version cannot be discovered now, its resources are kept.
 
     Raises:
         StatusError: The server rejected the requests.
@@ -126,7 +125,7 @@ async def _versions_at(transport: Transport, path: str) -> list[_Version]:
 
 
 async def _versions_in(items: Raw) -> list[_Version] | None:
-    """Return the versions in a list of API groups, or None if the versions have too many resources.
+    """Return the versions in a list of API groups, or None if there are too many resources.
 
     The resources are decoded one by one, with checkpoints.
     """

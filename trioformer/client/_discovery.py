@@ -1,7 +1,7 @@
 """Discovery of a single kind: find its resource in the resource list of its API version.
 
-The names in a resource list become segments of URL paths, so an entry with an invalid name is never used. client-go
-likewise refuses to send a request with an invalid name.
+The names in a resource list become segments of URL paths, so entries with invalid names are never used. client-go also
+refuses to send requests with invalid names.
 """
 
 from __future__ import annotations
@@ -150,14 +150,14 @@ def text_in(entry: Mapping[str, object], key: str) -> str:
 
 
 def labels_in(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return the DNS labels in the list that an entry contains under a key."""
+    """Return the DNS labels in an entry's list with this key."""
     value = entry.get(key)
     texts = cast("list[object]", value) if isinstance(value, list) else []
     return tuple(one for one in texts if isinstance(one, str) and is_label(one))
 
 
 def _suggestion(kind: str, kinds: list[str]) -> str:
-    """Return a suggestion for an error message: kinds with similar names, or else the first dozen kinds."""
+    """Return a suggestion for an error message: kinds with similar names, or otherwise the first twelve kinds."""
     spelled = {name.lower(): name for name in kinds[:_MAX_COMPARED]}
     import difflib  # noqa: PLC0415  # imported only after a mistake, because the import would slow down each start
 

@@ -27,8 +27,8 @@ REFRESH_RATE: Final = 1.0
 class KnownKinds:
     """The resources that one client has discovered.
 
-    The first call of :meth:`look_up` requests the resources of the server. A call with an unknown name requests the
-    resources again, because a CustomResourceDefinition for that name may have just been created. A call with a known
+    The first call to :meth:`look_up` requests the resources of the server. A call with an unknown name requests the
+    resources again, because a CustomResourceDefinition with this name may have just been created. A call with a known
     name sends no request.
     """
 
@@ -46,7 +46,7 @@ class KnownKinds:
     def find(self, text: str) -> type[KubernetesObject]:
         """Return the class of a known kind without sending a request.
 
-        Resources of the server take precedence over built-in kinds. Built-in kinds take precedence over kinds that were
+        The server's resources take precedence over built-in kinds. Built-in kinds take precedence over kinds that were
         discovered one at a time, so discovering a single kind never changes the meaning of a built-in kind's name.
 
         Raises:
@@ -107,10 +107,10 @@ class KnownKinds:
     async def refresh(self, *, is_bounded: bool = False) -> ApiResources:
         """Request the resources of the server, and return all known resources.
 
-        Concurrent callers share requests: one refresh serves all callers that asked before the refresh began.
+        Concurrent callers share requests: one refresh serves all calls that were made before the refresh began.
 
         Args:
-            is_bounded: Whether the call waits before its requests if there were many recent refreshes.
+            is_bounded: Whether the call waits before sending requests if there were many recent refreshes.
 
         Raises:
             TrioformerError: The resources could not be discovered; see :func:`discover_all`. Known resources are kept.
@@ -130,7 +130,7 @@ class KnownKinds:
             return self._served
 
     def remember(self, info: ResourceInfo) -> type[Unstructured]:
-        """Remember a kind that was discovered by its apiVersion and kind name, and return its class."""
+        """Remember a kind that was discovered by its apiVersion and name, and return its class."""
         self._single[info.api_version, info.kind] = info
         return unstructured_kind(info)
 

@@ -1,4 +1,4 @@
-"""References to objects, which many methods accept instead of names."""
+"""References to objects. Many methods accept a reference instead of a name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class ObjectRef:
-    """The namespace and name of an object. The API or lister that receives the reference knows the kind.
+    """The namespace and name of an object. The kind is not included, because the API or lister knows it.
 
     ``str(ref)`` is the object's key: ``namespace/name``, or ``name`` if the object has no namespace.
 
@@ -36,12 +36,12 @@ class ObjectRef:
 
     @classmethod
     def of(cls, obj: KubernetesObject) -> Self:
-        """Return the reference to an object."""
+        """Return a reference to an object."""
         return cls(obj.namespace, obj.name)
 
     @classmethod
     def parse(cls, key: str) -> Self:
-        """Return the reference for a key, such as a key that a lister has returned.
+        """Return the reference for a key, such as a key from a lister.
 
         Args:
             key: The key of the object: ``namespace/name`` or ``name``.
@@ -62,7 +62,7 @@ class ObjectRef:
 
 
 def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "API") -> ObjectRef:
-    """Return the reference to the object that a caller passed instead of a name.
+    """Return a reference to the object that the caller passed instead of a name.
 
     Raises:
         TypeError: The value is neither an ``ObjectRef`` nor an object of the wanted kind.
@@ -70,11 +70,11 @@ def reference_to(target: object, wanted: ResourceInfo | None, *, reader: str = "
     if isinstance(target, ObjectRef):
         return target
     if not isinstance(target, KubernetesObject):
-        hint = "pass a string, an ObjectRef, a controller's request, or an object"
-        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}")
+        accepted = "a name, an ObjectRef, a controller's request or an object"
+        raise TypeError(f"expected {accepted}, not {describe(target)}")
     found = wanted and resource_of(type(target))
     if wanted and found and (found.group, found.kind) != (wanted.group, wanted.kind):
         kind = wanted.kind if found.kind != wanted.kind else f"{wanted.api_version} {wanted.kind}"
-        hint = f"for the {kind} of that name pass Request.of(obj)"
+        hint = f"for the {kind} with the same name, pass Request.of(obj)"
         raise TypeError(f"the {reader} of {kind} does not accept {target!r}; {hint}")
     return ObjectRef.of(target)

@@ -1,4 +1,4 @@
-"""The options of lists and watches, and their query parameters."""
+"""Options for lists and watches, and their query parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ListOptions:
 
 
 def list_params(options: ListOptions) -> dict[str, str]:
-    """Return the query parameters of a list request, without options that are None or empty.
+    """Return the query parameters of a list request, omitting options that are None or empty.
 
     Raises:
         SelectorError: A selector is not valid.
@@ -84,7 +84,7 @@ def watch_params(
     allow_bookmarks: bool,
     send_initial_events: bool | None,
 ) -> dict[str, str]:
-    """Return the query parameters of a watch request, without options that are None or empty.
+    """Return the query parameters of a watch request, omitting options that are None or empty.
 
     Raises:
         SelectorError: A selector is not valid.
@@ -103,5 +103,5 @@ def watch_params(
 
 
 def params_of(**params: str | int | None) -> dict[str, str]:
-    """Return query parameters as strings, without parameters that are None or empty."""
+    """Return query parameters as strings, omitting parameters that are None or empty."""
     return {name: str(value) for name, value in params.items() if value not in (None, "")}

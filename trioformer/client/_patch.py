@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from .._suggestions import describe
 from ..errors import UnsupportedMediaTypeError
 from ..models._internal import dumps, find_model, plain
 
@@ -64,7 +65,7 @@ def _check_operations(patch: object) -> None:
         raise TypeError(f"a JSON patch must be a sequence of operations, not a {given}; {hint}")
     for operation in patch:
         if not isinstance(operation, Mapping):
-            raise TypeError(f"an operation of a JSON patch must be a mapping, not a {type(operation).__name__}")
+            raise TypeError(f"an operation of a JSON patch must be a mapping, not {describe(operation)}")
 
 
 def unsupported_strategic_patch(error: UnsupportedMediaTypeError, where: str) -> UnsupportedMediaTypeError:

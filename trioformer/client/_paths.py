@@ -1,4 +1,4 @@
-"""The URL paths of a resource, with checked and quoted names, and descriptions of operations for error messages."""
+"""The URL paths of a resource, and descriptions of operations for error messages."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ class ResourcePaths:
     def collection(self, *, namespace: str | None = None) -> str:
         """Return the URL path of the collection in a namespace.
 
-        If ``namespace`` is None, the namespace of these paths is used.
+        If ``namespace`` is None, ``self.namespace`` is used.
         """
         return self._collection if namespace in (None, self.namespace) else self._in(namespace)
 
     def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
         """Return the URL path of one object.
 
-        The result is never the path of a collection, because a DELETE request to that path would delete all objects.
+        The result is never the path of a collection, because a DELETE request to a collection would delete all its
+        objects.
         """
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
-            hint = "pass namespace=, or one to Client.api()"
+            hint = "pass namespace= to this method or to Client.api()"
             raise ValueError(f"{self.resource} are namespaced, and this API has no namespace; {hint}")
         parts = [self.collection(namespace=namespace), _quoted("name", name)]
         if subresource is not None:
@@ -80,7 +81,7 @@ def _in_namespace(what: str, namespace: str | None) -> str:
 
 
 def _quoted(what: str, segment: object) -> str:
-    """Check one segment of a URL path as apimachinery's ``IsValidPathSegmentName`` does, and quote the segment."""
+    """Check a segment of a URL path as apimachinery's ``IsValidPathSegmentName`` does, and quote it."""
     if not isinstance(segment, str):
         hint = f"; pass its {what}, as in obj.{what}" if isinstance(segment, KubernetesObject) else ""
         raise TypeError(f"a {what} must be a string, not {describe(segment)}{hint}")
@@ -89,7 +90,7 @@ def _quoted(what: str, segment: object) -> str:
     if segment.isascii() and segment.replace("-", "").isalnum():
         return segment
     if not is_path_segment(segment):
-        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {quoted(segment)}")
+        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%': {quoted(segment)}")
     try:
         return quote(segment, safe="")
     except UnicodeEncodeError:

@@ -39,7 +39,7 @@ _ENDPOINTS: Final = ("healthz", "livez", "readyz")
 @final
 @attrs.frozen
 class RawResponse(metaclass=NoPublicConstructor):
-    """A successful response to a request of :meth:`Client.request`."""
+    """A successful response, as returned by :meth:`Client.request`."""
 
     code: int
     """The HTTP status code, from 200 to 206."""
@@ -56,7 +56,7 @@ class RawResponse(metaclass=NoPublicConstructor):
         return self.body.decode(errors="replace")
 
     def json(self) -> object:
-        """Decode the body to dictionaries, lists, strings, numbers, booleans and None.
+        """Decode the body as JSON, and return dictionaries, lists, strings, numbers, booleans or None.
 
         Raises:
             UnexpectedResponseError: The body is not JSON, or is nested too deeply.
@@ -70,7 +70,7 @@ class RawResponse(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawStream(metaclass=NoPublicConstructor):
-    """The body of a response, which one task reads while it arrives; opened by :meth:`Client.stream`.
+    """The body of a response, for one task that reads it while it arrives. :meth:`Client.stream` opens the body.
 
     ``async for chunk in stream`` iterates over chunks of any size. ``async for line in stream.lines()`` iterates over
     lines.
@@ -96,7 +96,7 @@ class RawStream(metaclass=NoPublicConstructor):
                 cancelled.
 
         Cancellation:
-            Closes the connection, so nothing more can be received.
+            The connection is closed, so nothing more can be received.
         """
         data = await self._body.receive_some()
         if not data and self._body.is_cut_off:
@@ -115,7 +115,7 @@ class RawStream(metaclass=NoPublicConstructor):
     def lines(self) -> RawLines:
         """Return an iterator over the lines of the body as strings without line endings.
 
-        The last line may lack a line ending. If a line is longer than ``Limits.object_bytes``, the iterator raises
+        The last line may have no line ending. If a line is longer than ``Limits.object_bytes``, the iterator raises
         :class:`~trioformer.errors.LimitExceededError`.
         """
         return RawLines._create(self, self._limits, self._where)
@@ -124,7 +124,7 @@ class RawStream(metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class RawLines(metaclass=NoPublicConstructor):
-    """An asynchronous iterator over the lines of a response body; returned by :meth:`RawStream.lines`."""
+    """An asynchronous iterator over the lines of a response body, as returned by :meth:`RawStream.lines`."""
 
     _stream: RawStream
     _limits: Limits
@@ -164,7 +164,7 @@ class HealthCheck:
 @final
 @attrs.frozen(kw_only=True)
 class Health:
-    """The health that an endpoint of the server reports."""
+    """The health of a server, as reported by one of its health endpoints."""
 
     endpoint: str
     """The name of the endpoint, such as ``readyz``."""
@@ -261,17 +261,17 @@ def _checks_in(text: str) -> list[HealthCheck]:
 def _where(method: str, path: str) -> str:
     """Check the method and the path, and return a description of the request for error messages.
 
-    The description does not contain the query, which may be secret.
+    The description omits the query, because it may contain secrets.
     """
     if not _METHOD.fullmatch(method):
-        raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
+        raise ValueError(f"a method must consist of upper-case letters, such as GET, not {method!r}")
     if not path.startswith("/"):
         raise ValueError("a path must begin with a slash, as in /apis/apps/v1; omit the server's URL")
     if _NO_PATH.search(path):
-        raise ValueError("a path must be quoted, and without query and fragment; pass the query as params")
+        raise ValueError("a path must be quoted and must not contain a query or fragment; pass the query as params")
     # A proxy or the server may resolve "configmaps/." to the whole collection.
     if not {b".", b".."}.isdisjoint(unquote_to_bytes(path).split(b"/")):
-        raise ValueError("a path must not contain the segments '.' and '..', even as %2e: they select another object")
+        raise ValueError("a path must not contain segments '.' or '..', even as %2e: they can select another object")
     return f"{method} {path}"
 
 

@@ -24,17 +24,17 @@ async def retry_on_conflict(
 ) -> T:
     """Call a function, and retry the call if it raises a :class:`~trioformer.errors.ConflictError`.
 
-    Each call must read the object from the server, change it, and write it. A cache is not suitable for the read,
-    because it may still contain the old object.
+    Each call must read the object from the server, change it, and write it. Do not read the object from a cache,
+    because the cache may still contain the old version.
 
-    An :class:`~trioformer.errors.AlreadyExistsError` is not retried, because the name remains in use. apimachinery's
-    ``IsConflict`` is false for this error as well. An :class:`~trioformer.errors.ApplyConflictError` is not retried,
+    An :class:`~trioformer.errors.AlreadyExistsError` is not retried, because the name remains in use. For this error,
+    apimachinery's ``IsConflict`` is also false. An :class:`~trioformer.errors.ApplyConflictError` is not retried,
     because the other manager still owns the field.
 
     Args:
         change: The function that reads, changes and writes the object.
         tries: The maximum number of calls.
-        backoff: The delays between calls. The default is ten milliseconds each.
+        backoff: The delays between the calls. By default, each delay is ten milliseconds.
 
     Returns:
         The result of ``change``.
@@ -43,7 +43,7 @@ async def retry_on_conflict(
         ConflictError: The last call raised this error.
         AlreadyExistsError: A call raised this error.
         ApplyConflictError: A call raised this error.
-        Exception: A call raised any other exception, which is not retried.
+        Exception: A call raised a different exception, which is not retried.
 
     Cancellation:
         Between two calls, no request is in flight.

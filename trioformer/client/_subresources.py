@@ -1,8 +1,8 @@
-"""Responses with objects of another kind than the API's kind: subresources, and Status responses to some writes.
+"""Responses with objects that are not of the API's kind: subresources, and Status responses to some writes.
 
 The objects of a subresource such as ``status`` are of the API's own kind. Other subresources have their own kinds:
 ``scale`` has Scale, and ``token`` has TokenRequest. ``binding`` and ``eviction`` perform an action and store nothing,
-so the server responds with a Status, as it does when a Binding is created.
+so the server responds with a Status. It also does so when a Binding is created.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
 
 
 def has_own_kind(subresource: str) -> bool:
-    """Return whether the objects of a subresource are of the same kind as its resource."""
+    """Return whether the objects of a subresource are of the resource's kind."""
     return subresource in _OWN
 
 
@@ -59,12 +59,12 @@ def subresource_in(
     method: str,
     where: str,
 ) -> T | Scale | Unstructured:
-    """Return the object in the response of a subresource, whatever its kind is.
+    """Return the object in the response of a subresource. The object may be of any kind.
 
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not an object, or the response of ``scale`` is not a Scale.
-        DecodeError: The response is an object that cannot be decoded.
+        DecodeError: The response is an object, but cannot be decoded.
     """
     found = _kind_of(response)
     if found in ("", *wire_format.names):
@@ -93,7 +93,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is neither a Status nor an object of the same class as the sent object.
-        DecodeError: The response is an object of this class that cannot be decoded.
+        DecodeError: The response is an object of this class, but cannot be decoded.
     """
     check(response, method=method, where=where)
     if is_success(response, where):
@@ -113,9 +113,9 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
 
 
 def with_name(body: M, name: str) -> M:
-    """Return a body with the object's name in its metadata, unless it already has a name or has no metadata.
+    """Return the body with this name in its metadata. A body that already has a name is returned unchanged.
 
-    The server compares this name with the name in the URL.
+    The server checks this name against the name in the URL.
     """
     metadata = getattr(body, "metadata", None)
     if not isinstance(metadata, ObjectMeta) or metadata.name:
@@ -131,10 +131,10 @@ def _kind_of(response: Response) -> str:
 
 
 def is_success(response: Response, where: str) -> bool:
-    """Return whether the response is a Status that reports success (client-go ``Result.Into``).
+    """Return whether the response is a Status of success (client-go ``Result.Into``).
 
     Raises:
-        StatusError: The response is a Status that reports a failure.
+        StatusError: The response is a Status of a failure.
     """
     if _kind_of(response) != "Status":
         return False

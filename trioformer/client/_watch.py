@@ -15,10 +15,11 @@ from ..models import KubernetesObject
 from ..models._internal import make_object
 from ..transport import Limits
 from ..transport._internal import ByteStream, limit_error, request_id_in
-from .bodies._contents import failure_in, read_status
+from .bodies._contents import EventType, failure_in, read_status
+from .bodies._protobuf import MessageDecoder, MessageFrameSplitter
 from .bodies._responses import add_origin
 from .bodies._undecodable import Undecodable, UndecodableHandler, undecodable_frame
-from .bodies._wire_format import EventType, FrameSplitter, WireFormat, decode_watch_frame
+from .bodies._wire_format import FrameSplitter, WireFormat, decode_watch_frame
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -39,10 +40,10 @@ class WatchEvent(NamedTuple, Generic[T]):
 @final
 @attrs.define(eq=False, repr=False)
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
-    """The events of one watch, which one task at a time may read; opened by :meth:`Api.watch`.
+    """The events of one watch, for one task at a time. :meth:`Api.watch` opens the watch.
 
     ``async for event in events`` ends when the server ends the watch, usually after some minutes. The loop executes a
-    checkpoint when it waits for an event, and about once per millisecond while events are ready.
+    checkpoint whenever it waits for an event, and about once per millisecond while events are available.
     """
 
     _wire_format: WireFormat[T]
@@ -50,7 +51,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     _where: str
     _limits: Limits
     _on_undecodable: UndecodableHandler | None
-    _splitter: FrameSplitter = attrs.field(init=False)
+    _messages: MessageDecoder[T] | None = attrs.field(init=False)
+    """Decodes the frames of a watch in protobuf; None for JSON."""
+    _splitter: FrameSplitter | MessageFrameSplitter = attrs.field(init=False)
     _slices: Slices = attrs.field(factory=Slices, init=False)
     _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
     _undecoded: tuple[bytes, DecodeError] | None = attrs.field(default=None, init=False)
@@ -61,7 +64,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     _is_reading: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._splitter = FrameSplitter(max_frame=self._limits.object_bytes)
+        self._messages = self._wire_format.decoder_of(self._body.headers)
+        splitter = FrameSplitter if self._messages is None else MessageFrameSplitter
+        self._splitter = splitter(max_frame=self._limits.object_bytes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
@@ -83,23 +88,25 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all that have arrived before the next undecodable event.
+        """Wait for events, and return all received events up to the next undecodable event.
 
         The next call reports the undecodable event to ``on_undecodable``, so the order of events is kept. That call
-        returns an empty list if no other event has arrived.
+        returns an empty list if no decodable event has arrived.
 
         Raises:
-            trio.EndOfChannel: The server has ended the watch. A new watch can resume from the last resourceVersion.
+            trio.EndOfChannel: The server has ended the watch. A new watch can resume from the resourceVersion of the
+                last event.
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
             ConnectionFailedError: The connection was lost, possibly in the middle of an event.
             DecodeError: The server sent data that is not a valid event.
-            LimitExceededError: An event is too large. To get its object, list the objects. Lists have no size limit.
+            LimitExceededError: An event is too large. To get the object of the event, list the objects. Lists have no
+                size limit.
             trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving from the watch.
 
         Cancellation:
-            Closes the connection, so no more events can be received. To avoid losing events, start a new watch from the
-            resourceVersion of the last received event.
+            The connection is closed, so no more events can be received. To avoid losing events, start a new watch from
+            the resourceVersion of the last received event.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -120,7 +127,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             if self._undecoded is not None:
                 line, error = self._undecoded
                 # After a cancellation, the next call begins with the same frame.
-                found = await undecodable_frame(self._wire_format.name, line, error)
+                is_message = self._messages is not None
+                found = await undecodable_frame(self._wire_format.name, line, error, is_message=is_message)
                 self._undecoded = None
                 try:
                     self._skip(found, line, error)
@@ -134,7 +142,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             chunk = await self._body.receive_some()
             if not chunk:
                 if self._splitter.pending and not self._body.is_cut_off:
-                    text = f"{self._where}: the watch ended inside an event; watch again"
+                    text = f"{self._where}: the watch ended in the middle of an event; watch again"
                     raise ConnectionFailedError(text, partial=True)
                 raise trio.EndOfChannel
             # no checkpoint between receiving the bytes and returning their events
@@ -148,14 +156,14 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
         """Decode events until the next undecodable one.
 
-        If the server sent an ERROR event, the events before it are returned first.
+        The events before an ERROR event are returned first.
         """
-        kind, scan = self._wire_format.kind, self._wire_format.scan
+        kind, scan, messages = self._wire_format.kind, self._wire_format.scan, self._messages
         events: list[WatchEvent[T]] = []
         try:
             for line in lines:
                 try:
-                    frame = decode_watch_frame(line, scan)
+                    frame = decode_watch_frame(line, scan) if messages is None else messages.decode_frame(line)
                     if frame[0] == "ERROR":
                         raise self._error_of(read_status(frame[1]))
                     if not frame[2].metadata.name and frame[0] != "BOOKMARK":
@@ -177,7 +185,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report an undecodable frame to ``on_undecodable``.
 
-        An error is raised if there is no such function, or if the frame is an ERROR event.
+        If no such function was passed, or if the frame is an ERROR event, raise an error.
         """
         if (status := failure_in(frame)) is not None:
             raise self._error_of(status) from error

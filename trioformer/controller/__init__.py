@@ -14,12 +14,12 @@ the desired state.  A :class:`Controller` starts when its caches have synced, an
 - ``_controller_run.py``: one run of a controller
 - ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
 - ``_informer_failures.py``: the log of informers that fail during a run
-- ``_reconciler.py``: calls of ``reconcile``, and retries
+- ``_reconciler.py``: calls to ``reconcile``, and retries
 - ``_delays.py``: delays of failed requests
 - ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`
 - ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log messages
-- ``_results.py``: the results and errors of ``reconcile``
+- ``_results.py``: the results and exceptions of ``reconcile``
 - ``_enqueue.py``: functions that return the requests for an object, such as :func:`request_for_owner`
 - ``_predicates.py``: filters of events, such as :func:`generation_changed`
 - ``_adoption.py``: controller references, and :func:`claim_objects`

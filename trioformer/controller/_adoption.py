@@ -1,7 +1,7 @@
-"""Controller references: owner references to controllers, and adoption and release of objects by a selector.
+"""Controller references, and the adoption and release of objects by a selector.
 
-An object has at most one controlling owner, which is the owner reference with ``controller: true``.  Some controllers
-find their objects by a selector.  Such controllers adopt matching objects that have no controller, and release their
+An object has at most one controlling owner: the owner reference to it has ``controller: true``.  Some controllers
+find their objects by a selector.  Such controllers adopt matching objects that have no controller, and release owned
 objects that no longer match. Objects of other controllers are not changed.
 
 Source: kube-controller-manager ``pkg/controller/controller_ref_manager.go``; apimachinery
@@ -30,7 +30,7 @@ class OwnerGoneError(TrioformerError):
     """The owner cannot adopt objects, because it was deleted, was replaced, or is being deleted.
 
     When ``reconcile`` raises this error, no other action is necessary: the request is added again when the cache
-    receives the event of the owner.
+    receives the owner's event.
     """
 
 
@@ -45,7 +45,7 @@ def controller_of(obj: KubernetesObject) -> OwnerReference | None:
 
 
 def is_controlled_by(obj: KubernetesObject, owner: KubernetesObject) -> bool:
-    """Return whether the owner is the object's controller, by comparing uids."""
+    """Return whether the owner is the object's controller; only uids are compared."""
     controller = controller_of(obj)
     return controller is not None and controller.uid == owner.uid
 
@@ -122,7 +122,7 @@ async def claim_objects(
     If the owner is being deleted, no object is changed.
 
     Before the first adoption, the owner is read from the server, because a deleted owner may still be in the cache.
-    The uid and the resourceVersion of an object are preconditions of its change.
+    Each change is sent with the object's uid and resourceVersion as preconditions.
 
     Args:
         client: The client that changes the objects.
@@ -138,8 +138,8 @@ async def claim_objects(
         OwnerGoneError: The owner was deleted or is being deleted.  The remaining objects are not processed, and notes
             contain earlier errors.
         StatusError: The server rejected a change, for example because the object has changed (``ConflictError``). All
-            other objects were processed.  Several errors are raised in an ``ExceptionGroup``.  If the server does not
-            permit reading the owner, one error is raised, and no object is adopted.
+            other objects were processed.  Several errors are raised in an ``ExceptionGroup``.  If the client is not
+            allowed to read the owner, one error is raised, and no object is adopted.
         ConnectionFailedError: The server did not respond.  The remaining objects are not processed, and notes contain
             earlier errors.
         SelectorError: The selector is not valid.
@@ -177,7 +177,7 @@ async def claim_objects(
 @final
 @attrs.define(eq=False)
 class _Claim:
-    """The state of one call of :func:`claim_objects`."""
+    """The state of one call to :func:`claim_objects`."""
 
     client: Client
     owner: KubernetesObject

@@ -5,9 +5,9 @@ The controller starts and ends its parts in the right order:
 
 - Start: the handlers are registered, but paused.  When all caches have synced, the handlers start, so that enqueue
   functions can read every cache.  When all handlers have processed their initial objects, the workers start.
-- Errors: an exception of ``reconcile`` affects only its request.  An exception of a predicate or an enqueue function
-  ends the run, because an event would be lost otherwise.  The informer continues.
-- End: cancellation ends the run immediately, and ``stop()`` waits for the running calls of ``reconcile``.  Pending
+- Errors: an exception from ``reconcile`` affects only its request.  An exception from a predicate or an enqueue
+  function ends the run, because an event would be lost otherwise.  The informer continues.
+- End: cancellation ends the run immediately, and ``stop()`` waits for the running calls to ``reconcile``.  Pending
   requests are then dropped, because the next run receives all objects again.
 
 Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/workqueue``.
@@ -53,7 +53,7 @@ class ControllerRegistry(Protocol):
 @final
 @attrs.define(eq=False, repr=False, init=False)
 class Controller(Generic[K]):
-    """A controller, which calls ``reconcile`` for each object that was added, changed or deleted.
+    """A controller that calls ``reconcile`` for each object that was added, changed or deleted.
 
     - A request is processed by one worker at a time.  A request that is added while it is being processed is processed
       again.
@@ -73,7 +73,8 @@ class Controller(Generic[K]):
     queue.
 
     A request is a :class:`~trioformer.controller.Request`, or an object of another hashable type that ``reconcile``
-    accepts, for example with the name of a cluster.  With another type, each call of :meth:`watch` requires
+    accepts, for example a type that includes the name of a cluster.  With another type, each call to :meth:`watch`
+    requires
     ``enqueue``.
 
     Args:
@@ -150,13 +151,13 @@ class Controller(Generic[K]):
 
         The predicates and ``enqueue`` receive all states of the cached objects in order. These functions must be fast,
         because the cache waits for them. They can read the caches of all informers that were watched before the run,
-        because these caches have synced before the first call. An exception of a predicate or of ``enqueue`` ends
+        because these caches have synced before the first call. An exception from a predicate or from ``enqueue`` ends
         :meth:`run`,
         but not the informer.  A note names the controller and the object. A `DecodeError` or `QuarantinedError` does
         not end the run: other requests are still added, and a warning is logged at most once in ten minutes.
 
         Args:
-            informer: The informer with the events.  The controller does not run the informer.
+            informer: The informer whose events are watched.  The controller does not run the informer.
             enqueue: A function that returns the requests for an object.  For an update, it is called with the old and
                 the new state.  The default returns a request for the object itself.
             predicates: Functions that select events.  An event is processed if all predicates return True.
@@ -230,7 +231,7 @@ class Controller(Generic[K]):
                 group contains a `CacheSyncError` if an informer stopped before its handler had synced, and a
                 ``RuntimeError`` if an informer had stopped before the run.
 
-        Cancellation: the running calls of ``reconcile`` are cancelled immediately, and no further calls start.
+        Cancellation: the running calls to ``reconcile`` are cancelled immediately, and no further calls start.
 
         Ownership: when this method returns, all tasks of the controller have ended, and its handlers are removed.
         """
@@ -250,7 +251,7 @@ class Controller(Generic[K]):
             run.ended.set()
 
     async def stop(self) -> None:
-        """Stop the controller, and wait until the running calls of ``reconcile`` have returned.
+        """Stop the controller, and wait until the running calls to ``reconcile`` have returned.
 
         The controller accepts no more events and starts no more calls.  Then :meth:`run` returns.  To limit the time,
         use a cancel scope::
@@ -261,9 +262,9 @@ class Controller(Generic[K]):
         If the controller is not running, this method returns immediately.
 
         Raises:
-            RuntimeError: The caller is inside a call of ``reconcile``, which would wait for itself.
+            RuntimeError: The caller is inside a call to ``reconcile``, which would wait for itself.
 
-        Cancellation: the running calls of ``reconcile`` are cancelled.
+        Cancellation: the running calls to ``reconcile`` are cancelled.
         """
         if self._run is None:
             await trio.lowlevel.checkpoint()
@@ -295,13 +296,13 @@ _RECONCILE: Final = "async def reconcile(request: Request)"
 
 def _check_arguments(name: object, reconcile: object, on_dropped: object) -> None:
     if callable(name):
-        raise TypeError('the first argument of a controller is its name: Controller("pods", reconcile)')
+        raise TypeError('the first argument of Controller must be a name, as in Controller("pods", reconcile)')
     if not isinstance(name, str):
         raise TypeError(f"the name of a controller must be a string, not {describe(name)}")
     if hasattr(reconcile, "reconcile") and (
         isinstance(reconcile, type) or not callable(reconcile)
     ):  # like controller-runtime's Reconciler
-        raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass the method reconcile")
+        raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass its reconcile method")
     request = Request(None, "")
     check_async(reconcile, "reconcile", _RECONCILE, request)
     if on_dropped is not None:

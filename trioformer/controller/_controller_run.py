@@ -36,7 +36,7 @@ OLDEST_EVERY = 8
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControllerRun(Generic[K]):
-    """The state of one call of :meth:`Controller.run`."""
+    """The state of one call to :meth:`Controller.run`."""
 
     name: str
     reconcile: Reconcile[K]
@@ -76,7 +76,7 @@ class ControllerRun(Generic[K]):
         self.informer_failures = InformerFailures(self.name, self.sources)
 
     async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
-        """Run until the controller is cancelled, is stopped or fails."""
+        """Run until the controller is cancelled or stopped, or until it fails."""
         try:
             async with trio.open_nursery() as nursery:
                 # no checkpoint in this loop: a watch that is added during it would be missed
@@ -116,7 +116,7 @@ class ControllerRun(Generic[K]):
     # --- the end ---
 
     async def stop(self) -> None:
-        """End the run when the running calls of ``reconcile`` have returned, or immediately if cancelled."""
+        """End the run when the running calls to ``reconcile`` have returned, or immediately if cancelled."""
         if self.reconciler.is_called_from_inside:
             raise RuntimeError(
                 f"stop() of controller {self.name} was called inside a reconcile; call it in another task"
@@ -147,7 +147,7 @@ class ControllerRun(Generic[K]):
         self.queue.shut_down(immediate=True)  # the next run finds their objects in its initial lists
 
     async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:
-        """After a stop or a cancellation, log the calls of ``reconcile`` that are still running."""
+        """After a stop or a cancellation, log the calls to ``reconcile`` that are still running."""
         try:
             await self._stopping.wait()
         finally:
@@ -225,10 +225,10 @@ class ControllerRun(Generic[K]):
                 logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(missing))
 
     def waiting_for(self, *, with_failures: bool = True) -> tuple[str, ...]:
-        """Return descriptions of the caches or handlers that the start waits for.
+        """Return descriptions of the caches or handlers that the controller is waiting for before it starts.
 
-        If the controller is running, the descriptions of informers that fail are returned instead. Without
-        ``with_failures``, informers with a failed last request are omitted, because the reflector logs these failures.
+        If the controller is running, the descriptions of failing informers are returned instead. Without
+        ``with_failures``, informers whose last request failed are omitted, because the reflector logs these failures.
         """
         if self.phase == "running":
             return self.informer_failures.describe()

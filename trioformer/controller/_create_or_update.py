@@ -1,6 +1,6 @@
-"""A function that creates an object if it does not exist, and changes it if it differs from the desired object.
+"""Create an object if it does not exist, or change it if it differs from the desired object.
 
-Only the fields of the desired object are compared, because the server and other controllers set further fields.  The
+Only the fields of the desired object are compared, because the server and other controllers set additional fields.  The
 rules are:
 
 - Mappings are compared member by member.  A null value, which requires ``from_dict``, removes a member.
@@ -11,7 +11,7 @@ rules are:
 - An empty desired mapping differs from an absent mapping, but not from a mapping with members.
 - An empty list equals an absent list.  Quantities are compared by amount.
 - Finalizers and owner references that other clients have set are kept.
-- All other metadata except labels and annotations is neither compared nor sent.  The status of a kind with a status
+- Of the remaining metadata, only labels and annotations are compared and sent.  The status of a kind with a status
   subresource is not compared or sent either.
 
 Source: controller-runtime ``pkg/controller/controllerutil`` (``CreateOrPatch``, ``SetControllerReference``);
@@ -33,7 +33,7 @@ from ..cache import Lister
 from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
 from ..models import KubernetesObject, encode, evolve, from_dict, json_equal, merge_patch, to_dict
-from ..models._internal import with_amounts
+from ..models._internal import newer_field, with_amounts
 from ._adoption import set_controller_reference
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -106,8 +106,8 @@ async def create_or_update(
 
     A change is sent as a merge patch with the resourceVersion of the compared state. Quantities are compared by
     amount, so ``0.5`` equals ``500m``.  The ``stringData`` of a Secret is compared with its ``data``. All other values
-    should be in the form in which the server stores them.  Otherwise, such a value differs in every call, and is sent
-    again.
+    should be in the form in which the server stores them.  Otherwise, the value differs in every call, and is sent
+    again each time.
 
     Args:
         api: The client, or an API for the object's kind.
@@ -115,7 +115,7 @@ async def create_or_update(
             the API is used.
         owner: The object that becomes the controller of ``wanted``, as with :func:`set_controller_reference`.
         lister: The lister from which to read the current state.  After a conflict, the state is read from the server
-            once.  The default, None, always reads the state from the server.
+            once.  With the default, None, the state is always read from the server.
 
     Returns:
         A result with the ``object`` as the server stored it, and the ``operation``, which is ``"created"``,
@@ -125,7 +125,7 @@ async def create_or_update(
         AlreadyOwnedError: The object has another controller.
         ConflictError: Another client created or changed the object at the same time.
         InvalidError: The server rejected the object, for example because a changed field is immutable.
-        TypeError: The object is not of the kind of the API.
+        TypeError: The object's kind is not the kind of the API.
         ValueError: The object has no name, or is not in the owner's namespace.
 
     Cancellation: the server may have stored the object.  The next call then finds the object.
@@ -136,7 +136,10 @@ async def create_or_update(
     wanted = _in_namespace(wanted, api, owner)
     if lister is not None:
         try:
-            return await _write(api, wanted, owner, lister.get(wanted))
+            known = lister.get(wanted)
+            if known is not None and newer_field(known):  # JSON made of it would omit the field
+                known = await _read(api, wanted)
+            return await _write(api, wanted, owner, known)
         except (ConflictError, NotFoundError):
             pass  # the cache is behind
     return await _write(api, wanted, owner, await _read(api, wanted))
@@ -147,8 +150,8 @@ async def apply_owned(
 ) -> T:
     """Set the controller of an object, and apply the object with server-side apply.
 
-    Unlike with :func:`create_or_update`, the server also removes fields that this field manager applied before and no
-    longer applies.  The function always sends one request, without reading the current state.  See also
+    In contrast to :func:`create_or_update`, the server also removes the fields that this field manager applied earlier
+    but no longer applies.  The function always sends one request, without reading the current state.  See also
     :meth:`Api.apply`.
 
     Args:
@@ -158,8 +161,8 @@ async def apply_owned(
         owner: The object that becomes the controller of ``wanted``, as with :func:`set_controller_reference`.
         field_manager: The field manager, such as the name of the controller.  If None, the client's own field manager
             is used.
-        force: Whether to take over fields that another manager has set to other values.  Controllers should set this,
-            because otherwise such a conflict would never be resolved.
+        force: Whether to take over fields that another manager has set to other values.  Controllers should set
+            ``force``, because otherwise such a conflict would never be resolved.
 
     Returns:
         The object as the server stored it.
@@ -168,7 +171,7 @@ async def apply_owned(
         InvalidError: The server rejected the object, for example because it has another controller.
         ApplyConflictError: Another manager has set a field to another value, and ``force`` is false.
         ValueError: The object has no name, the object is not in the owner's namespace, or there is no field manager.
-        TypeError: The object is not of the kind of the API.
+        TypeError: The object's kind is not the kind of the API.
 
     Cancellation: the server may have stored the object.  The next call then changes nothing.
     """
@@ -278,7 +281,7 @@ def _changes_of_selector(now: Mapping[str, Any], wanted: Mapping[str, Any], _par
 
 
 def _merged(now: Any, wanted: Any, parent: str) -> Any:
-    """Return the wanted value, with all members of the stored value that the wanted value does not contain."""
+    """Return the wanted value, completed with the members that only the stored value contains."""
     if isinstance(wanted, dict):
         old = cast("dict[str, Any]", now) if isinstance(now, dict) and not _is_selector(parent) else {}
         excluded = _excluded(old, cast("dict[str, Any]", wanted), parent)

@@ -28,7 +28,7 @@ class CurrentRequest:
     request: Hashable
     """The argument of ``reconcile``."""
     reconcile_id: str
-    """An identifier that is unique for each call of ``reconcile``, to distinguish the log messages of two calls."""
+    """An identifier that is unique for each call to ``reconcile``, to distinguish the log messages of two calls."""
 
     def log_fields(self) -> dict[str, str]:
         """Return the ``extra=`` argument of a log call, with ``controller``, ``request`` and ``reconcile_id``."""
@@ -54,7 +54,7 @@ def current_request() -> CurrentRequest | None:
     """Return the request that the current task processes, or None outside ``reconcile``.
 
     The result has the attributes ``controller``, ``request`` and ``reconcile_id``.  The ``reconcile_id`` is unique for
-    each call of ``reconcile``, and can serve as the name of a trace.
+    each call to ``reconcile``, and can serve as the name of a trace.
     """
     return current.get()
 

@@ -1,4 +1,4 @@
-"""Expectations: creations and deletions that a controller has requested and that are not in its caches yet.
+"""Expectations: creations and deletions that a controller has requested, but that its caches do not contain yet.
 
 A cache lags behind the server.  If a controller creates three pods and then reads its cache, it may find no pods and
 create three more.  If a controller deletes a pod and still finds it in the cache, it may delete another pod. So a
@@ -55,7 +55,7 @@ class Expected:
     creations: int
     """The number of creations that have not been observed."""
     deletions: frozenset[str]
-    """The uids of the objects with a deletion that has not been observed."""
+    """The uids of the objects whose deletion has not been observed."""
     expires_at: float
     """The time when the expectations expire, on trio's clock."""
 
@@ -126,7 +126,7 @@ class Expectations(Generic[K]):
     def creating(self, request: K) -> Iterator[None]:
         """Expect a creation that is requested in the block; an exception in the block removes the expectation.
 
-        If the server did not respond, the creation may still have succeeded.  The next call of ``reconcile`` may then
+        If the server did not respond, the creation may still have succeeded.  The next call to ``reconcile`` may then
         create a surplus object, which a later call finds.
         """
         self._add(request, creations=1)
@@ -174,10 +174,10 @@ class Expectations(Generic[K]):
     def observing(self, owners: Callable[[T], Iterable[K]]) -> Predicate[T]:
         """Return a predicate that records creations and deletions as observed, and accepts all events.
 
-        Pass the predicate as the first of the ``predicates`` to the call of :meth:`Controller.watch` that enqueues the
+        Pass the predicate as the first of the ``predicates`` to the call to :meth:`Controller.watch` that enqueues the
         owner.
         Otherwise, the predicate would not receive events that other predicates reject, or ``reconcile`` might be
-        called before the observation.
+        called before the observation is recorded.
 
         A deletion counts as observed when the deletion timestamp of the object is set.
 

@@ -1,7 +1,7 @@
 """A log of the informers that fail while a controller is running.
 
 After an informer has failed, the controller continues with its other informers, but receives no events from the failed
-one.  A reflector logs its failed requests.  In addition, this module logs which controller is affected, and why.
+informer.  A reflector logs its failed requests.  In addition, this module logs which controller is affected, and why.
 """
 
 from __future__ import annotations

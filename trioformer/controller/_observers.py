@@ -21,22 +21,22 @@ class QueueObservers(Generic[K]):
     observers: Sequence[QueueObserver[K]]
 
     def added(self, key: K, *, priority: int) -> None:
-        """Call ``added()`` of all observers."""
+        """Call ``added()`` on all observers."""
         for each in self.observers:
             each.added(key, priority=priority)
 
     def delayed(self, key: K, *, delay: float) -> None:
-        """Call ``delayed()`` of all observers."""
+        """Call ``delayed()`` on all observers."""
         for each in self.observers:
             each.delayed(key, delay=delay)
 
     def taken(self, key: K, *, waited: float) -> None:
-        """Call ``taken()`` of all observers."""
+        """Call ``taken()`` on all observers."""
         for each in self.observers:
             each.taken(key, waited=waited)
 
     def finished(self, key: K, *, duration: float) -> None:
-        """Call ``finished()`` of all observers."""
+        """Call ``finished()`` on all observers."""
         for each in self.observers:
             each.finished(key, duration=duration)
 
@@ -53,11 +53,11 @@ class Observers(Generic[K]):
         """Add an observer, which may implement one protocol or both.
 
         Raises:
-            TypeError: The observer has the methods of neither protocol, or one of the methods is async.
+            TypeError: The observer implements neither protocol, or one of its methods is async.
         """
         if not isinstance(observer, ControllerObserver | QueueObserver):
             what = "began() and ended(), or added(), delayed(), taken() and finished()"
-            raise TypeError(f"observer= requires the methods {what}, not {describe(observer)}")
+            raise TypeError(f"observer= requires an object with {what}, not {describe(observer)}")
         if isinstance(observer, ControllerObserver):
             check_observer(observer, ControllerObserver)
             self.of_reconciles.append(observer)

@@ -27,24 +27,25 @@ class ControllerOptions(Generic[K]):
     """
 
     workers: int = attrs.field(default=1, validator=validators.ge(1))
-    """The largest number of concurrent calls of ``reconcile``."""
+    """The largest number of concurrent calls to ``reconcile``."""
     max_retries: int | None = attrs.field(default=None, validator=validators.optional(validators.ge(0)))
     """The number of consecutive retries before a failing request is dropped, or None for no limit.
 
     Controllers of client-go usually use 5.  With the default limiter, lost connections and `QuarantinedError` do not
     count, because otherwise a short outage would drop all requests."""
     on_dropped: DroppedHandler[K] | None = None
-    """An async function that is called with each dropped request and its last error.  An exception of this function
+    """An async function that is called with each dropped request and its last error.  An exception from this function
     ends the run."""
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
-    """The time after which a call of ``reconcile`` is cancelled, in seconds.  The request then fails with a
+    """The time after which a call to ``reconcile`` is cancelled, in seconds.  The request then fails with a
     ``trio.TooSlowError``."""
     limiter: RateLimiter[K] | None = None
     """The rate limiter for the delays of failed requests.  A ``Retry-After`` header can only make a delay longer.
 
-    If None, each run has its own limiter, with delays of 5 ms that double with each failure up to 1,000 s.  After a
+    If None, each run has its own limiter, whose delays start at 5 ms and double with each failure, up to 1,000 s.
+    After a
     lost connection, requests are then retried within half a minute, and lost connections do not lengthen other
     delays."""
     observer: ControllerObserver[K] | QueueObserver[K] | None = None
-    """An observer that is called for each call of ``reconcile``, for the queue's events, or for both, depending on its
+    """An observer that is called for each call to ``reconcile``, for the queue's events, or for both, depending on its
     methods."""

@@ -39,7 +39,7 @@ class Failures(NamedTuple):
     in_a_row: int
     """The number of all failures."""
     counted: int
-    """The number of failures that count for ``max_retries``, which excludes external failures."""
+    """The number of failures that count for ``max_retries``; external failures do not count."""
 
 
 NO_FAILURES: Final = Failures(0, 0)
@@ -48,9 +48,9 @@ NO_FAILURES: Final = Failures(0, 0)
 @final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler(Generic[K]):
-    """The calls of ``reconcile`` during one run of a controller.
+    """The calls to ``reconcile`` during one run of a controller.
 
-    The workers of the queue call :meth:`handle`, which does not raise the errors of ``reconcile``.  So the queue
+    The workers of the queue call :meth:`handle`, which does not raise the errors from ``reconcile``.  So the queue
     forgets the failures of the request, unless :meth:`handle` has called ``add_rate_limited``.
     """
 
@@ -198,7 +198,7 @@ class Reconciler(Generic[K]):
 
     @property
     def is_called_from_inside(self) -> bool:
-        """Whether the current task is inside a call of ``reconcile``."""
+        """Whether the current task is inside a call to ``reconcile``."""
         return any(task in self.running for task in enclosing_tasks())
 
 

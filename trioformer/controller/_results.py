@@ -1,4 +1,4 @@
-"""The results and exceptions of ``reconcile``."""
+"""The results and exceptions from ``reconcile``."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
 """An async function that receives a request, and moves the actual state of the object closer to the desired state."""
 
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]
-"""The result of a call of ``reconcile``.  The first three values are labels of controller-runtime's
+"""The result of a call to ``reconcile``.  The first three values are labels of controller-runtime's
 ``reconcile_total``."""
 
 
 class TerminalError(Exception):
-    """An exception of ``reconcile`` after which the request is not retried.
+    """An exception that ``reconcile`` raises if the request must not be retried.
 
     The request is added again by the next event of the object. An ``ExceptionGroup`` is terminal if all of its
     exceptions are terminal.
@@ -53,7 +53,7 @@ class TerminalError(Exception):
 
 @final
 class RetryAfter(Exception):  # noqa: N818  # not an error
-    """An exception of ``reconcile`` that requests another call after a delay and does not count as a failure.
+    """An exception that ``reconcile`` raises to request another call after a delay; it does not count as a failure.
 
     Raising it has the same effect as returning :class:`RequeueAfter`: earlier failures of the request are forgotten,
     and ``max_retries`` is not affected.  The exception is logged at level DEBUG. For an
@@ -81,7 +81,7 @@ class RetryAfter(Exception):  # noqa: N818  # not an error
 
 
 class ReconcileDeadlineError(trio.TooSlowError):
-    """A call of ``reconcile`` was cancelled at the controller's ``reconcile_deadline``."""
+    """A call to ``reconcile`` was cancelled at the controller's ``reconcile_deadline``."""
 
 
 def without_cancelled(error: BaseException) -> BaseException | None:

@@ -1,4 +1,4 @@
-"""The handlers of a running controller, which add requests to its queue for the events of informers."""
+"""The handlers of a running controller, which turn the events of informers into requests in its queue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NO_LISTS = (str, bytes, tuple, Mapping, KubernetesObject)
 @final
 @attrs.frozen(eq=False)
 class WatchedSource(Generic[T, K]):
-    """The arguments of a call of :meth:`Controller.watch`."""
+    """The arguments of a call to :meth:`Controller.watch`."""
 
     informer: SharedInformer[T]
     enqueue: Callable[[T], Iterable[K]]
@@ -64,7 +64,7 @@ class SourcesPhase(enum.Enum):
 class EventSources(Generic[K]):
     """The handlers of a controller during one run.
 
-    The handlers are called in tasks of the informers, which other users share.  So an exception of a predicate or an
+    The handlers are called in tasks of the informers, which other users share.  So an exception from a predicate or an
     enqueue function must not propagate into the informer.  Instead, it ends the run of the controller.
 
     A controller must receive all states of an object.  For example, if an object moves from one owner to a second and
@@ -74,7 +74,7 @@ class EventSources(Generic[K]):
     Args:
         name: The name of the controller.
         queue: The queue to which the handlers add requests.
-        on_failure: A function that is called with the first exception of a predicate, an enqueue function or a queue
+        on_failure: A function that is called with the first exception from a predicate, an enqueue function or a queue
             observer.
     """
 
@@ -93,7 +93,7 @@ class EventSources(Generic[K]):
         return self.phase is not SourcesPhase.CLOSED
 
     def register(self, watch: WatchedSource[T, K]) -> None:
-        """Register a handler, which starts together with all other handlers, or immediately if these have started.
+        """Register a handler; it starts together with the other handlers, or immediately if they have started.
 
         Raises:
             RuntimeError: The informer has stopped.

@@ -1,4 +1,4 @@
-"""The statistics of a controller, and the observer of its calls of ``reconcile``."""
+"""The statistics of a controller, and the observer of its calls to ``reconcile``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ControllerStatistics:
     """Descriptions of the caches and handlers that the start waits for, or of failing informers while the controller
     is running."""
     workers: int
-    """The largest number of concurrent calls of ``reconcile``."""
+    """The largest number of concurrent calls to ``reconcile``."""
     active: int
-    """The number of running calls of ``reconcile``."""
+    """The number of running calls to ``reconcile``."""
     succeeded: int
     """The number of calls that returned None or a :class:`~trioformer.controller.RequeueAfter`."""
     requeued: int
@@ -51,12 +51,12 @@ class ControllerStatistics:
 
 @runtime_checkable
 class ControllerObserver(Protocol[K_contra]):
-    """An observer of the start and the result of each call of ``reconcile``, for example for metrics.
+    """An observer of the start and the result of each call to ``reconcile``, for example for metrics.
 
     If the observer also has the methods of a :class:`~trioformer.workqueue.QueueObserver`, it receives the events of
     the controller's queue too.
 
-    The methods are called in the worker's task, so they must be fast.  An exception of one of these methods ends the
+    The methods are called in the worker's task, so they must be fast.  An exception from one of these methods ends the
     controller's run.
 
     An observer can provide the metrics of controller-runtime (``pkg/internal/controller/metrics``), which have the
@@ -72,13 +72,13 @@ class ControllerObserver(Protocol[K_contra]):
     """
 
     def began(self, request: K_contra) -> None:
-        """Record the start of a call of ``reconcile``."""
+        """Record the start of a call to ``reconcile``."""
         ...
 
     def ended(
         self, request: K_contra, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
-        """Record the end of a call of ``reconcile``.
+        """Record the end of a call to ``reconcile``.
 
         Args:
             request: The request.

@@ -15,7 +15,7 @@ Its packages and modules:
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_internal.py``: names for other packages of trioformer
 
-These modules do not depend on Kubernetes kinds, and their interface does not contain httpx types.
+These modules do not depend on Kubernetes kinds, and no httpx types appear in their interface.
 """
 
 from __future__ import annotations

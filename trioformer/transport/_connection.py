@@ -30,14 +30,15 @@ from .policy._throttle import RequestRateLimiter, WaitLog
 R = TypeVar("R")
 
 MAX_REQUESTS: Final = 100
-"""The maximum number of requests in flight, including lists but not watches; further ones wait."""
+"""The maximum number of requests in flight, including lists but not watches. Further requests wait."""
 
 
 class RequestObserver(Protocol):
     """An observer of request attempts, for metrics. It is called once for each attempt.
 
-    The task that sent the request calls the observer, so the observer must return quickly.
-    The observer must not raise, because the request would raise that exception instead of returning its response.
+    The observer is called by the task that sent the request, so it must return quickly.
+    The observer must not raise an exception, because the request would raise that exception instead of returning its
+    response.
 
     The calls provide the values for the metrics of client-go (``tools/metrics/metrics.go``):
     ``rest_client_requests_total``,
@@ -62,11 +63,11 @@ class RequestObserver(Protocol):
             method: The HTTP method, such as ``GET``.
             host: The host of the server, with the port if the URL contains one.
             code: The HTTP status code, or None if the connection failed or the caller was cancelled.
-            duration: The seconds from sending the request until the response was complete. For lists and watches,
-                which are streamed, the time ends when the response began.
-            throttled: The seconds for which the rate limiter delayed the request, or None if there is no limiter.
+            duration: The seconds from when the request was sent until the response was complete. For lists and
+                watches, which are streamed, the time is measured until the response began.
+            throttled: How long the rate limiter delayed the request, in seconds, or None if there is no rate limiter.
             for_watch: Whether the request is a watch.
-            attempt: The number of the attempt. The first attempt is 1.
+            attempt: The number of the attempt, starting at 1.
         """
         ...
 
@@ -88,7 +89,7 @@ class Transport(metaclass=NoPublicConstructor):
     health: ServerHealth
     """The known health of the server."""
     limits: Limits
-    """The limits of responses."""
+    """The limits on responses."""
     _generations: Generations
     _credentials: CredentialSource
     _headers: RequestHeaders
@@ -105,14 +106,14 @@ class Transport(metaclass=NoPublicConstructor):
     def impersonating(self, impersonation: Impersonation) -> Transport:
         """Return a transport that acts as another user.
 
-        It shares everything else with this transport, and is closed with it.
+        It shares everything else with the original transport, and is closed together with the original.
         """
         other = copy(self)
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
 
     async def obtain_credential(self) -> Credential:
-        """Return the credential for the next request. This executes a checkpoint only if a plugin has to run."""
+        """Return the credential for the next request. This method executes a checkpoint only if a plugin must run."""
         self._check_open()
         credential = await self._credentials.get()
         self._check_open()  # a plugin takes time
@@ -131,7 +132,7 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> Response:
-        """Send a request, and return the complete response, whatever its status code is.
+        """Send a request, and return the complete response, regardless of its status code.
 
         The request is retried if that is safe (``policy/_retries.py``), unless the caller has its own retries.
         ``path`` is quoted, has a leading slash, and is relative to the server's URL. ``limit`` is the field of
@@ -143,7 +144,7 @@ class Transport(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
-            Closes the connection.  The server may have executed the request.
+            The connection is closed.  The server may have executed the request.
         """
         request = self._make(method, path, params, content, content_type, accept, where, limit=limit)
         body = await self.open(request, self._retries_of(request, may_retry=retries))
@@ -164,7 +165,7 @@ class Transport(metaclass=NoPublicConstructor):
         retries: bool = True,
         where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
-        """Send a request, and yield the response, whatever its status code is. Its body can be read inside the block.
+        """Send a request, and yield the response, regardless of its status code. Its body can be read inside the block.
 
         The arguments, the errors and the retries before the response are the same as in :meth:`request`.
         The body of a watch (``for_watch``) has no limit on its size or on the time between events.
@@ -172,7 +173,7 @@ class Transport(metaclass=NoPublicConstructor):
         retried here, and its connection is closed if it is silent and cannot be verified.
 
         Cancellation:
-            Closes the connection. The connection is also closed if the block ends before the body.
+            The connection is closed. The connection is also closed if the block ends before the body.
 
         Ownership:
             No task is started, so exceptions of the block are not wrapped in a group.
@@ -202,8 +203,8 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> R:
         """Send a GET request, read its response with ``read_body``, and return the result.
 
-        Unlike :meth:`stream`, this method also retries if the connection fails during the body. ``read_body`` is then
-        called again with another body.
+        Unlike :meth:`stream`, this method also retries if the connection fails while the body is being read.
+        ``read_body`` is then called again with the body of the new response.
         """
         request = self._make("GET", path, params, None, None, accept, where)
         attempts = self._retries_of(request, may_retry=retries)
@@ -249,10 +250,10 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     async def open(self, request: Request, attempts: Retries) -> ByteStream:
-        """Send a request, with retries, and return the last response, whatever its status code is.
+        """Send a request, with retries, and return the last response, regardless of its status code.
 
-        If the request has a limit for the body, the returned response is complete.  Otherwise the caller must close
-        the response, and the request counts as in flight until then.
+        If the request has a limit for the body, the returned response is complete.  Otherwise, the caller must close
+        the response, and the request counts as in flight until the response is closed.
         The errors are the same as in :meth:`request`.
         """
         while True:
@@ -304,7 +305,7 @@ class Transport(metaclass=NoPublicConstructor):
     async def _wait_for_turn(self, request: Request, attempt: int) -> float | None:
         """Wait until a request may be sent.
 
-        Return the delay by the rate limiter in seconds, or None if there is no limiter.
+        Return the delay caused by the rate limiter in seconds, or None if there is no rate limiter.
 
         The first attempt of a watch does not wait, and its retries wait only for the rate limiter.
         """
@@ -329,7 +330,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._limiter.release_on_behalf_of(request)
 
     async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
-        """Send a request once. If it has a limit for the body, receive the complete body."""
+        """Send a request once. If the request has a limit for the body, receive the complete body."""
         credential = await self.obtain_credential()
         sent_at = 0.0 if self._observer is None else trio.current_time()
         code: int | None = None

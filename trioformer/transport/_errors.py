@@ -1,4 +1,4 @@
-"""Translate httpx errors to one-line messages with the server, the failure and the fix."""
+"""Translate httpx errors to one-line messages that name the server, the failure and the fix."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
 
 
 class SilentConnectionError(Exception):
-    """The reason for closing a silent connection. It is the cause of the error that ends the read.
+    """The reason for closing a silent connection.
+
+    The read from this connection fails with an error whose cause is this exception.
 
     Attributes:
-        server_failed: Whether the server also did not respond on another connection.
+        server_failed: Whether the server did not respond on another connection either.
     """
 
     def __init__(self, text: str, *, server_failed: bool) -> None:
@@ -48,7 +50,7 @@ class ProxyFailedError(Exception):
     """The reason why a proxy did not connect to the server. It is a cause of the request's error.
 
     Attributes:
-        refused: Whether nothing listens at the address of the proxy.
+        refused: Whether no program is listening at the address of the proxy.
         permanent: Whether a retry cannot succeed.
     """
 
@@ -86,7 +88,7 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 class InvalidResponseError(httpx.RemoteProtocolError):
-    """The received bytes are not an HTTP/1.1 response. The text does not quote them."""
+    """The received bytes are not an HTTP/1.1 response. The text of the error does not quote the bytes."""
 
 
 class TooLongHeadError(InvalidResponseError):
@@ -109,9 +111,9 @@ def _remove_quotes(error: BaseException) -> None:
 
 
 def server_text(config: ClusterConfig) -> str:
-    """Return the server and the source of its configuration, for errors.
+    """Return the server and the source of its configuration, for error messages.
 
-    A configuration that was made in code has no source.
+    A configuration that was created in code has no source.
     """
     if config.source == "code":
         return config.server
@@ -138,10 +140,10 @@ def credential_text(config: ClusterConfig) -> str:
 
 
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
-    """Make the error for an exception from httpx, ssl or a socket. The caller raises it ``from`` that exception.
+    """Return the error for an exception from httpx, ssl or a socket. The caller raises it ``from`` that exception.
 
     Quoted parts of the response are removed from the exception.
-    The text begins with the operation (``where``) and the server as in :func:`server_text`.
+    The text begins with the operation (``where``) and the server, which is described as in :func:`server_text`.
     """
     _remove_quotes(error)
     causes = list(causes_of(error))
@@ -195,7 +197,7 @@ def is_without_tls(reason: str) -> bool:
 
 
 def verify_problem(error: ssl.SSLCertVerificationError) -> str:
-    """Return the reason why a certificate does not verify."""
+    """Return the reason why the verification of a certificate failed."""
     return getattr(error, "verify_message", "") or str(error)
 
 
@@ -246,9 +248,10 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
 def clear_locals(error: BaseException) -> None:
     """Clear the local variables in frames of this package and of h11, because they contain requests with credentials.
 
-    This applies to the tracebacks of an error, its causes and its contexts, which still show the failed lines.
-    Frames of other modules are kept, because they may belong to a suspended coroutine, which would end if its frame
-    were cleared.
+    This applies to the tracebacks of an error, its causes and its contexts. The tracebacks still show the lines that
+    failed.
+    The frames of other modules are left unchanged, because such a frame may belong to a suspended coroutine, and
+    clearing the frame would end the coroutine.
     """
     cleared = ("h11.", "trioformer.transport.http.", "trioformer.transport._proxy.")
     seen: set[int] = set()  # errors may refer to each other

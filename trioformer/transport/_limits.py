@@ -39,7 +39,7 @@ class Limits:
     object_bytes: int = _count(16 * MIB)
     """The maximum size of a complete response, such as one object, and of a watch event, in bytes; lists are unlimited.
 
-    By default, etcd refuses requests of more than 1.5 MiB.  One byte there can be six bytes of JSON: kube-apiserver
+    By default, etcd refuses requests of more than 1.5 MiB.  One byte in etcd can be six bytes of JSON: kube-apiserver
     writes ``<`` as ``\\u003c``.
     client-go also limits an event to 16 MiB.
     """
@@ -59,6 +59,6 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 def limit_error(where: str, limit: str, value: int, what: str) -> LimitExceededError:
-    """Make the error for an exceeded limit. ``where`` names the server or the operation."""
-    advice = f"if the server is right, raise it: ClientOptions(limits=Limits({limit}=…))"
-    return LimitExceededError(f"{where}: {what}, more than Limits.{limit} ({value}); {advice}", limit=limit)
+    """Return the error for an exceeded limit. ``where`` names the server or the operation."""
+    advice = f"if the response is correct, raise the limit: ClientOptions(limits=Limits({limit}=…))"
+    return LimitExceededError(f"{where}: {what} (the limit is Limits.{limit}={value}); {advice}", limit=limit)

@@ -1,4 +1,4 @@
-"""Open the connections to one cluster: check the configuration, and combine the parts of this package."""
+"""Open the transport for one cluster: check the configuration, and combine the parts of this package."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ async def open_transport(
     options: ClientOptions = DEFAULT_OPTIONS,
     credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
-    """Open connections to a cluster on demand, and close them at the end of the block.
+    """Open a transport, which connects to a cluster on demand. All connections are closed at the end of the block.
 
-    The arguments are as in :func:`trioformer.client.open_client`.  ``credentials`` is the source of credentials of
-    another transport, to share it.
+    The arguments are as in :func:`trioformer.client.open_client`.  To share the credentials of another transport, pass
+    its source of credentials as ``credentials``.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
@@ -74,7 +74,7 @@ async def open_transport(
         if config.server.startswith("https:"):
             tls = TLS(config)
         elif config.exec is not None or _has_own_credentials(config):
-            raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
+            raise ConfigError("credentials are sent only over https://", file=config.source, key="server")
         credentials = credentials or _credentials(config, options.plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
         from ._proxy._environment import find_route  # noqa: PLC0415  # not needed for a caller's transport
@@ -156,7 +156,7 @@ def _request_headers(
 def pays_to_compress(config: ClusterConfig) -> bool:
     """Return whether responses are compressed by default.
 
-    They are not if the server is in the same cluster or on this machine.
+    They are not compressed if the server is in the same cluster or on this machine.
 
     In these cases, the network is faster than the server's compression.  On a slow link, a compressed list arrives in
     a seventh of the time (docs/performance.rst).

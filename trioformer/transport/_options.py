@@ -1,4 +1,4 @@
-"""Options of a client that few programs change."""
+"""Client options that few programs change."""
 
 from __future__ import annotations
 
@@ -29,33 +29,34 @@ class ClientOptions:
 
     Raises:
         ValueError: ``user_agent`` has invalid characters, or ``retries`` is not an int of at least 0.
-        TypeError: ``warning_handler`` is async or does not accept an argument, or another option has the wrong type.
+        TypeError: ``warning_handler`` is async or does not accept one argument, or another option has the wrong type.
     """
 
     user_agent: str | None = None
-    """The ``User-Agent`` header; None for the library and its version."""
+    """The ``User-Agent`` header. The default, None, stands for the library and its version."""
     compression: bool | None = None
-    """Whether the server may compress large objects and lists with gzip.
-
-    None to allow it unless the program runs with the configuration of a pod or the server is on this machine.
-    A kubeconfig with ``disable-compression`` forbids it.
+    """Whether the server may compress large objects and lists with gzip. The default, None, allows compression unless
+    the program uses the configuration of a pod or the server is on this machine.
+    A kubeconfig with ``disable-compression`` forbids compression.
     """
     warning_handler: Callable[[ServerWarning], None] | None = None
-    """Receives each warning of the server, for example about a deprecated API.
-
-    None to log each text once, with the logger ``trioformer.transport``.
+    """A function that receives each warning from the server, for example about a deprecated API. The default, None,
+    logs each text once with the logger ``trioformer.transport``.
     """
     limits: Limits = DEFAULT_LIMITS
-    """Limits of responses."""
-    retries: int = MAX_RETRIES
-    """The maximum number of retries of a request, where they are safe.
+    """The limits on responses."""
+    protobuf: bool = True
+    """Whether lists and watches of built-in kinds request protobuf, which needs less CPU and memory than JSON.
 
-    A request is sent again if the server asks for it with ``Retry-After`` (429, 503, and other 5xx errors for reads),
-    and if the connection fails during a read or before any part of a write was sent.
-    0 to disable retries.
+    A server that does not support protobuf responds with JSON.
+    """
+    retries: int = MAX_RETRIES
+    """The maximum number of retries of a request, if retries are safe. A request is sent again if the server asks for
+    a retry with ``Retry-After`` (429, 503, and other 5xx errors for reads), or if the connection fails during a read
+    or before any part of a write was sent. 0 disables retries.
     """
     plugin_policy: PluginPolicy = _ALL_PLUGINS
-    """The credential plugins that the kubeconfig may run, and their timeouts; by default all."""
+    """Which credential plugins the kubeconfig may run, and their timeout. By default, all plugins may run."""
 
     def __attrs_post_init__(self) -> None:
         agent = self.user_agent
@@ -65,6 +66,8 @@ class ClientOptions:
             raise ValueError(f"a user agent must be printable ASCII, not {agent!r}")
         if type(self.retries) is not int or self.retries < 0:
             raise ValueError(f"retries must be an int of at least 0, not {self.retries!r}")
+        if type(self.protobuf) is not bool:
+            raise TypeError(f"protobuf must be True or False, not {describe(self.protobuf)}")
         if not isinstance(self.compression, bool | None):
             raise TypeError(f"compression must be True, False or None, not {describe(self.compression)}")
         if not isinstance(self.limits, Limits):

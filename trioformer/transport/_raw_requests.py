@@ -28,11 +28,12 @@ async def upgrade(
     """Ask the server to switch to another protocol, and yield its response.
 
     After status 101, the response has a stream for the other protocol (``ByteStream.upgraded``) instead of a body.
-    The request is retried only after a 401, because other retries might, for example, start a command twice.
+    The request is retried only after a 401 response. After other failures, a retry might, for example, start a command
+    twice.
 
     ``path`` includes the query. ``headers`` must include ``Connection`` and ``Upgrade``.
 
-    Cancellation: closes the connection, which is also closed at the end of the block.
+    Cancellation: the connection is closed, as at the end of the block.
     """
     own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
     request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
@@ -45,7 +46,7 @@ async def upgrade(
 
 
 def open_http_client(transport: Transport) -> httpx.AsyncClient:
-    """Make an httpx client for URLs below the server's URL. It ignores cookies and the environment."""
+    """Open an httpx client for URLs below the server's URL. The client ignores cookies and the environment."""
     return httpx.AsyncClient(
         transport=_ClusterTransport(transport),
         base_url=transport.server,

@@ -1,4 +1,4 @@
-"""Parse and log the warnings of an API server, which are ``Warning`` headers with code 299.
+"""Parse and log the warnings from an API server, which are ``Warning`` headers with code 299.
 
 kube-apiserver warns about deprecated APIs and about unknown or duplicate fields, and forwards the warnings of webhooks.
 Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5
@@ -21,7 +21,7 @@ _log: Final = logging.getLogger("trioformer.transport")
 CODE: Final = 299
 """The code of a warning for the user; API servers do not send other codes."""
 MAX_REMEMBERED: Final = 1024
-"""The number of texts to remember, to log each once; the oldest is forgotten first."""
+"""The number of texts to remember, so that each is logged only once. The oldest text is forgotten first."""
 
 # warn-code SP warn-agent SP quoted warn-text [ quoted warn-date ], and a comma before the next one.
 # Possessive: a quote that does not end must not be searched from each of its characters.
@@ -34,14 +34,14 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 @final
 @attrs.frozen(kw_only=True)
 class ServerWarning:
-    """A warning in a response of the API server."""
+    """A warning in a response from the API server."""
 
     text: str
     """The text, as one printable line of at most 4,000 characters."""
     agent: str
-    """The program that added the warning; ``-`` if unknown, as in kube-apiserver."""
+    """The program that added the warning, or ``-`` if the program is unknown, as in kube-apiserver."""
     where: str
-    """The operation, such as ``create pods in namespace default``, or method and path."""
+    """The operation, such as ``create pods in namespace default``, or the method and the path."""
     server: str
     """The URL of the server."""
 
@@ -52,14 +52,13 @@ class ServerWarning:
 WarningHandler: TypeAlias = Callable[[ServerWarning], None]
 """Receives each warning in the task that sent the request, after the server has executed it.
 
-It must be quick, and receives repeated warnings each time.
-If it raises an exception, the request raises it instead of returning its response, so tests can turn warnings into
-errors.
+The handler must be quick, and receives repeated warnings each time. If the handler raises an exception, the request
+raises this exception instead of returning its response, so tests can turn warnings into errors.
 """
 
 
 def parse_warnings(headers: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield the code, the agent and the text of each warning in the values of the header.
+    """Yield the code, the agent and the text of each warning in the values of the ``Warning`` headers.
 
     After an invalid warning, the rest of that value is ignored, as in client-go.
     """

@@ -634,7 +634,7 @@ async def test_a_handler_cannot_wait_for_caches_inside_a_call(
 
     async def wait() -> None:
         with pytest.raises(
-            RuntimeError, match="a handler of the informer of Pod cannot wait for caches inside a call"
+            RuntimeError, match="a handler for Pod must not wait for caches while it is being called"
         ) as found:
             await factory.wait_for_cache_sync()
         errors.append(found.value)

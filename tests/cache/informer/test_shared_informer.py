@@ -5,8 +5,10 @@ Against client-go's ``shared_informer_test.go``.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import trio
@@ -312,6 +314,13 @@ async def test_each_handler_is_resynced_on_its_own_period(
     assert [registration.resync_period for registration in registrations.values()] == [0, 1, 2, 3, 10]
 
 
+@pytest.mark.parametrize("period", [math.nan, -1, "5", True])
+async def test_a_resync_period_of_a_handler_is_a_number_of_seconds(period: Any) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing()]), resync_period=30)
+    with pytest.raises(ValueError, match="resync"):
+        informer.add_event_handler(Recorder(), resync_period=period)
+
+
 async def test_resync_periods_obey_the_informers_check_period(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -334,8 +343,8 @@ async def test_resync_periods_obey_the_informers_check_period(
     without = SharedInformer(ScriptedListWatch([listing()]))
     assert without.add_event_handler(Recorder(), resync_period=5).resync_period == 0
     assert [record.getMessage() for record in caplog.records] == [
-        "handler Recorder of informer Pod: a resync period of 0.01 s is raised to 1 s",
-        "handler Recorder of informer Pod: a resync period of 5 s is raised to the running informer's 30 s",
+        "handler Recorder of informer Pod: the resync period of 0.01 s is too short; using 1 s",
+        "handler Recorder of informer Pod: the resync period of 5 s is too short; using the running informer's 30 s",
         "handler Recorder of informer Pod: no resync, because its informer has no resync period",
     ]
 

@@ -92,7 +92,7 @@ async def test_a_cache_delayed_by_a_stuck_blocking_handler_is_not_up_to_date(
 
 async def test_waiting_for_an_object_of_another_namespace_is_rejected() -> None:
     informer = SharedInformer({"one": ScriptedListWatch([listing()])})
-    with pytest.raises(ValueError, match="is in a namespace that the cache of Pod in namespaces one does not contain"):
+    with pytest.raises(ValueError, match="is in a namespace that the cache of Pod in namespaces one does not"):
         await informer.wait_until_at_least(pod("a", 5, namespace="two"))
 
 

@@ -197,7 +197,7 @@ async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_ag
     await play(source, Sink(), 3_600)
     assert len(source.asked) < 200, "requests are sent in a tight loop"
     assert [what for what, *_ in source.asked[:4]] == ["list", "watch", "list", "watch"]
-    assert "ended a watch of Pod at once" in str(source.errors[0])
+    assert "ended the watch of Pod immediately" in str(source.errors[0])
 
 
 async def test_the_backoff_is_reset_only_after_a_watch_of_thirty_seconds(

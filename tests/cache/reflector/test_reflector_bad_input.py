@@ -260,9 +260,9 @@ POD = json.dumps(a_pod("a", "11")).encode()
 WITHOUT_KEY = [
     (b'{"type":"ADDED","object":%s,"spec":\n' % POD[:-1], "ADDED", "not an event"),  # the line is cut off
     (b'{"type":"ADDED","object":%s"x}\n' % POD[:-1], "ADDED", "not an event"),
-    (b"nonsense\n", "", "a frame of a watch is not an event"),
-    (b"[]\n", "", "a frame of a watch is not an event"),
-    (b"null\n", "", "a frame of a watch is not an event"),
+    (b"nonsense\n", "", "a watch frame is not an event"),
+    (b"[]\n", "", "a watch frame is not an event"),
+    (b"null\n", "", "a watch frame is not an event"),
     (b"{}\n", "", "a watch event has no object"),
     (b'{"type":"ADDED"}\n', "ADDED", "a watch event has no object"),
     (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event has no object"),
@@ -270,7 +270,7 @@ WITHOUT_KEY = [
     (
         b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n',
         "ADDED",
-        "a text in it is not valid utf-8",
+        "a string in it is not valid UTF-8",
     ),
 ]
 
@@ -319,7 +319,7 @@ async def test_half_a_frame_at_the_end_of_a_watch_is_a_broken_connection(
         assert seen.notifications == ["+a@1*", "a@1→11", "a@11→12"]
         (error,) = seen.errors
         assert isinstance(error, ConnectionFailedError)
-        assert str(error) == "watch pods: the watch ended inside an event; watch again"
+        assert str(error) == "watch pods: the watch ended in the middle of an event; watch again"
         assert [asked for asked in server.asked if asked[0] != "check"] == [
             ("list", "0"),
             ("watch", "10"),

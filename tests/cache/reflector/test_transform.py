@@ -221,11 +221,11 @@ async def test_waiting_for_a_version_fails_without_an_order_or_when_the_informer
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(version="v-ä")]))
-    with pytest.raises(ValueError, match="'abc' is not a number"):
+    with pytest.raises(ValueError, match="'abc', because it is not a number"):
         await informer.wait_until_at_least("abc")
     async with trio.open_nursery() as nursery:
         await nursery.start(informer.run)
-        with pytest.raises(ValueError, match="'v-ä' is not a number"):
+        with pytest.raises(ValueError, match="'v-ä', because it is not a number"):
             await informer.wait_until_at_least("5")
         nursery.cancel_scope.cancel()
 
@@ -233,7 +233,7 @@ async def test_waiting_for_a_version_fails_without_an_order_or_when_the_informer
     async with trio.open_nursery() as nursery:
 
         async def wait() -> None:
-            with pytest.raises(trio.ClosedResourceError, match="stopped before it reached 5"):
+            with pytest.raises(trio.ClosedResourceError, match="stopped before it reached resourceVersion 5"):
                 await other.wait_until_at_least("5")
 
         nursery.start_soon(wait)

@@ -357,7 +357,10 @@ NEEDS_NAMESPACE = (
         (lambda pods: pods.get("x", namespace=""), NEEDS_NAMESPACE),
         (lambda pods: pods["x"], NEEDS_NAMESPACE),
         (lambda pods: "x" in pods, NEEDS_NAMESPACE),
-        (lambda pods: pods.get("default/a", namespace="default"), "'default/a' is not a name: it contains '/'"),
+        (
+            lambda pods: pods.get("default/a", namespace="default"),
+            "'default/a' is not a valid name, because it contains '/'",
+        ),
     ],
 )
 def test_a_name_without_its_namespace_is_an_error_and_not_an_absent_object(
@@ -389,8 +392,8 @@ def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any],
     ("read", "message"),
     [
         (lambda pods: pods.get(made(Node, "n1")), "the lister of Pod does not accept <Node n1"),
-        (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an ObjectRef"),
-        (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an ObjectRef"),
+        (lambda pods: pods.get(7), "expected a name, an ObjectRef, a controller's request or an object, not an int"),
+        (lambda pods: pods.get(None), "expected a name, an ObjectRef, a controller's request or an object, not None"),
         (lambda pods: pods["default", "a"], "a key must be a string, 'namespace/name' or 'name', not tuple"),
         (lambda pods: pods[0], "a key must be a string, 'namespace/name' or 'name', not int"),
         (lambda pods: PODS[0] in pods, "a key must be a string, 'namespace/name' or 'name', not Pod; see key_of()"),

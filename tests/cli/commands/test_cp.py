@@ -152,7 +152,7 @@ async def test_what_cannot_be_copied_is_an_error_of_one_line(
     where = "in namespace default"
     (here / "site" / "a.txt").touch()
     (container.directory / "a.txt").touch()
-    into = f"'{here}/site' is a directory; to copy the file into it, name '{here}/site/a.txt'"
+    into = f"'{here}/site' is a directory; to copy the file into it, pass '{here}/site/a.txt' as the target"
     for arguments, problem in (
         (["one:a.txt", "site/"], f"error: copy from pods/one {where}: a.txt to site: {into}\n"),
         (["nobody:x", "y"], 'Error from server (NotFound): pods "nobody" not found'),
@@ -168,4 +168,4 @@ async def test_what_cannot_be_copied_is_an_error_of_one_line(
         result = await run(api_server, "cp", *arguments)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert result.err.startswith(problem)
-    assert "copying needs sh, tar, mv and rm in the container" in result.err
+    assert "copying requires sh, tar, mv and rm in the container" in result.err

@@ -137,14 +137,14 @@ def test_an_item_larger_than_the_block_has_no_quadratic_cost() -> None:
 
 def test_an_invalid_list_is_a_decode_error_of_one_line() -> None:
     for body, text in [
-        (b"", "an incomplete list"),
+        (b"", "is incomplete"),
         (b"<html><body>login</body></html>", "something that is not JSON"),
         (b"[]", "something that is not JSON"),
         (b'{"kind":"s3cret\\u001b"}', "a JSON object without items"),
         (b'{"kind":"Status","status":"Failure"}', "a Status without items"),
-        (b'{"items":{}}', "an incomplete list"),
-        (b'{"items":[{}]', "an incomplete list"),
-        (b'{"items":[{},{}]}trailing', "an incomplete list"),
+        (b'{"items":{}}', "is incomplete"),
+        (b'{"items":[{}]', "is incomplete"),
+        (b'{"items":[{},{}]}trailing', "is incomplete"),
     ]:
         for block in [1, 20, 1_000_000]:
             with pytest.raises(DecodeError, match=text) as caught:

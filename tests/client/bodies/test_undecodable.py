@@ -67,7 +67,7 @@ ODD_OBJECTS = [
         "too many levels",
     ),
     (b'{"metadata":{"name":"a","namespace":"shop","uid":7}}', "shop/a", "uid"),
-    (b'{"metadata":{"name":"\xff"}}', "", "utf-8"),
+    (b'{"metadata":{"name":"\xff"}}', "", "not valid UTF-8"),
     (
         b'{"kind":"Service","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}',
         "shop/a",
@@ -293,7 +293,7 @@ async def test_a_list_of_another_kind_raises_despite_a_handler() -> None:
         (b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}', "the server sent a Table"),
         (b"<title>Sign in</title>", "something that is not JSON"),
         (listing(kind="ServiceList"), "expected a list of Pod, but the server sent a ServiceList"),
-        (listing(b'{"metadata":{"name":"a"}}', b'{"metadata":{"na}]'), "an incomplete list"),
+        (listing(b'{"metadata":{"name":"a"}}', b'{"metadata":{"na}]'), "is incomplete"),
     ]:
         reported: Reported = []
         async with api_over(body) as pods:

@@ -195,7 +195,7 @@ async def test_a_request_does_not_run_a_failing_plugin_again(plugin: Plugin) -> 
 
 
 async def test_a_plugin_needs_https(plugin: Plugin) -> None:
-    with pytest.raises(ConfigError, match="https:// only"):
+    with pytest.raises(ConfigError, match="only over https://"):
         async with open_transport(ClusterConfig(server="http://x", exec=plugin.config())):
             pass
 
@@ -424,7 +424,7 @@ async def test_an_expired_credential_is_not_kept_when_the_plugin_fails(plugin: P
     [
         *((output, "as JSON") for output in ("s3cr3t garbage", "[" * 100_000)),
         ('{"kind": "s3cr3t"}', "not an ExecCredential"),
-        (credential(api_version=V1BETA1, token="s3cr3t"), f"has printed an ExecCredential of {V1BETA1}"),
+        (credential(api_version=V1BETA1, token="s3cr3t"), f"printed an ExecCredential of {V1BETA1}"),
         (credential(api_version="s3cr3t", token="s3cr3t"), "another apiVersion"),
         (f'{{"kind": "ExecCredential", "apiVersion": "{V1}"}}', "without a status"),
         (credential(token=""), "neither a token nor a client certificate"),
@@ -444,7 +444,7 @@ async def test_what_is_not_a_credential_is_an_error_that_does_not_show_it(
     plugin.prints(output)
     with caplog.at_level(logging.DEBUG):
         text = await error_of(source_of(plugin))
-    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' has ")
+    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' ")
     assert words in text
     assert "s3cr3t" not in text + caplog.text
 
@@ -452,7 +452,7 @@ async def test_what_is_not_a_credential_is_an_error_that_does_not_show_it(
 async def test_an_exit_code_is_shown_and_standard_error_passed_on(plugin: Plugin, capfd) -> None:
     plugin.prints("s3cr3t", code=255, before="echo 'Unable to locate credentials.' >&2")
     text = await error_of(source_of(plugin))
-    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' has failed with exit code 255; ")
+    assert text.startswith(f"kube.yaml: the credential plugin '{plugin.path}' failed with exit code 255; ")
     assert "s3cr3t" not in text
     assert capfd.readouterr() == ("", "Unable to locate credentials.\n")
 
@@ -468,7 +468,7 @@ async def test_a_plugin_that_hangs_is_killed_with_its_children_at_its_deadline(p
     async with trio.open_nursery() as nursery:
         nursery.start_soon(jump_when_started, plugin, mock_clock)
         text = await error_of(source)
-    assert text.endswith("has not ended within 30 s, and was killed")
+    assert text.endswith("did not end within 30 s and was killed")
     assert await has_ended(await plugin.pid_in("child"))
 
 

@@ -98,7 +98,7 @@ async def test_a_plugin_that_is_killed_shows_no_secret(plugin: Plugin, mock_cloc
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(jump)
-        with pytest.raises(ExecPluginError, match="has not ended within 30 s") as caught:
+        with pytest.raises(ExecPluginError, match="did not end within 30 s") as caught:
             await source_of(plugin, PluginPolicy(patience=30)).get()
     check(*shown_of(caught.value))
 

@@ -68,7 +68,7 @@ def test_the_url_may_have_a_user_and_a_password(user: str, name: str, password: 
 def test_what_is_not_the_url_of_a_proxy_is_an_error_that_does_not_quote_it(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parsed(url)
-    assert str(caught.value).startswith("file: proxy-url: is not the URL of a proxy: ")
+    assert str(caught.value).startswith("file: proxy-url: is not a valid proxy URL: ")
     assert (caught.value.file, caught.value.key) == ("file", "proxy-url")
     shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
     shown.stack[:] = [frame for frame in shown.stack if "tests" not in frame.filename]
@@ -92,6 +92,6 @@ def test_neither_repr_nor_str_shows_the_credentials() -> None:
 def test_a_variable_that_is_not_a_proxy_is_no_error_for_a_server_without_one() -> None:
     environment = {"HTTPS_PROXY": "ftp://proxy", "NO_PROXY": "api.test"}
     assert find_route("https://api.test", None, source="file", variable=environment.get) is None
-    with pytest.raises(ConfigError, match=r"^HTTPS_PROXY: is not the URL of a proxy") as caught:
+    with pytest.raises(ConfigError, match=r"^HTTPS_PROXY: is not a valid proxy URL") as caught:
         find_route("https://other.test", None, source="file", variable=environment.get)
     assert (caught.value.file, caught.value.key) == (None, "HTTPS_PROXY")

@@ -1,6 +1,6 @@
 """Functions that wait until caches and handlers have synced, without polling.
 
-Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` in ``informers/factory.go``.  Unlike in client-go, the
+Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` in ``informers/factory.go``.  Unlike client-go's, the
 error says why each cache or handler has not synced.
 """
 
@@ -29,7 +29,7 @@ async def wait_until_synced(
 
     Raises:
         CacheSyncError: The deadline passed, an informer ended, or a handler was removed.
-        RuntimeError: The caller is inside a call of a handler of one of these informers.
+        RuntimeError: The caller is inside a call to a handler of one of these informers.
     """
     _raise_if_inside_handler(entries)
     await trio.lowlevel.checkpoint()
@@ -84,8 +84,8 @@ def _raise_if_inside_handler(entries: Sequence[Entry]) -> None:
     for entry in entries:
         if entry.is_called_from_inside:
             raise RuntimeError(
-                f"a handler of the informer of {entry.key} cannot wait for caches inside a call, which may have to "
-                "return first; wait in another task"
+                f"a handler for {entry.key} must not wait for caches while it is being called, because they may not "
+                "sync until the call returns; wait in another task"
             )
 
 

@@ -1,9 +1,8 @@
 """One informer of a factory, with its users, its task and its failure.
 
-The task of an entry stops the informer when the event ``stop_requested`` is set, so no other task needs the task's
-cancel scope.
+The task of an entry stops the informer when the event ``stop_requested`` is set, so no other task has to cancel it.
 The last user sets this event when it leaves, and then waits for the event ``ended``.  The task sets ``ended`` in its
-last step: its child tasks have ended, and no checkpoint follows.
+last step, after its child tasks have ended and without a checkpoint afterwards.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class FactoryEntry(Generic[T]):
     resync_period: float
     transform: Transform[T] | None
     is_supervised: bool
-    """Whether the error of the informer is kept in :attr:`failure` instead of being raised by the task."""
+    """Whether the informer's error is kept in :attr:`failure` instead of being raised by the task."""
     users: int = attrs.field(default=0, init=False)
     """The number of open ``open_informer()`` blocks."""
     is_pinned: bool = attrs.field(default=False, init=False)
@@ -63,7 +62,7 @@ class FactoryEntry(Generic[T]):
         return self.informer.state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
 
     def share(self, request: InformerRequest[T]) -> None:
-        """Share the informer with another request, and add the index functions of the request.
+        """Share the informer with another request, and add the request's index functions.
 
         Raises:
             IndexerError: An index with the same name exists with another function.
@@ -124,7 +123,7 @@ class FactoryEntry(Generic[T]):
         scope.cancel()
 
     async def stop(self) -> None:
-        """Stop the informer and wait until its tasks have ended; inside a call of a handler, do not wait.
+        """Stop the informer and wait until its tasks have ended; inside a call to a handler, do not wait.
 
         If a handler waited, it could wait for itself, or two cancelled handlers could wait for each other.
 
@@ -136,7 +135,7 @@ class FactoryEntry(Generic[T]):
                 await self.ended.wait()
 
     async def close_unstarted(self) -> None:
-        """Close an informer that was never started, so that the tasks that wait for it are notified."""
+        """Close an informer that was never started, and thereby wake the tasks that are waiting for it."""
         self.stop_requested.set()
         with trio.CancelScope(shield=True):
             await self.run()

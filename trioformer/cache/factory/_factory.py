@@ -66,13 +66,13 @@ class SharedInformerFactory:
         label_selector: A label selector.  The default, None, selects all objects.
         field_selector: A field selector.  The default, None, selects all objects.
         resync_period: How often every object is delivered to the handlers again, in seconds.  The default, 0, disables
-            resync.  A mapping such as ``{Pod: 30, None: 600}`` sets a period for each kind, and with the key None for
-            all other kinds (client-go's ``WithCustomResyncConfig``).  The period of a kind also applies to informers
-            of its metadata, unless the class of the metadata is a key of its own.
+            resync.  A mapping such as ``{Pod: 30, None: 600}`` sets the period of each listed kind. The key None sets
+            the period of all other kinds (client-go's ``WithCustomResyncConfig``).  The period of a kind also applies
+            to informers of its metadata, unless the mapping contains the metadata class as well.
         transform: A function that is applied to each object exactly once, before the object is stored.
         drop_managed_fields: Whether to remove ``metadata.managedFields`` from all objects, which often halves the
             memory of the cache.
-        supervise: Whether the other informers continue after an informer has failed.  The error is then logged, and
+        supervise: Whether the other informers continue after an informer has failed.  The error is then logged, and is
             available in :attr:`failures`.  By default, :meth:`run` raises the error.
         options: The options for listing, watching and handling failures.
 
@@ -166,8 +166,8 @@ class SharedInformerFactory:
             indexers: A mapping of names to index functions, such as ``{"by-node": field_index("spec.node_name")}``.
                 Later calls may add more index functions.
 
-        For an omitted argument, the factory's default is used.  If the informer already exists, its resync period and
-        its transform are kept.
+        For an omitted argument, the factory's default is used.  If the informer already exists, it keeps its resync
+        period and its transform.
 
         Raises:
             IndexerError: An index with the same name exists with another function.  The informer is unchanged.
@@ -212,11 +212,11 @@ class SharedInformerFactory:
         The end of the block does not remove handlers that were added in the block.  If other blocks may use the
         informer, remove these handlers in a ``finally`` clause.
 
-        If an informer has failed and ``supervise`` is set, the next call starts a new informer, unless
-        :meth:`informer` has returned the failed one.
+        If ``supervise`` is set and the informer has failed, the next call starts a new informer. This does not apply
+        if :meth:`informer` has returned the failed informer.
 
-        Cancellation: the last block waits at its end until the informer's tasks have ended, shielded from
-            cancellation.  Inside a call of a handler, the block does not wait, to avoid a deadlock.
+        Cancellation: at its end, the last block waits until the informer's tasks have ended. This wait is shielded
+            from cancellation.  Inside a call of a handler, the block does not wait, to avoid a deadlock.
         """
         await trio.lowlevel.checkpoint()
         # no checkpoint between finding the informer and counting the user
@@ -272,12 +272,12 @@ class SharedInformerFactory:
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedInformer[Any]]:
-        """A new mapping of keys to the informers of this factory."""
+        """A new mapping from keys to the informers of this factory."""
         return {key: entry.informer for key, entry in self._entries.items()}
 
     @property
     def failures(self) -> Mapping[InformerKey, Exception]:
-        """A new mapping of keys to the errors of failed informers."""
+        """A new mapping from keys to the errors of failed informers."""
         return {key: entry.failure for key, entry in self._entries.items() if entry.failure is not None}
 
     @property
@@ -312,7 +312,8 @@ class SharedInformerFactory:
     ) -> None:
         """Wait until all informers that have been requested, and the given handlers, have synced.
 
-        An informer counts as synced after its first list, even if its watch has failed since; see :attr:`is_healthy`.
+        An informer counts as synced after its first list, even if its watch has failed since then; see
+        :attr:`is_healthy`.
         Informers that are no longer in use are ignored.
 
         Args:
@@ -321,8 +322,8 @@ class SharedInformerFactory:
 
         Raises:
             CacheSyncError: The deadline passed, an informer failed or stopped, or a handler was removed.  The message
-                says why each missing informer or handler has not synced.
-            RuntimeError: The caller is inside a call of a handler of one of these informers.
+                says why each of the remaining informers and handlers has not synced.
+            RuntimeError: The caller is inside a call to a handler of one of these informers.
         """
         await wait_until_synced(tuple(self._entries.values()), registrations, deadline=deadline)
 
@@ -356,7 +357,7 @@ class SharedInformerFactory:
                 await self._unstarted.pop().close_unstarted()
 
     async def _wait_for(self, entry: _Entry) -> None:
-        """Wait until an informer has synced, or has ended while the factory continues."""
+        """Wait until an informer has synced. Also return if the informer has ended while the factory continues."""
         try:
             await entry.informer.wait_until_synced()
         except trio.ClosedResourceError:

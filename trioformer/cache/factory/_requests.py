@@ -45,7 +45,7 @@ class FactoryTransform(Protocol):
 
 @final
 class FromFactory(enum.Enum):
-    """The type of :data:`DEFAULT`, the default of arguments for which None has a meaning."""
+    """The type of :data:`DEFAULT`, the default value of arguments for which None has a meaning of its own."""
 
     DEFAULT = "the factory's default"
 
@@ -134,7 +134,7 @@ def sorted_namespaces(namespace: Namespaces) -> tuple[str, ...] | None:
 @final
 @attrs.frozen(kw_only=True)
 class InformerRequest(Generic[T]):
-    """The arguments of a call of ``SharedInformerFactory.informer()`` or ``open_informer()``."""
+    """The arguments of a call to ``SharedInformerFactory.informer()`` or ``open_informer()``."""
 
     kind: type[T]
     namespace: Namespaces | FromFactory

@@ -1,7 +1,7 @@
 """The shared informer, which connects and runs the reflectors, the store and the processor.
 
 - ``_shared_informer.py``: :class:`SharedInformer`
-- ``_mistakes.py``: errors of a transform or an index function that fails on every object of the first list
+- ``_mistakes.py``: detects a transform or an index function that fails on every object of the first list
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
 - ``_statistics.py``: :class:`InformerStatistics`
 """

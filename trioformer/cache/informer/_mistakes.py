@@ -1,8 +1,8 @@
-"""Detection of mistakes in the program: a transform or an index function fails on every object of the first list.
+"""Detect mistakes in the program: transforms and index functions that fail on every object of the first list.
 
 If a function fails on some objects, the informer must continue.  Otherwise one tenant's objects could end the informer
-for all tenants.  If a function fails on every object, the program should end, because it would otherwise rely on an
-empty cache.
+for all tenants.  If a function fails on every object, the program should end. Otherwise it would rely on an empty
+cache.
 
 The objects in the first lists of all namespaces are counted together, and the error is raised after the last list.
 Fewer than three failures are never treated as a mistake: a cluster may have only one or two objects of a kind, and
@@ -34,9 +34,9 @@ class Mistakes:
     _first: dict[str | None, IndexerError | TransformError] = attrs.field(factory=dict, init=False)
 
     def record_list(self, objects: int, errors: Iterable[Exception]) -> None:
-        """Count the objects of a list that were decoded and transformed, and the errors of its bad objects.
+        """Count the listed objects that were decoded and transformed, and the errors of the bad objects.
 
-        An error about an undecodable value does not count as a mistake of the function that reads the value.
+        An error about an undecodable value does not count as a mistake in the function that reads the value.
         """
         self._objects += objects
         for error in errors:
@@ -47,11 +47,11 @@ class Mistakes:
                 self._first.setdefault(name, error.with_traceback(None))
 
     def raise_if_any(self, taken: int) -> None:
-        """Raise the first error of a function that failed on every object, if there are at least three objects.
+        """If a function failed on every object and there are at least three objects, raise the function's first error.
 
         Args:
             taken: The number of objects in the cache.  If the cache is not empty, no error is raised, because all
-                functions succeeded on the objects in it.
+                functions succeeded on the cached objects.
 
         Raises:
             IndexerError: An index function failed on every object.

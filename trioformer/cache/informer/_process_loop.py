@@ -1,8 +1,8 @@
 """The process loop, which applies the queued changes to the indexer and notifies the listeners.
 
-Changes are applied in the order in which they were queued.  So the indexer and the listeners receive the changes of
-each reflector in the order of its watch. No checkpoint separates storing a change from notifying the listeners.  So
-cancellation never leaves a stored change without its notifications.
+Changes are applied in the order in which they were queued.  So the indexer and the listeners receive each reflector's
+changes in the order in which its watch delivered them. No checkpoint separates storing a change from notifying the
+listeners.  So cancellation never leaves a stored change without its notifications.
 
 The previous state of a bad object stays in the indexer, and its key is put into quarantine.  The changes of all other
 objects are applied, and the resourceVersion of the cache advances.
@@ -59,7 +59,7 @@ class ProcessLoop(Generic[T]):
         fifo: The queue of changes.
         indexer: The indexer that stores the objects.
         processor: The processor that notifies the listeners.
-        versions: The resourceVersions that the indexer has reached.  The cache has synced when all namespaces of
+        versions: The resourceVersions that the indexer has reached.  The cache has synced when all namespaces in
             ``versions`` have been listed.
         quarantine: The quarantine for the keys of bad objects.
         ends_on_mistakes: Whether to raise an error if the transform or an index function fails on every object of the
@@ -134,7 +134,7 @@ class ProcessLoop(Generic[T]):
         self._versions.advance(self._namespace_of(key), change.resource_version)
 
     def _namespace_of(self, key: str) -> str:
-        """Return the namespace of the reflector for a key; an empty string if there is only one reflector."""
+        """Return the namespace of the key's reflector, or an empty string if there is only one reflector."""
         return key.partition("/")[0] if self._has_several_namespaces else ""
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
@@ -156,7 +156,7 @@ class ProcessLoop(Generic[T]):
             self._processor.distribute(notifications)
 
     async def _flush(self, notifications: list[Notification[T]]) -> None:
-        """Send the notifications, and let listeners take them, so that fast listeners can follow a burst of changes."""
+        """Send the notifications, and let listeners take them, so that fast listeners keep up with a burst."""
         self._distribute(notifications)
         notifications.clear()
         await self._processor.wait_for_backlogs()
@@ -190,7 +190,7 @@ class ProcessLoop(Generic[T]):
         self._quarantine.discard(key)
 
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T], dict[str, Quarantined]]:
-        """Replace the content of the indexer with the objects of a list.
+        """Replace the content of the indexer with the listed objects.
 
         Returns:
             The previous content, the listed objects by key, and the previous entries of the quarantine, which the
@@ -202,7 +202,7 @@ class ProcessLoop(Generic[T]):
         content: list[T] = []
         gone: list[Notification[T]] = []
         changed: dict[str, tuple[Notification[T], ...]] = {}
-        slices = Slices()
+        slices = Slices(8)
         listed: dict[str, T] = {}
         for obj in batch.objects:
             listed[key_of(obj)] = obj
@@ -216,6 +216,7 @@ class ProcessLoop(Generic[T]):
                     gone.append(Deleted(known, is_stale=True))
             if slices.is_over():
                 await slices.checkpoint()
+        slices = Slices()
         for key, obj in listed.items():
             old = indexer.get(key)
             if old is not None and old == obj:

@@ -52,9 +52,9 @@ class SharedInformer(Generic[T]):
     """An indexed cache of one kind, which is kept up to date and notifies listeners of changes.
 
     A listener is a handler (:meth:`add_event_handler`) or a subscription (:meth:`subscribe`).
-    Each listener receives the states of an object in order.  A listener may miss states, but always receives the
-    newest state.
-    A handler is called for one notification at a time.  Different listeners are notified independently of each other.
+    Each listener receives the states of an object in order.  A listener may miss intermediate states, but always
+    receives the newest state.
+    A handler is called for one notification at a time.  Listeners are notified independently of each other.
     A slow listener does not delay the cache or other listeners, with two exceptions: listeners with
     ``overflow="block"``, and controllers with slow predicates or enqueue functions.
     The objects are immutable and shared by all listeners.
@@ -66,7 +66,8 @@ class SharedInformer(Generic[T]):
     All tasks run inside :meth:`run`: the reflectors, the process loop, and one task for each handler.
 
     Args:
-        list_watch: The source of the objects, or a mapping of namespaces to sources for a cache of several namespaces.
+        list_watch: The source of the objects. For a cache of several namespaces, pass a mapping of namespaces to
+            sources.
         resync_period: How often every object is delivered to the handlers again, in seconds.  The default, 0, disables
             resync.
         indexers: A mapping of names to index functions, in addition to the namespace index.
@@ -147,7 +148,7 @@ class SharedInformer(Generic[T]):
 
         Bad objects may be missing from the cache: ``statistics().missing`` counts them, and the log names the first
         few.
-        The value is false again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds
+        The value becomes false when the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds
         without an open watch.
         """
         return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
@@ -198,12 +199,12 @@ class SharedInformer(Generic[T]):
             resource_version: The object that the write returned, or its resourceVersion.
 
         Raises:
-            DecodeError: A resourceVersion is not a number, as on some aggregated API servers.  This error is also a
-                ValueError.
-            ValueError: The cache does not contain the object's namespace.
+            DecodeError: A resourceVersion is not a number, which is possible on some aggregated API servers.  This
+                error is also a ValueError.
+            ValueError: The cache does not cover the object's namespace.
             trio.ClosedResourceError: The informer stopped before the cache contained the write.
-            RuntimeError: The caller is inside a call of a handler with ``overflow="block"``, for which the cache might
-                wait.
+            RuntimeError: The caller is inside a call to a handler with ``overflow="block"``. The cache might wait for
+                this handler.
 
         Cancellation: the cache and the informer are not affected.
         """
@@ -212,9 +213,8 @@ class SharedInformer(Generic[T]):
         if not isinstance(resource_version, str):
             namespaces = tuple(each for each in namespaces if each in ("", resource_version.namespace))
             if not namespaces:
-                raise ValueError(
-                    f"{resource_version!r} is in a namespace that the cache of {self._name} does not contain"
-                )
+                problem = f"is in a namespace that the cache of {self._name} does not cover"
+                raise ValueError(f"{resource_version!r} {problem}")
             resource_version = resource_version.resource_version
         await self._versions.wait_until_at_least(resource_version, namespaces)
 
@@ -240,10 +240,10 @@ class SharedInformer(Generic[T]):
     def statistics(self) -> InformerStatistics:
         """Return statistics about the cache and its reflectors.
 
-        The result has the fields ``has_synced``, ``objects`` (in the cache), ``pending`` (changes that are not in the
-        cache yet), ``quarantined`` (objects in quarantine, for each reason), ``missing`` (objects in quarantine that
-        have no state in the cache), ``handlers_and_subscriptions``, and ``reflectors`` (for each namespace, the result
-        of :meth:`Reflector.statistics`).
+        The result has the fields ``has_synced``, ``objects`` (the number of objects in the cache), ``pending``
+        (changes that are not in the cache yet), ``quarantined`` (objects in quarantine, by reason), ``missing``
+        (objects in quarantine that have no state in the cache), ``handlers_and_subscriptions``, and ``reflectors``
+        (the result of :meth:`Reflector.statistics`, by namespace).
         """
         return InformerStatistics(
             has_synced=self.has_synced,
@@ -262,8 +262,8 @@ class SharedInformer(Generic[T]):
         Adding the same function under the same name again changes nothing.
 
         Raises:
-            IndexerError: An index with this name exists with another function, or a function failed on every cached
-                object and there are at least two.  After either error, no index is added.
+            IndexerError: An index with this name exists with a different function, or a function failed on every
+                cached object and the cache contains at least two objects.  After either error, no index is added.
             RuntimeError: The informer has stopped.
         """
         self._raise_if_stopped("add an index")
@@ -286,23 +286,23 @@ class SharedInformer(Generic[T]):
     ) -> HandlerRegistration[T]:
         """Add a handler, which is called for each object in the cache and then for each change.
 
-        The first calls, for the objects in the cache, are additions with ``is_initial=True``.
+        For the objects that are already in the cache, it is called with additions that have ``is_initial=True``.
         Each registration has its own task and its own buffer.  The same handler may be added several times.
 
         Args:
             handler: The handler to call.
             resync_period: How often every object is delivered to the handler again, in seconds.  The default, None,
-                uses the informer's resync period.  0 disables resync.  The period is at least one second.  In a
-                running informer, it is also at least the period at which the informer checks for resyncs.
+                uses the informer's resync period.  0 disables resync.  The period is at least one second.  If the
+                informer is running, it is also at least the period at which the informer checks for resyncs.
             buffer_size: The largest number of pending notifications before ``overflow`` applies.
             overflow: The overflow policy, which applies when the buffer is full.  ``"coalesce"`` merges the
                 notifications of each object.  ``"block"`` makes the informer wait for the handler.
-            patience: With ``overflow="block"``, how long the informer waits for the handler before it fails, in
-                seconds.
-            on_error: An async function that is called with each exception of the handler and its notification.
-                Without ``on_error``, an exception of the handler ends the informer's run.  A `DecodeError` or a
-                `QuarantinedError` never ends
-                the run: the notification is skipped, and logged at most once in ten minutes.
+            patience: With ``overflow="block"``, how long the informer waits for the handler before the informer fails,
+                in seconds.
+            on_error: An async function that is called with each exception from the handler, and with the notification
+                that caused it.  Without ``on_error``, an exception from the handler ends the informer's run.  A
+                `DecodeError` or a `QuarantinedError` never ends the run: the notification is skipped, and logged at
+                most once in ten minutes.
             name: The name of the handler in messages.  The default is the name of its class.
 
         Raises:
@@ -327,6 +327,8 @@ class SharedInformer(Generic[T]):
     ) -> HandlerTask[T]:
         self._raise_if_stopped("add a handler")
         name = f"handler {name or handler_name(handler)} of informer {self._name}"
+        if resync_period is not None:
+            check_resync_period(resync_period)
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
         task = HandlerTask(Listener(buffer, name, period), handler, on_error)
         self._add_listener(task.listener)
@@ -376,7 +378,7 @@ class SharedInformer(Generic[T]):
         if period <= 0:
             return 0.0
         if period < MIN_RESYNC_PERIOD:
-            logger.warning("%s: a resync period of %g s is raised to %g s", name, period, MIN_RESYNC_PERIOD)
+            logger.warning("%s: the resync period of %g s is too short; using %g s", name, period, MIN_RESYNC_PERIOD)
             period = MIN_RESYNC_PERIOD
         if self._check_period <= 0:
             logger.warning("%s: no resync, because its informer has no resync period", name)
@@ -386,7 +388,7 @@ class SharedInformer(Generic[T]):
                 self._check_period = period
             else:
                 logger.warning(
-                    "%s: a resync period of %g s is raised to the running informer's %g s",
+                    "%s: the resync period of %g s is too short; using the running informer's %g s",
                     name,
                     period,
                     self._check_period,
@@ -466,7 +468,7 @@ def add_paused_handler(
 
     After its start, the handler is first called for each object in the cache, or for the first list if the cache has
     not synced. When the buffer of the handler is full, the process loop waits for as long as necessary.  So the
-    handler must never wait.
+    handler must not wait for anything.
 
     Args:
         informer: The informer that notifies the handler.

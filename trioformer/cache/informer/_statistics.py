@@ -23,7 +23,10 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 def worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    """Return the statistics of the reflector in the worst phase; among several, choose the one with the oldest data."""
+    """Return the statistics of the reflector in the worst phase.
+
+    If several reflectors are in this phase, choose the reflector with the oldest data.
+    """
     return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
 
 

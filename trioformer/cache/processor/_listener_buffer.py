@@ -1,12 +1,12 @@
 """The bounded buffer of a listener, which is a handler or a subscription.
 
 The process loop notifies many listeners, and some of them may be slow.  In client-go, the buffer of a listener grows
-without limit.  If buffers were bounded and the process loop waited for a full buffer, one slow handler would stop the
-cache for all listeners.  So each listener has an overflow policy, which is implemented by a class of queue
+without limit.  If buffers were bounded and the process loop waited whenever a buffer was full, one slow handler would
+stop the cache for all listeners.  So each listener has an overflow policy, which is implemented by a class of queue
 (``_overflow.py``).  This module contains the part that all policies share: reading, resyncs and closing.
 
 Resyncs must not accumulate if a listener is stuck, because each resync contains all objects.  So a buffer contains at
-most one unread batch of the whole cache, and remembers at most one further resync (:class:`ResyncState`).
+most one unread batch with the whole cache, and remembers at most one further resync (:class:`ResyncState`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class BufferState(enum.Enum):
-    """The state of a buffer, which says what happens to new notifications."""
+    """The state of a buffer, which determines what happens to new notifications."""
 
     PAUSED = "paused"
     """Notifications are dropped, because the buffer will begin with the content of the cache when it is started."""
@@ -43,10 +43,10 @@ class BufferState(enum.Enum):
 
 
 class ResyncState(enum.Enum):
-    """The state of a buffer with regard to resyncs, which says whether the next resync may be queued.
+    """The resync state of a buffer, which determines whether the next resync may be queued.
 
-    The initial list and each resync are a batch of the whole cache.  A batch counts as unread until the listener has
-    taken its last notification.
+    The initial list and each resync are queued as a batch with the whole cache.  A batch counts as unread until the
+    listener has taken its last notification.
     """
 
     READY = "ready"
@@ -81,8 +81,8 @@ class ListenerBuffer(Generic[T]):
     """A bounded buffer with one consumer, to which the process loop writes without waiting.
 
     Invariant: the batch that is being read is older than all items of the queue.  While the state is ``OPEN``, the
-        buffer has received all changes of the cache.  So a resync that is read from the cache is newer than all items,
-        and is queued after them.
+    buffer has received all changes to the cache.  So a resync that is read from the cache is newer than all items,
+    and is queued after them.
 
     Args:
         snapshot: A function that returns the objects of the cache, for a deferred resync.
@@ -131,7 +131,7 @@ class ListenerBuffer(Generic[T]):
     # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---
 
     def start(self) -> None:
-        """Begin to queue notifications, if the buffer is paused."""
+        """Start queueing notifications if the buffer is paused."""
         if self.state is BufferState.PAUSED:
             self.state = BufferState.OPEN
 
@@ -152,7 +152,7 @@ class ListenerBuffer(Generic[T]):
 
         Returns:
             Whether the batch was accepted.  If the batch was not accepted, the listener is behind.  The caller must
-            then put the notifications one by one, so that they are merged with the pending notifications.
+            then queue the notifications one by one, so that they are merged with the pending notifications.
         """
         if self.state is not BufferState.OPEN and self.state is not BufferState.MERGING:
             return True
@@ -177,7 +177,7 @@ class ListenerBuffer(Generic[T]):
             self._resync = ResyncState.UNREAD
 
     def begin_merging(self) -> None:
-        """Defer resyncs while the caller puts the changes of a relist one by one."""
+        """Defer resyncs while the caller queues the changes of a relist one by one."""
         if self.state is BufferState.OPEN:
             self.state = BufferState.MERGING
 
@@ -191,12 +191,12 @@ class ListenerBuffer(Generic[T]):
             self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     def mark_broken(self, reason: str) -> None:
-        """Drop all notifications, and let :meth:`take` raise ``trio.BrokenResourceError``."""
+        """Drop all notifications, and make :meth:`take` raise ``trio.BrokenResourceError``."""
         self.state, self.broken_because = BufferState.BROKEN, reason
         self._release()
 
     def close(self) -> None:
-        """Drop all notifications, and let :meth:`take` raise ``trio.EndOfChannel``."""
+        """Drop all notifications, and make :meth:`take` raise ``trio.EndOfChannel``."""
         if self.state is not BufferState.BROKEN:
             self.state = BufferState.CLOSED
         self._release()
@@ -224,8 +224,8 @@ class ListenerBuffer(Generic[T]):
     async def take(self) -> Notification[T]:
         """Remove and return the next notification; wait for one if the buffer is empty.
 
-        This method executes a checkpoint once a millisecond, and whenever the buffer is empty.  With a checkpoint in
-        each call, listeners would fall behind in every burst of changes.
+        This method executes a checkpoint about once a millisecond, and whenever the buffer is empty.  With a
+        checkpoint in each call, listeners would fall behind in every burst of changes.
 
         Raises:
             trio.BusyResourceError: Another task is waiting in this method.

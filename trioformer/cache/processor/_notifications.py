@@ -63,9 +63,9 @@ class ResourceEventHandler(Generic[T]):
     """The base class of handlers: override the methods that you need (client-go ``ResourceEventHandler``).
 
     A handler is called for one notification at a time, and receives the states of each object in order.
-    A handler may miss states of an object, but always receives the newest state.
-    Different handlers are called independently of each other.
-    An exception of a handler ends the informer's run, unless the handler was added with ``on_error=``.
+    A handler may miss intermediate states of an object, but always receives the newest state.
+    Handlers are called independently of each other.
+    An exception raised by a handler ends the informer's run, unless the handler was added with ``on_error=``.
     A `DecodeError` or a `QuarantinedError` never ends the run: the notification is skipped and logged.
     """
 
@@ -106,10 +106,10 @@ class FilteringHandler(ResourceEventHandler[T]):
 
     The filter remembers the last state of each object that it passed on. So the wrapped handler receives deletions
     only of objects that it knows, and never receives a state that does not match.
-    In an update, ``old`` is the state that the wrapped handler received last.  In a deletion, the wrapped handler
-    receives the same state if the object's last state does not match.
-    The predicate is called once for each new state.  An exception of the predicate counts as an exception of the
-    handler.
+    For an update, ``old`` is the state that the wrapped handler received last.  For a deletion, the wrapped handler
+    also receives this state if the object's final state does not match.
+    The predicate is called once for each new state.  An exception raised by the predicate counts as an exception
+    raised by the handler.
 
     Each registration remembers its own objects, so the same filtering handler may be added several times.
     """
@@ -158,7 +158,7 @@ class FilteringHandler(ResourceEventHandler[T]):
 
 
 def check_handler(handler: object) -> None:
-    """Check that an object is a handler and that its methods accept the arguments of their calls.
+    """Check that an object is a handler and that its methods accept the arguments they are called with.
 
     Raises:
         TypeError: The object is not a valid handler.  The message says what to write instead.
@@ -196,7 +196,7 @@ _METHODS: Final[dict[str, tuple[str, tuple[object, ...], dict[str, object]]]] = 
 
 
 def handler_name(handler: ResourceEventHandler[T]) -> str:
-    """Return the name of a handler for messages, which is its class name; a filter adds the wrapped handler's name."""
+    """Return the name of a handler for messages: its class name and, for a filter, the name of the wrapped handler."""
     wrapped = f"({handler_name(handler.handler)})" if isinstance(handler, FilteringHandler) else ""
     return f"{type(handler).__name__}{wrapped}"
 

@@ -29,9 +29,9 @@ Overflow: TypeAlias = Literal["coalesce", "block"]
 
 @attrs.define(eq=False)
 class MergedChange(Generic[T]):
-    """The change of one object since its last notification, from ``before`` to ``after``.
+    """The change to one object since its last notification, from ``before`` to ``after``.
 
-    If the change has a tombstone, ``before`` was deleted, and ``after`` is a new object with the same name.
+    If the change has a tombstone, ``before`` was deleted and ``after`` is a new object with the same name.
     """
 
     before: T | None
@@ -72,9 +72,9 @@ class CoalescingQueue(Generic[T]):
     at most one merged change for each object.
 
     Invariant: all items are older than all merged changes.  So while a merged change is pending, all later
-        notifications are merged too.  Otherwise the listener would receive states out of order.
-    The merged changes are in the order in which their objects first changed.  If a resync does not fit, it is an entry
-    with the key None among the merged changes.  So a resync is delivered after all earlier changes, even if further
+    notifications are merged too.  Otherwise the listener would receive states out of order.
+    The merged changes are in the order in which their objects first changed.  If a resync does not fit, it is stored
+    among the merged changes under the key None.  So a resync is delivered after all earlier changes, even if further
     changes arrive.
     """
 
@@ -119,8 +119,8 @@ class CoalescingQueue(Generic[T]):
         """Queue a shared batch, unless the queue is full or contains another batch.
 
         Returns:
-            Whether the batch was queued.  If the batch was not queued, the caller must put the changes of a relist one
-            by one, so that they are merged.  A resync that was not queued is remembered, and delivered later.
+            Whether the batch was queued.  If the batch was not queued, the caller must queue the changes of a relist
+            one by one, so that they are merged.  A resync that was not queued is remembered, and delivered later.
         """
         is_full = bool(self._merged) or len(self._items) >= self.size
         if batch.kind is BatchKind.RESYNC and is_full:
@@ -165,7 +165,7 @@ class CoalescingQueue(Generic[T]):
 
     @property
     def buffered(self) -> int:
-        """The number of pending notifications and batches, without the merged changes."""
+        """The number of pending notifications and batches, not counting merged changes."""
         return len(self._items)
 
     @property
@@ -180,8 +180,8 @@ class BlockingQueue(Generic[T]):
     """A queue that keeps all notifications in order, and makes the process loop wait when it is full.
 
     Invariant: if there are more than ``size`` items, the surplus is from a single batch of changes.  The process loop
-        does not take another batch until they fit, or until the listener has taken no notification for ``patience``
-        seconds.
+    does not take another batch until the surplus fits, or until the listener has taken no notification for
+    ``patience`` seconds.
     """
 
     size: int

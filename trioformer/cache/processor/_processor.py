@@ -30,8 +30,7 @@ T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]]
-"""An async function that is called with an exception of a handler and the notification that the handler was called
-for."""
+"""An async function that is called with each exception from a handler, and with the notification that caused it."""
 
 
 @final
@@ -49,7 +48,7 @@ class PeriodGrid:
     """The length of a period in seconds, which must be positive."""
 
     def time_of(self, number: int) -> float:
-        """Return the time when a period ends; the number of the first period is 1."""
+        """Return the time when the period with this number ends; the first period has the number 1."""
         return self.start + number * self.period
 
     def passed(self, now: float) -> int:
@@ -181,12 +180,12 @@ class HandlerTask(Generic[T]):
                 each._waiting_for.remove(self)
 
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
-        """Return whether the running call of this handler waits until the other handler's call has ended."""
+        """Return whether the running call to this handler waits until the other handler's call has ended."""
         return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
 
 
 def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
-    """Return the error about an undecodable object, or None if the exception is of another kind."""
+    """Return the exception if it is about an undecodable object, and otherwise None."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, DecodeError | QuarantinedError) else None
@@ -198,8 +197,8 @@ _CURRENT_HANDLER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.cu
 def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
     """Yield the handlers whose calls enclose the current task, beginning with the innermost one.
 
-    A call encloses the tasks in the nurseries that it opened.  A call does not enclose tasks that it started in other
-    nurseries, because it does not wait for them.
+    A call encloses the tasks in the nurseries that it opened.  If a call starts tasks in other nurseries, it does not
+    enclose these tasks, because it does not wait for them.
     """
     for task in enclosing_tasks():
         handler = task.context.get(_CURRENT_HANDLER)
@@ -210,7 +209,7 @@ def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
 @final
 @attrs.frozen
 class HandlerStatistics:
-    """Statistics about the calls of a handler and its backlog."""
+    """Statistics about the calls to a handler and its backlog."""
 
     buffer: BufferStatistics
     """The statistics of the handler's buffer."""
@@ -244,7 +243,9 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has handled the first list, or all objects that were in the cache when it was added.
+        """Whether the handler has handled its initial objects.
+
+        These are the first list, or all objects that were in the cache when the handler was added.
 
         The informer's ``has_synced`` describes only the cache, and becomes true earlier.
         """
@@ -254,13 +255,13 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         """Wait until :attr:`has_synced` is true.
 
         Raises:
-            RuntimeError: The caller is inside a call of this handler, which must return before the handler can sync.
+            RuntimeError: The caller is inside a call to this handler, which must return before the handler can sync.
             trio.ClosedResourceError: The handler was removed, or the informer stopped, before the handler had synced.
         """
         if not self.has_synced and self._task in enclosing_handlers():
             raise RuntimeError(
-                f"{self._task.listener.name} cannot wait for its own sync inside a call, which must return first; "
-                "wait in another task"
+                f"{self._task.listener.name} must not wait for its own sync while it is being called, because it "
+                "cannot sync until the call returns; wait in another task"
             )
         await self._task.listener.buffer.wait_until_synced()
 
@@ -280,8 +281,8 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         """Remove the handler, and wait until its running call has returned (client-go ``ShutDownEventHandler``).
 
         After this method has returned, the handler is not running and is never called again.
-        To avoid a deadlock, the method does not wait inside a call of the same handler, or inside a call that the
-        handler's running call waits for.
+        To avoid a deadlock, the method does not wait if the caller is inside a call to the same handler, or inside a
+        call for which this handler's running call is waiting.
         If the handler's task is not running, the method returns without waiting.
 
         Cancellation: the handler is removed in any case, and a running call finishes.
@@ -290,7 +291,7 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         await self._task.wait_until_ended()
 
     def statistics(self) -> HandlerStatistics:
-        """Return statistics about the calls of the handler and its backlog.
+        """Return statistics about the calls to the handler and its backlog.
 
         The result has the fields ``name``, ``calls``, ``failed``, ``failed_initial`` (failed calls for initial
         objects), ``slowest_call`` and ``running_call`` (in seconds), and ``buffer`` (with the fields of
@@ -367,7 +368,7 @@ class Processor(Generic[T]):
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def start(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
-        """Start a paused listener; queue the objects of the cache first, as :meth:`add` does."""
+        """Start a paused listener; first queue the objects of the cache, as :meth:`add` does."""
         listener.buffer.start()
         if initial is not None:
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
@@ -440,22 +441,22 @@ class Processor(Generic[T]):
             listener.buffer.put_batch(batch)
 
     def raise_if_inside_handler(self, awaited: str, *, only_blocking: bool = False) -> None:
-        """Raise an error if the current task is inside a call of a handler, where waiting could cause a deadlock.
+        """Raise an error if the current task is inside a call to a handler, where waiting could cause a deadlock.
 
         Args:
-            awaited: A name for the thing that the caller wants to wait for, used in the error message.
-            only_blocking: Whether to ignore handlers for which the process loop never waits, because ``overflow`` is
-                not ``"block"``.
+            awaited: What the caller wants to wait for, for the error message.
+            only_blocking: Whether to consider only handlers with ``overflow="block"``, because the process loop never
+                waits for other handlers.
 
         Raises:
-            RuntimeError: The current task is inside a call of one of these handlers.
+            RuntimeError: The current task is inside a call to one of these handlers.
         """
         for handler in enclosing_handlers():
             listener = handler.listener
             if listener in self._listeners and (not only_blocking or listener.buffer.overflow == "block"):
                 raise RuntimeError(
-                    f"{listener.name} cannot wait for {awaited} inside a call, which may have to return first; "
-                    "wait in another task"
+                    f"{listener.name} must not wait for {awaited} while it is being called, because the wait may not "
+                    "end until the call returns; wait in another task"
                 )
 
     async def wait_for_backlogs(self) -> None:

@@ -46,7 +46,7 @@ class ListWatch(Protocol[T]):
 
     @property
     def kind(self) -> type[T] | None:
-        """The class of all objects, or None, the default, if objects of any class are permitted."""
+        """The class of all objects. The default, None, permits objects of any class."""
         return None
 
     @property
@@ -83,8 +83,8 @@ class ListWatch(Protocol[T]):
     async def check(self, *, resource_version: str) -> None:
         """Check with a cheap request that the server has reached ``resource_version``; by default, do nothing.
 
-        A server that was restored from a backup accepts a watch from a resourceVersion that it has not reached yet,
-        but sends no events until it reaches this version.
+        After a server is restored from a backup, it accepts a watch from a resourceVersion that it has not reached
+        yet. It sends no events until it reaches this version.
 
         Raises:
             StatusError: The server has not reached ``resource_version``.
@@ -105,8 +105,8 @@ class ListWatch(Protocol[T]):
         Args:
             resource_version: The resourceVersion from which the watch resumes.
             timeout_seconds: The time after which the server should end the watch, in seconds.
-            send_initial_events: Whether the watch begins with an event for each existing object, in a state that is
-                not older than ``resource_version``.  After these events, a bookmark with the annotation
+            send_initial_events: Whether the watch begins with an event for each existing object. The states must not
+                be older than ``resource_version``.  After these events, a bookmark with the annotation
                 ``k8s.io/initial-events-end: "true"`` must follow.
             on_undecodable: A function to call with each undecodable event, instead of raising an exception.  Call the
                 function when ``receive_batch`` has returned all earlier events, and before it returns a later event.
@@ -134,7 +134,7 @@ class ApiListWatch(Generic[T]):
 
     @property
     def name(self) -> str:
-        """A text for messages with the kind, the namespace and the selectors."""
+        """The kind, the namespace and the selectors as text, for messages."""
         words = [self.api.resource.kind]
         if self.api.namespace:
             words.append(f"in namespace {self.api.namespace}")
@@ -169,7 +169,7 @@ class ApiListWatch(Generic[T]):
         await self.api.wait_to_retry(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """List at most one matching object, in a state that is not older than ``resource_version``."""
+        """List at most one matching object, and require a state that is not older than ``resource_version``."""
         await self._api.check_resource_version(
             resource_version, label_selector=self.label_selector, field_selector=self.field_selector
         )

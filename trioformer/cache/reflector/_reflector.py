@@ -1,20 +1,20 @@
 """The reflector, which keeps a sink up to date with the server (client-go ``tools/cache/reflector.go``).
 
 The reflector lists once, and then watches from the resourceVersion of the list. Its loop sends the request of the
-current state, and then takes the step that ``_states.py`` defines for the outcome. The module ``_retry/_pacing.py``
-decides when the next request is sent.
+current state, and then takes the step that ``_states.py`` defines for the request's outcome. The module
+``_retry/_pacing.py`` decides when the next request is sent.
 
 Permanent errors before the first list end the reflector after ``ReflectorOptions.grace_period``, unless
 ``ReflectorOptions.retry_forever`` is set.
 
-If an object is bad, its key is written to the sink, and the watch continues. If the bad object has no key, the list or
-watch fails, as in client-go.
+If an object is bad, the reflector writes its key to the sink and continues the watch. If the bad object has no key, the
+list or watch fails, as in client-go.
 
 A watch over a dead connection looks like a watch without changes. So the client probes the server when a watch has
 been silent for 30 s (``transport/policy/_liveness.py``). The probe cannot detect a single dead connection if other
-connections work.  The reflector detects such a connection when an expected bookmark does not arrive, which is sent
-about once a
-minute, or at the latest when the watch should have ended.
+connections work.  The server sends a bookmark about once a minute.  If an expected bookmark does not arrive, the
+reflector treats the connection as dead.  If no bookmarks are expected, it does so when the watch has outlasted its
+timeout.
 """
 
 from __future__ import annotations
@@ -229,7 +229,9 @@ class Reflector(Generic[T]):
             return Result(outcome)
         if status.events != events:
             return Result(Outcome.ENDED_EARLY)
-        error = ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
+        error = ConnectionFailedError(
+            f"the server ended the watch of {self._source.name} immediately, without sending an event"
+        )
         return Result(Outcome.FAILED, error)
 
     async def _open_and_read(self) -> Outcome:
@@ -294,7 +296,9 @@ class Reflector(Generic[T]):
         return bool(self._namespace and found.key) and not found.key.startswith(f"{self._namespace}/")
 
     def _on_undecodable(self, found: Undecodable) -> None:
-        """Report an undecodable object and write its key to the sink; a source calls this in the order of its events.
+        """Report an undecodable object, and write its key to the sink.
+
+        A source calls this method in the order of its events.
 
         Raises:
             DecodeError: The object has no key.

@@ -2,10 +2,11 @@
 
 A state is the request that the reflector sends next.
 The table :data:`TRANSITIONS` defines the complete behavior after successes and failures.
-``docs/diagrams/_reflector.py`` draws it.
+``docs/diagrams/_reflector.py`` draws a diagram of this table.
 
-A watch-list (KEP-3157) is a watch that begins with all objects.  A bookmark marks their end, and changes follow. With
-``ReflectorOptions.watch_list``, the state ``WATCH_LIST`` replaces ``LIST`` at the beginning and after a watch.
+A watch-list (KEP-3157) is a watch that begins with all objects.  A bookmark marks the end of these objects, and changes
+follow. With ``ReflectorOptions.watch_list``, the state ``WATCH_LIST`` replaces ``LIST`` at the beginning and after a
+watch.
 
 A watch after a lost connection has its own state, because the server may have been restored from a backup. Such a
 server accepts a watch from a resourceVersion that it has not reached yet, and sends no events until it reaches this
@@ -104,7 +105,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Outcome], Step]] = {
 
 
 class Bookmarks(enum.Enum):
-    """The knowledge about whether the server sends bookmarks, which show that a watch without changes is alive."""
+    """What the reflector knows about the server's bookmarks, which show that a watch without changes is alive."""
 
     UNKNOWN = "the source might not send any"
     EXPECTED = "an API server sends them, at least since 1.17"
@@ -113,7 +114,7 @@ class Bookmarks(enum.Enum):
     SEEN = "the server has sent one"
 
     def after_silence(self) -> Bookmarks:
-        """Return the next value after a watch did not receive the bookmark that was expected."""
+        """Return the next value after an expected bookmark did not arrive."""
         doubts = {Bookmarks.EXPECTED: Bookmarks.DOUBTED, Bookmarks.DOUBTED: Bookmarks.ABSENT}
         return doubts.get(self, self)
 

@@ -147,13 +147,13 @@ class ReflectorStatus:
         self._phase, self.watching_since = phase, math.inf
 
     def record_watch_requested(self, *, counts_as_open: bool) -> None:
-        """Record that a watch was requested, and whether it counts as open after a time without a response."""
+        """Record that a watch was requested, and whether it counts as open after some time without a response."""
         self.record_phase(InformerPhase.CONNECTING)
         if counts_as_open:
             self.watching_since = trio.current_time() + HELD_BACK_AFTER
 
     def record_watch_confirmed(self) -> None:
-        """Record that the server has reached the version of the watch, even if the watch has no response yet."""
+        """Record that the server has reached the watch's version, even if it has not responded to the watch yet."""
         if self._phase is InformerPhase.CONNECTING:
             self.record_watch_requested(counts_as_open=True)
 
@@ -262,5 +262,5 @@ class ReflectorStatus:
         logger.log(logging.WARNING if is_due else logging.DEBUG, "%s: ignored: %s", self.name, error)
 
     def is_final(self, error: TrioformerError) -> bool:
-        """Return whether an error is final: it is permanent, and there was no successful list before it."""
+        """Return whether an error is final: it is permanent, and no list has succeeded yet."""
         return not self.lists and not self.options.retry_forever and is_permanent(error)

@@ -10,8 +10,8 @@ import attrs
 from ..._util import Slices
 from ...client import Undecodable
 from ...errors import DecodeError, TransformError
-from ...models import KubernetesObject, encode, key_of
-from ...models._internal import is_path_segment, make_object
+from ...models import KubernetesObject, key_of
+from ...models._internal import bytes_of, detached, is_path_segment
 from .._bad_objects import BadObject, QuarantineReason
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -26,14 +26,15 @@ The cache keeps no reference to the original object.
 @final
 @attrs.define(eq=False)
 class ObjectTransformer(Generic[T]):
-    """A stage between the server and the sink that checks and transforms objects.
+    """A stage that checks and transforms objects, between the server and the sink.
 
-    The transform is applied when an object is received.  In client-go, it is applied when an object is queued, and
-    twice to the objects of a watch-list.
+    The transform is applied when an object is received.  In client-go, the transform is applied when an object is
+    queued, and is applied twice to the objects of a watch-list.
 
     Args:
         kind: The class of all objects.
-        transform: A function that is applied to each object, including deleted objects; or None.
+        transform: A function that is applied to each object, including deleted objects. If None, the objects are
+            unchanged.
         on_undecodable: A function that is called with each object that cannot be decoded or was not requested.
         namespace: The namespace of all objects.  The default, an empty string, permits any namespace.
     """
@@ -62,9 +63,9 @@ class ObjectTransformer(Generic[T]):
             if result is obj:
                 return obj
             problem = self._find_problem(result, obj)
-            # A changed object refers to the JSON of the original; the cache must not keep that in memory.
+            # A changed object refers to the bytes of the original; the cache must not keep that in memory.
             if not problem:
-                return make_object(type(result), encode(result))
+                return detached(result)
         except DecodeError as error:
             self.on_undecodable(undecodable(obj, error))  # the error is in the object, not in the transform
             return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error, obj.resource_version)
@@ -130,7 +131,7 @@ def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
     return Undecodable(
         kind=type(obj).__name__,
         key=key_of(obj),
-        raw=encode(obj),
+        raw=bytes_of(obj),
         event_type="",
         error=error,
         resource_version=obj.resource_version,
@@ -153,7 +154,7 @@ class ListCollector(Generic[T]):
     """The bad objects, by key."""
 
     def clear(self) -> None:
-        """Forget the last list, but do not change the collections that the sink has received."""
+        """Discard the last list without changing the collections that the sink has received."""
         self.objects, self.bad = {}, {}
 
     def put(self, obj: T) -> str:
@@ -170,7 +171,7 @@ class ListCollector(Generic[T]):
         return key
 
     def quarantine(self, bad: BadObject) -> None:
-        """Add a bad object of a watch-list, without removing its earlier state."""
+        """Add a bad object from a watch-list, without removing its earlier state."""
         self.bad[bad.key] = bad
 
     def delete(self, key: str) -> None:
@@ -181,7 +182,7 @@ class ListCollector(Generic[T]):
     async def process_all(self, objects: Iterable[T]) -> tuple[T, ...]:
         """Check and transform all objects of a list, with a checkpoint about once a millisecond."""
         found: list[T] = []
-        slices = Slices()
+        slices = Slices(8 if self.transformer.transform is None else 1)
         process = self.transformer.process
         for obj in objects:
             processed = process(obj)

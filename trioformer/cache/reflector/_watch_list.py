@@ -1,14 +1,13 @@
 """The reader of watch-lists (KEP-3157; client-go ``reflector.go`` watchList).
 
-A watch-list is a list at the beginning of a watch.  The server sends an ADDED event for each object, mixed with
-changes that occur in the meantime. A bookmark with an
-annotation marks the end of the list and contains its resourceVersion.
+A watch-list is a list at the beginning of a watch.  The server sends an ADDED event for each object, mixed with changes
+that occur in the meantime. A bookmark with an annotation marks the end of the list and contains its resourceVersion.
 
-Deadlines are necessary because a server or proxy that does not know ``sendInitialEvents`` ignores it. The result is an
-ordinary watch, which looks like a watch-list that has not ended yet. Each event except a bookmark moves the deadline,
-so that a list may have any length. In an ordinary watch of a busy kind, however, changes would move the deadline
-forever. So the end bookmark must arrive within a minute after the first repeated event of an object, when all objects
-have been received.
+Deadlines are necessary because a server or proxy ignores ``sendInitialEvents`` if it does not know this parameter. The
+result is an ordinary watch, which looks like a watch-list that has not ended yet. Each event except a bookmark moves
+the deadline, so that a list may have any length. In an ordinary watch of a busy kind, however, changes would move the
+deadline forever. The first repeated event of an object shows that all objects have been received. So the end bookmark
+must arrive within a minute after this event.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ async def read_watch_list(
 
     Args:
         source: A watch that was opened with ``send_initial_events=True``.
-        collector: The collector for the objects.  The source itself adds undecodable objects to it.
+        collector: The collector for the objects.  The source adds undecodable objects to the collector itself.
         on_events: A function that is called with the number of events in each batch.
 
     Raises:

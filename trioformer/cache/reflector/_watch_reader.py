@@ -75,7 +75,7 @@ class WatchReader(Generic[T]):
         self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
     async def read(self, source: EventSource[T], *, allowed: float) -> Outcome:
-        """Write events to the sink until the watch ends, or until it sends nothing for ``allowed`` seconds.
+        """Write events to the sink until the watch ends or delivers nothing for ``allowed`` seconds.
 
         Returns:
             ``Outcome.ENDED`` or ``Outcome.SILENT``.
@@ -110,7 +110,7 @@ class WatchReader(Generic[T]):
         # Silence is usual with a smaller max_silence, and before the first bookmark of an idle server.
         is_unusual = self._max_silence == MAX_SILENCE and self._facts.bookmarks is Bookmarks.SEEN
         level = logging.WARNING if is_unusual else logging.DEBUG
-        logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
+        logger.log(level, "no data from the watch of %s for %g s; watching again", status.name, allowed)
         return Outcome.SILENT
 
     def write_bad(self, kind: str, bad: BadObject) -> None:
@@ -154,7 +154,7 @@ class WatchReader(Generic[T]):
 class VersionCheck(Generic[T]):
     """A check that the server has reached the resourceVersion from which a watch resumes.
 
-    The check runs while the watch is read, and ends at the first event.  A server that was restored from a backup
+    The check runs while the watch is being read, and ends at the first event.  A server that was restored from a backup
     sends no events until it has reached the version.
     """
 

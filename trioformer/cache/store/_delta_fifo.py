@@ -203,7 +203,7 @@ class DeltaFIFO(Generic[T]):
             await self._room_freed.wait()
 
     def close(self) -> None:
-        """Reject new changes, and raise ``trio.ClosedResourceError`` to the consumer after the last batch."""
+        """Reject new changes, and raise ``trio.ClosedResourceError`` in the consumer after the last batch."""
         self._closed = True
         self._ready.set()
         if self._room_freed is not None:
@@ -212,7 +212,7 @@ class DeltaFIFO(Generic[T]):
 
 @final
 class NamespacedSink(Generic[T]):
-    """A sink for the reflector of one namespace, with lists and bookmarks that apply only to this namespace."""
+    """A sink for the reflector of one namespace; its lists and bookmarks apply only to this namespace."""
 
     def __init__(self, fifo: DeltaFIFO[T], namespace: str) -> None:
         self._fifo = fifo
@@ -222,11 +222,11 @@ class NamespacedSink(Generic[T]):
         self.wait_for_room = fifo.wait_for_room
 
     def bookmark(self, resource_version: str) -> None:
-        """Queue a bookmark of this sink's namespace."""
+        """Queue a bookmark for this sink's namespace."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
     def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
-        """Queue a complete list of this sink's namespace."""
+        """Queue a complete list for this sink's namespace."""
         self._fifo.replace(objects, resource_version, bad=bad, namespace=self._namespace)
 
     @property

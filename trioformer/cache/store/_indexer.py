@@ -1,4 +1,4 @@
-"""The indexer: stores objects by key, and their keys by the values of index functions.
+"""The indexer, which stores objects by key, and stores these keys by the values of index functions.
 
 All methods except :meth:`Indexer.stage` are synchronous, so each change is atomic without a lock.
 Only the process loop changes the objects.  All other code reads them through a :class:`~trioformer.cache.Lister`.
@@ -39,7 +39,7 @@ def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
 class _Index(Generic[T]):
     """The index of one index function: a set of keys for each value.
 
-    The values of each object are stored, because an index function may return other values when it is called again.
+    The values of each object are stored, because an index function may return different values when it is called again.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Staged(Generic[T]):
 
 async def drain(members: dict[str, V]) -> None:
     """Empty a dict, with a checkpoint about once a millisecond."""
-    slices = Slices()
+    slices = Slices(8)
     while members:
         members.popitem()
         if slices.is_over():
@@ -197,8 +197,8 @@ class Indexer(Generic[T]):
             The objects on which an index function failed, each with its error.
 
         Raises:
-            IndexerError: An index with this name exists with another function, or a function failed on every stored
-                object and there are at least two.  After either error, no index is added.
+            IndexerError: An index with this name exists with a different function, or a function failed on every
+                stored object and the store contains at least two objects.  After either error, no index is added.
             TypeError: ``indexers`` is not a mapping of names to functions.
         """
         given: object = indexers
@@ -207,7 +207,7 @@ class Indexer(Generic[T]):
         added = {name: _Index(name, function) for name, function in indexers.items() if name not in self._indices}
         for name in sorted(indexers.keys() - added):
             if self._indices[name].function != indexers[name]:
-                raise IndexerError(f"index {name!r} already exists with another function; choose another name")
+                raise IndexerError(f"index {name!r} already exists with a different function; choose another name")
         failed: list[tuple[T, IndexerError]] = []
         for index in added.values():
             errors = index.add_all(self._items)
@@ -247,7 +247,7 @@ class Indexer(Generic[T]):
 
         Args:
             objects: All objects of the new content.
-            marked: The keys in quarantine.  If a function fails again on the stored object of such a key, the object
+            marked: The keys in quarantine.  If a function fails again on the stored object with such a key, the object
                 is returned too.
 
         Returns:
@@ -256,11 +256,12 @@ class Indexer(Generic[T]):
         staged: Staged[T] = Staged(indices={name: _Index(name, each.function) for name, each in self._indices.items()})
         indices = tuple(staged.indices.values())
         failed: list[tuple[T, IndexerError]] = []
-        slices = Slices()
+        slices = Slices(8)
         for obj in objects:
             staged.items[key_of(obj)] = obj
             if slices.is_over():
                 await slices.checkpoint()
+        slices = Slices()
         for key, obj in staged.items.items():
             try:
                 found = [index.values_for(obj) for index in indices]
@@ -294,8 +295,9 @@ class Indexer(Generic[T]):
         """Atomically replace the whole content with the staged content.
 
         Returns:
-            The previous content, which the caller must free in slices, and the objects on which a late index function
-            failed, which was added after :meth:`stage`.  The stored states of these objects are kept.
+            The previous content, which the caller must free in slices, and the bad objects.  If index functions were
+            added after :meth:`stage`, these are the objects on which they failed.  The stored states of these objects
+            are kept.
         """
         before = Staged(self._items, self._indices)
         failed = self._add_late_indexers(staged, marked)
@@ -348,7 +350,7 @@ def field_index(path: str) -> IndexFunc[KubernetesObject]:
     """Return an index function for a dotted attribute path, such as ``spec.node_name``.
 
     The attribute's value is the index value.  If the attribute is None or empty, the object is not in the index.  If
-    the attribute is a tuple, the object is indexed under each element.
+    the attribute is a tuple, the object is indexed under each of its elements.
     Calls with the same path return the same function, so several users of an informer can add the same index.
     """
     return _values_at(path)

@@ -27,7 +27,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
 
     All methods are synchronous and send no requests.
-    Results that are read without a checkpoint in between are consistent with each other.
+    Results are consistent with each other if they are read without a checkpoint in between.
     The objects are immutable and shared by all readers.  Each call returns a new tuple.
     A lister cannot change the cache.
 
@@ -64,7 +64,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     def get(self, name: str | ObjectRef | T, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
         """Return the object with this name, or None if it is not in the cache.
 
-        In a reconcile function, ``lister.get(request)`` returns the object of the request.  ``lister.get(obj)``
+        In a reconcile function, ``lister.get(request)`` returns the object that the request names.  ``lister.get(obj)``
         returns the cached object with the same name and namespace, even if its uid differs.  :meth:`Api.get
         <trioformer.client.Api.get>` takes the same arguments.
 
@@ -76,8 +76,8 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
                 `QuarantinedError`.
 
         Raises:
-            QuarantinedError: The object is in quarantine and ``allow_stale`` is false, or the cache has no earlier
-                state of it.
+            QuarantinedError: The object is in quarantine, and ``allow_stale`` is false or the cache has no earlier
+                state of the object.
             ValueError: The kind is namespaced and the namespace is missing, the kind is cluster-scoped and a namespace
                 is given, or ``namespace`` differs from the namespace of ``name``.
             TypeError: The name is not a string, an ObjectRef or an object of the kind.
@@ -132,7 +132,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return False
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return a new mapping of keys to the objects in quarantine.
+        """Return a new mapping from keys to the objects in quarantine.
 
         Each value has the fields ``key``, ``reason``, ``since``, ``error``, ``resource_version`` and ``is_stored``,
         which says whether an earlier state is in the cache.
@@ -156,7 +156,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the objects that match the selectors, by the rules of the API server.
 
         The field selectors ``metadata.name=…`` and ``metadata.namespace=…`` use an index.  All other selectors are
-        compared with every object.
+        checked against every object.
         If a selector reads a field that cannot be decoded, the object is skipped and logged.
 
         Args:
@@ -248,7 +248,10 @@ def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ..
 
 
 def _kind_in(indexer: Indexer[T]) -> type[T] | None:
-    """Return the class of the stored objects, or None if the cache is empty; used if the lister's kind is unknown."""
+    """Return the class of the stored objects, or None if the cache is empty.
+
+    The function is used if the lister's kind is unknown.
+    """
     return next((type(obj) for obj in indexer.snapshot()), None)
 
 
@@ -268,7 +271,7 @@ def _check_namespace(namespace: str | None, kind: type[KubernetesObject] | None)
 
 
 def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] | None) -> None:
-    """Raise an error if no object of the kind can have this name and namespace; called if none was found.
+    """Raise an error if no object of the kind can have this name and namespace. Called after a lookup found no object.
 
     Args:
         name: The object's name, or its key if ``namespace`` is None.
@@ -284,11 +287,11 @@ def _check_name(name: str, namespace: str | None, kind: type[KubernetesObject] |
     elif kind is not None and not resource_of(kind).namespaced:
         raise ValueError(f"{resource_of(kind)} are not namespaced; omit the namespace {quoted(namespace)}")
     elif "/" in name:
-        raise ValueError(f"{quoted(name)} is not a name: it contains '/'; pass a key without a namespace")
+        raise ValueError(f"{quoted(name)} is not a valid name, because it contains '/'; pass a key without namespace=")
 
 
 def _check_key(key: object, kind: type[KubernetesObject] | None) -> None:
-    """Raise an error if no object of the kind can have this key; called if none was found.
+    """Raise an error if no object of the kind can have this key. Called after a lookup found no object.
 
     Raises:
         TypeError: The key is not a string.

@@ -1,4 +1,4 @@
-"""The quarantine: the keys of the objects whose newest state the cache cannot store, each with the reason.
+"""The quarantine, which records each object whose newest state the cache cannot store, with the reason.
 
 An object is bad if it cannot be decoded, or if the program's transform or index function fails on it.  Such an object
 must not end the informer, delay other objects, or appear to be deleted.
@@ -6,8 +6,8 @@ So the cache keeps the previous state of a bad object, if there is one, and mark
 Reading a marked key raises :class:`~trioformer.errors.QuarantinedError` instead of returning the previous state or
 None.
 
-The mark is removed when the server sends a good state or a deletion, or a list without the object.  So the cache tries
-to store the object again after every change and every list.
+The mark is removed when the server sends a good state of the object, its deletion, or a list without the object.  So
+the cache tries to store the object again after every change and every list.
 """
 
 from __future__ import annotations

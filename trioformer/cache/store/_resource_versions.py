@@ -1,7 +1,7 @@
 """The resourceVersion of a cache, and functions that wait until the cache reaches a newer one.
 
 After a write, the cache contains the old state until the watch delivers the new one.
-A program that must read its own writes waits for the resourceVersion that the write returned.
+If a program must read its own writes, it waits for the resourceVersion that the write returned.
 The resourceVersions of one resource are numbers that increase with every change (KEP-5504).  Only this module compares
 resourceVersions, and only while a task waits.
 """
@@ -31,7 +31,7 @@ def parse_resource_version(resource_version: str) -> int:
     """
     if not (resource_version.isascii() and resource_version.isdecimal()) or len(resource_version) > MAX_DIGITS:
         shown = quoted(resource_version, longest=MAX_DIGITS)
-        raise DecodeError(f"resourceVersion {shown} is not a number and cannot be waited for")
+        raise DecodeError(f"cannot wait for resourceVersion {shown}, because it is not a number")
     return int(resource_version)
 
 
@@ -85,7 +85,9 @@ class ResourceVersions:
         await trio.lowlevel.checkpoint()
         while not self.has_reached(wanted, namespaces):
             if self._closed:
-                raise trio.ClosedResourceError(f"the cache stopped before it reached {resource_version}")
+                raise trio.ClosedResourceError(
+                    f"the cache stopped before it reached resourceVersion {resource_version}"
+                )
             if self._advanced is None:
                 self._advanced = trio.Event()
             await self._advanced.wait()

@@ -1,4 +1,4 @@
-"""The commands of the tool, with one module for each command.
+"""The commands of the tool, each in its own module.
 
 :mod:`trioformer.cli` lists the commands, and imports only the module of the command that is used.
 """

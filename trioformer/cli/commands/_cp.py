@@ -34,7 +34,7 @@ def add_flags(parser: Parser) -> None:
 @final
 @attrs.frozen
 class _Place:
-    """The path of a local file or of a file in a pod."""
+    """The path of a file, either local or in a pod."""
 
     path: str
     pod: str = ""
@@ -104,7 +104,7 @@ async def _make_directory(directory: trio.Path) -> None:
 async def _path_for(pods: Api[Pod], target: _Place, container: str) -> str:
     """Return the path to copy to, with a trailing slash if the path is an existing directory.
 
-    As with kubectl, files are copied into an existing directory.
+    As in kubectl, a file is then copied into the directory.
     """
     try:
         checked = await run_in_pod(pods, target.pod, ["test", "-d", target.path], container=container, check=False)

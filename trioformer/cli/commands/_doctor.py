@@ -95,7 +95,7 @@ class _Report:
         except trio.TooSlowError:
             self.failed(name, f"no response within {_PATIENCE:.0f} s")
         except ForbiddenError as exc:
-            self.warn(name, f"not allowed, so not checked: {exc.status_message}")
+            self.warn(name, f"not allowed to check: {exc.status_message}")
             return True
         except TrioformerError as exc:
             self.failed(name, str(exc))

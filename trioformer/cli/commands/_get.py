@@ -76,7 +76,7 @@ async def _request(
 ) -> tuple[list[tuple[Target, dict[str, Any]]], list[Exception]]:
     """Request all targets, and return the responses and the errors.
 
-    The errors are printed after the found objects.
+    The errors are printed after the objects that were found.
     """
     found: list[tuple[Target, dict[str, Any]]] = []
     errors: list[Exception] = []
@@ -116,9 +116,10 @@ def _print_tables(
 
 
 async def _watch(session: Session, flags: argparse.Namespace, client: Client, selection: Selection) -> None:
-    """Print the objects and each later change until cancelled.
+    """Print the objects, and then print each change until cancelled.
 
-    The objects are first requested without an informer to report errors immediately, because an informer would retry.
+    The first request does not use an informer, because an informer would retry errors instead of reporting them
+    immediately.
     """
     from ._watching import follow, follow_rows  # noqa: PLC0415  # imports informers
 

@@ -38,10 +38,7 @@ def add_process_flags(parser: Parser) -> None:
 def has_terminal(session: Session, *, stdin: bool, tty: bool, quiet: bool) -> bool:
     """Return whether the process gets a terminal.
 
-    This is only possible if standard input is a terminal.
-
-    Raises:
-        CommandError: If standard input is required but closed.
+    The process can only have a terminal if standard input is a terminal too.
     """
     if not stdin:
         return False
@@ -59,7 +56,7 @@ async def connect(session: Session, process: PodProcess) -> int:
     """Connect the standard streams to a process until the process exits, and return its exit code.
 
     Raises:
-        CommandError: If the node cannot execute the process, the connection fails, or a standard stream fails.
+        CommandError: If the node cannot execute the process, or if the connection or a standard stream fails.
     """
     session.out.flush()
     session.err.flush()
@@ -71,7 +68,7 @@ async def connect(session: Session, process: PodProcess) -> int:
 
 
 async def _through_files(session: Session, process: PodProcess) -> int:
-    """Connect a process to temporary files, and copy their content to outputs without a file descriptor."""
+    """Connect a process to temporary files, and copy their content to outputs that have no file descriptor."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             return await _interact(process, out.fileno(), err.fileno())

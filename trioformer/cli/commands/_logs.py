@@ -1,6 +1,7 @@
 """The command ``logs``, which prints the logs of containers (kubectl ``pkg/cmd/logs``).
 
-After a broken connection, a followed log continues without losing or repeating a line.  kubectl would exit silently.
+When the connection breaks while a log is followed, the output resumes without missing or repeated lines, whereas
+kubectl exits silently.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the pod and the container for ``logs``, ``exec`` and ``cp``, as kubectl does.
 
-If a pod has several containers and none is selected, the library raises an error.  The tool uses the first container
-and prints a note instead, as kubectl does.
+If a pod has several containers and the caller selects none of them, the library raises an error.  The tool uses the
+first container and prints a note instead, as kubectl does.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ async def read_named(client: Client, session: Session, arguments: Sequence[str])
 async def find_pod(
     client: Client, session: Session, arguments: Sequence[str], *, patience: float, verb: str
 ) -> dict[str, Any]:
-    """Return the pod that the arguments name, or the best pod of the workload or Service that they name.
+    """Return the pod that the arguments name. If they name a workload or Service, return its best pod.
 
     Args:
         client: The client for all requests.
         session: The session, which contains the namespace.
         arguments: The arguments that name the object, as for :func:`read_named`.
         patience: How long to wait for the first pod, in seconds.
-        verb: The operation in error messages, such as ``attach to``.
+        verb: The operation to name in error messages, such as ``attach to``.
 
     Raises:
         CommandError: If no pod appears in time, or the kind of the object does not have pods.
@@ -98,9 +98,6 @@ async def pods_of(
     """Return the pods of a workload or Service, with the best pod first.
 
     If there are no pods, this function waits for the first pod.
-
-    Raises:
-        CommandError: If no pod appears in time, or the kind of the object does not have pods.
     """
     if _is_pod(target):
         return [dict(obj)]
@@ -163,7 +160,7 @@ def _label_selector(selector: Mapping[str, Any]) -> str:
 
 
 def _rank(pod: Pod) -> tuple[Any, ...]:
-    """Return a sort key that is lowest for the pod that is most likely to keep running."""
+    """Return a sort key for pods. The pod that is most likely to keep running has the lowest key."""
     ready = _ready_since(pod)
     is_deleted = "deletionTimestamp" in (pod.get("metadata") or {})
     return (_phase(pod) != "Running", is_deleted, ready is None, ready or 0.0, _created(pod))
@@ -200,11 +197,7 @@ def container_texts(pod: Pod) -> str:
 
 
 def find_container(pod: Pod, name: str) -> dict[str, Any]:
-    """Return the container with this name.
-
-    Raises:
-        CommandError: If the pod does not have a container with this name.
-    """
+    """Return the container with this name."""
     spec = pod.get("spec") or {}
     for field in ("containers", "initContainers", "ephemeralContainers"):
         for each in spec.get(field) or []:
@@ -217,15 +210,12 @@ def find_container(pod: Pod, name: str) -> dict[str, Any]:
 def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) -> dict[str, Any]:
     """Return the container with this name, or the default container of the pod.
 
-    The default container is the one that the pod's annotation names, or else the first one.
+    The default container is the container that the pod's annotation names, or otherwise the first container.
 
     Args:
         pod: The pod that contains the container.
         name: The name of the container, or an empty string for the default container.
-        note: A function that is called with a note about the choice.  If None, no note is printed.
-
-    Raises:
-        CommandError: If the container does not exist.
+        note: A function that is called with a note about the chosen container.  If None, no note is printed.
     """
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     name = name or (metadata.get("annotations") or {}).get(DEFAULT_CONTAINER) or ""
@@ -242,6 +232,6 @@ def choose_container(pod: Pod, name: str, note: Callable[[str], None] | None) ->
 
 
 def has_ended(pod: Pod) -> str:
-    """Return the phase of a pod if the pod has ended, or else an empty string."""
+    """Return the phase of a pod if the pod has ended, or otherwise an empty string."""
     phase = _phase(pod)
     return phase if phase in ("Succeeded", "Failed") else ""

@@ -1,6 +1,7 @@
 """The command ``port-forward``, which forwards local ports to a pod (kubectl ``pkg/cmd/portforward``).
 
-kubectl exits when a connection fails.  This command exits only if the arguments name a pod and the pod is deleted.
+kubectl exits when a connection to a pod fails.  This command exits only if the arguments name a pod and the pod is
+deleted.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class _Forwarding:
     forward: PortForward | None = None
 
     def report_error(self, error: TrioformerError) -> None:
-        """Print the error of a connection that was not forwarded."""
+        """Print the error that prevented a connection from being forwarded."""
         if self.forward is not None:
             ports = f"{self.forward.port} -> {self.forward.pod_port}"
             self._session.note(f"an error occurred forwarding {ports}: {_text(error)}")
@@ -132,7 +133,9 @@ class _Port:
         found = re.fullmatch(r"(?:([0-9]{0,5}):)?([0-9]{1,5}|[a-z0-9-]*[a-z][a-z0-9-]*)", text)
         numbers = [int(each) for each in (found.groups() if found else ()) if each and each.isdecimal()]
         if found is None or max(numbers, default=0) > 65_535 or not found[2].strip("0"):
-            raise CommandError(f"{text!r} is not a valid port; use for example 5000, 8888:5000, :5000 or 8443:https")
+            raise CommandError(
+                f"{text!r} is not a valid port; examples of valid ports: 5000, 8888:5000, :5000, 8443:https"
+            )
         local, remote = found.groups()
         return cls(None if local is None else int(local or 0), remote)
 

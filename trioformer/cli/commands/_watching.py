@@ -1,4 +1,4 @@
-"""Follow objects with an informer, as whole objects or as rows of the server's tables.
+"""Follow objects with an informer, either as whole objects or as rows of the server's tables.
 
 In kubectl, a watch ends if the connection fails.  An informer reconnects, lists again if necessary, and reports the
 changes that occurred in the meantime.
@@ -46,7 +46,7 @@ def object_list_watch(
 async def follow(
     client: Client, target: Target, on_event: OnEvent, *, selector: str = "", field_selector: str = ""
 ) -> None:
-    """Report each object and each change until cancelled.
+    """Report each object and each of its changes until cancelled.
 
     Raises:
         ExceptionGroup: If the first list fails with a permanent error.
@@ -103,7 +103,7 @@ _ObjectsOf = Callable[[Mapping[str, Any]], Sequence[KubernetesObject]]
 class RowListWatch(ListWatch[KubernetesObject]):
     """Lists and watches the rows of the server's tables.
 
-    Each row becomes an object with the metadata and the cells of the row.
+    Each row is converted to an object with the metadata and the cells of the row.
     """
 
     _client: Client
@@ -155,7 +155,7 @@ class RowListWatch(ListWatch[KubernetesObject]):
                 return ObjectList(items=tuple(objects), resource_version=version, pages=pages)
 
     async def check(self, *, resource_version: str) -> None:
-        """Check that the server has reached ``resource_version`` by requesting at most one row."""
+        """Request at most one row to check that the server has reached ``resource_version``."""
         params = self._params(limit="1", resourceVersion=resource_version)
         await self._client.request("GET", self._path, params=params, accept=TABLES)
 
@@ -220,7 +220,7 @@ class _RowEvents:
             kind = event["type"]
             table = event["object"]
         except (ValueError, KeyError, TypeError) as exc:
-            raise ConnectionFailedError(f"GET {self._path}: the watch ended inside an event") from exc
+            raise ConnectionFailedError(f"GET {self._path}: the watch ended in the middle of an event") from exc
         if kind == "ERROR":
             raise StatusError.from_status(table, where=f"watch {self._path}")
         return [WatchEvent(kind, obj) for obj in self._objects_of(table)]

@@ -1,17 +1,26 @@
-"""Descriptions of unexpected response bodies, and the search for the Status of a failure in a body.
+"""Descriptions of unexpected response bodies, and a function that finds the Status of a failure in a body.
 
-The body of a successful response may contain an object with secrets, so errors and log lines never quote it.
+A successful response may contain an object with secrets, so errors and log lines never quote its body.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from ..._text import one_line
 from ...errors import DecodeError
-from ...models._internal import decode, kind_problem, level_decoder
+from ...models._internal import MAGIC, Head, Message, decode, kind_problem, level_decoder, open_envelope, status_of
+
+EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+"""The type of a watch event."""
+
+WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], bytes, None]
+"""The type of an event, the bytes of its object, and the object's head.
+
+The object of an ``ERROR`` event is a Status, which has no head.
+"""
 
 _SEARCHED: Final = 4096
 """The number of bytes at the beginning of a body that are searched for the text of an error."""
@@ -23,7 +32,7 @@ _decoders: Final = {name: level_decoder((name,)) for name in ("kind", "apiVersio
 
 
 def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
-    """Return a member of a JSON object if it is a string, or otherwise an empty string.
+    """Return a member of a JSON object if the member is a string, or otherwise an empty string.
 
     Raises:
         ValueError: The body is not a JSON object.
@@ -36,7 +45,7 @@ def text_in(body: bytes, name: Literal["kind", "apiVersion"] = "kind") -> str:
 def shown_kind(kind: str) -> str:
     """Return the kind of an object with an article for an error message, such as "a Pod".
 
-    The name of a kind is not shown if it is not valid.
+    If the name of the kind is not valid, the name is not shown.
     """
     return "an object without a valid kind" if kind_problem(kind) else f"a {kind}"
 
@@ -55,11 +64,13 @@ def describe(body: bytes) -> str:
 
 
 def failure_in(body: bytes) -> Mapping[str, object] | None:
-    """Return the Status of a failure in a body, or None if the body contains anything else.
+    """Return the Status in a body if it reports a failure, or otherwise None.
 
     As in client-go (``rest.Result``), a Status is a failure unless its ``status`` is "Success". The HTTP code is
     ignored.
     """
+    if body.startswith(MAGIC):
+        return _failure_in_message(body)
     try:
         if text_in(body) != "Status":
             return None
@@ -69,12 +80,23 @@ def failure_in(body: bytes) -> Mapping[str, object] | None:
     return None if status.get("status") == "Success" else status
 
 
+def _failure_in_message(body: bytes) -> Mapping[str, object] | None:
+    try:
+        _, kind, data = open_envelope(body)
+        status = status_of(data) if kind == "Status" else {"status": "Success"}
+    except DecodeError:
+        return None
+    return None if status.get("status") == "Success" else status
+
+
 def read_status(data: bytes) -> Mapping[str, object]:
-    """Decode a Status.
+    """Decode a Status, in JSON or in protobuf.
 
     Raises:
         DecodeError: The data is not a JSON object, or is nested too deeply.
     """
+    if type(data) is Message:
+        return status_of(data)
     try:
         status: object = decode(data)
     except RecursionError as exc:
@@ -85,7 +107,7 @@ def read_status(data: bytes) -> Mapping[str, object]:
 
 
 def error_text(body: bytes) -> str:
-    """Return an error message from a body that is not JSON.
+    """Extract an error message from a body that is not JSON.
 
     The message is the text of the body as one line, or the title of an HTML page.
     """

@@ -1,16 +1,16 @@
-"""Splitting of a JSON list into the bytes of its items while the list arrives.
+"""Splitting a JSON list into the bytes of its items while the list arrives.
 
-Decoding a list of 10,000 pods (100 MB) in one step would keep the pods in memory twice, and would block all other tasks
-for a tenth of a second. Splitting the list item by item in Python would take longer than all other steps together. So
-the body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
+Decoding a list of 10,000 pods (100 MB) in one step would keep the pods in memory twice, and would block other tasks for
+a tenth of a second. Splitting the list item by item in Python would take longer than all other steps together. So the
+body is cut into blocks of complete items, and msgspec decodes each block as an array of raw slices.
 
-The splitter guesses the position of a cut. It searches the buffer backwards for the text at the beginning of the first
-item (``},{"metadata":{``), and tries each occurrence that it finds. The decoder verifies each guess: if ``[`` block
-``]`` is valid JSON, the block is a sequence of complete items.
+The splitter guesses where to cut. It searches the buffer backwards for ``},`` followed by the beginning of the first
+item (``},{"metadata":{``), and tries each occurrence. The decoder verifies each guess: if ``[`` block ``]`` is valid
+JSON, the block is a sequence of complete items.
 
 After several wrong guesses, the splitter counts brackets, which is slow but always correct. This happens if the server
 writes white space, or if an item is larger than a block, is nested too deeply or is not JSON. In the last two cases,
-only the item is undecodable, not the list.
+only the item is undecodable, and the rest of the list is decoded.
 
 =========  ========================  ================================================================================
 state      buffer                    next state
@@ -24,7 +24,7 @@ ENDING     end of the list           none; also for a body that is not a list
 =========  ========================  ================================================================================
 
 The comma at a cut becomes the ``[`` of the next block. So the text before the items and the remaining text always form
-a list.
+a valid list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _COUNTING: Final = (State.COUNTING, State.IN_STRING)
 @final
 @attrs.define(eq=False)
 class ListSplitter:
-    """A splitter that divides the body of a list into items while the body arrives.
+    """Splits the body of a list into items while the body arrives.
 
     The members of the list may be in any order, and any white space is accepted.
     """
@@ -108,13 +108,13 @@ class ListSplitter:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a call of ``feed(b"")`` has more data to process."""
+        """Whether buffered data remains for ``feed(b"")`` to process."""
         # The last byte waits for the next one: it may be a backslash.
         return self._state in _COUNTING and self._position < len(self._buffer) - 1
 
     @property
     def begin(self) -> bytes:
-        """The text before the items and the buffered rest; the complete body if no items were cut off."""
+        """The text before the items and the buffered text: the complete body if no items were cut off."""
         return self._head + bytes(self._buffer)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
@@ -132,14 +132,14 @@ class ListSplitter:
         if self._state is State.CUTTING:
             return self._cut()
         if len(buffer) > _MAX_OTHERS:
-            raise DecodeError(f"{_EXPECTED} more than {_MAX_OTHERS} bytes outside its items")
+            raise DecodeError(f"the server sent a list with more than {_MAX_OTHERS} bytes outside its items")
         self._try_at = min(2 * len(buffer), _MAX_OTHERS)  # so that each byte is searched at most twice
         return []
 
     def finish(self) -> tuple[list[bytes], ListHead] | None:
-        """End the body, and return the last items and the other members of the list.
+        """Process the end of the body, and return the last items and the other members of the list.
 
-        The result is None if brackets must be counted first. In this case, call ``feed(b"")`` while :attr:`is_behind`
+        If brackets must be counted first, the result is None. In this case, call ``feed(b"")`` while :attr:`is_behind`
         is true, and then call this method again.
         """
         if self.is_behind:
@@ -152,7 +152,7 @@ class ListSplitter:
                 self._search()
             if self._state is not State.CUTTING:
                 raise DecodeError(
-                    f"{_EXPECTED} something that is not JSON with an array of items, or an incomplete list"
+                    f"{_EXPECTED} something that is not JSON, is incomplete, or has no array of items"
                 ) from exc
             self._state, self._position, self._depth = State.COUNTING, 1, 0
             return None
@@ -193,7 +193,7 @@ class ListSplitter:
         return self._count()
 
     def _count(self) -> list[bytes]:
-        """Count the brackets in the next slice of the buffer, and cut off the items that end in the slice."""
+        """Count the brackets in the next slice of the buffer, and cut off the items that end in this slice."""
         buffer, begin, depth = self._buffer, self._position, self._depth
         data = bytes(buffer[begin : begin + self._slice])
         items: list[bytes] = []
@@ -236,7 +236,7 @@ def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
     version, token, remaining = map(members.get, ("resourceVersion", "continue", "remainingItemCount"))
     # Without this check, the list would seem to be complete, or to have no version.
     if not isinstance(version, str | None) or not isinstance(token, str | None):
-        raise DecodeError(f"{_EXPECTED} one whose metadata.resourceVersion or metadata.continue is not a string")
+        raise DecodeError("the server sent a list whose metadata.resourceVersion or metadata.continue is not a string")
     return ListHead(
         kind=kind if isinstance(kind, str) else "",
         api_version=api_version if isinstance(api_version, str) else "",

@@ -1,4 +1,4 @@
-"""Lists: the objects of a page, and the decoding of a page while it arrives."""
+"""Lists of objects, and decoding a page of a list while it arrives."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...models import KubernetesObject
 from ...transport._internal import ByteStream, request_id_in
 from .._options import ListOptions
 from ._list_splitter import BLOCK, ListSplitter
+from ._protobuf import MessageListSplitter
 from ._responses import raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat
@@ -30,7 +31,7 @@ PAGE_SIZE: Final = 500
 @final
 @attrs.frozen(kw_only=True)
 class ObjectList(Sequence[T], Generic[T]):
-    """A sequence of the objects of a list, all at the same resourceVersion.
+    """A sequence of the objects in a list, all at the same resourceVersion.
 
     Slices of the sequence are tuples.
     """
@@ -75,8 +76,10 @@ async def read_list(
             ``on_undecodable`` is None.
         ConnectionFailedError: The body ended early.
     """
-    splitter = ListSplitter()
-    slices = Slices()
+    decoder = wire_format.decoder_of(body.headers)
+    splitter: ListSplitter | MessageListSplitter = ListSplitter() if decoder is None else MessageListSplitter()
+    make_item = wire_format.make_item if decoder is None else decoder.make_item
+    slices = Slices(4)
     objects: list[T] = []
     first: bytes | None = None
     request_id = request_id_in(body.headers)
@@ -87,11 +90,11 @@ async def read_list(
             if len(item) > _LARGE:
                 await slices.checkpoint()  # the scan of one item is most of the delay for other tasks
             try:
-                objects.append(wire_format.make_item(item))
+                objects.append(make_item(item))
                 first = first or item
             except DecodeError as exc:
                 error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
-                found = await undecodable_item(wire_format.name, item, error, slices)
+                found = await undecodable_item(wire_format.name, item, error, slices, is_message=decoder is not None)
                 if on_undecodable is None:
                     what = found.key or "without a key"
                     hint = "correct it, or pass on_undecodable to receive the others"
@@ -119,7 +122,7 @@ async def read_list(
             await make_rest()
         rest, head = end
         await make(rest)
-        wire_format.check_list(head, first)
+        wire_format.check_list(head, first if decoder is None else None)  # a message has no kind
     except DecodeError as exc:
         raise_failure(body, splitter.begin, where=where)
         text = f"{where}: {exc}; check that {body.server} is an API server"
@@ -144,7 +147,7 @@ async def all_pages(
     where: str,
     undecodable: deque[Undecodable] | None,
 ) -> ObjectList[T]:
-    """List all pages at one resourceVersion.
+    """Request all pages of a list at one resourceVersion.
 
     If the resourceVersion expires between two pages, the objects are listed again in a single page.
     """
@@ -163,7 +166,7 @@ async def all_pages(
             whole = await list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
             return attrs.evolve(whole, pages=pages)
         if page.continue_token == token:
-            raise UnexpectedResponseError(f"{where}: the continue token of two pages is equal", code=200)
+            raise UnexpectedResponseError(f"{where}: two pages have the same continue token", code=200)
         items += page.items
     return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
 
@@ -173,7 +176,7 @@ async def all_pages(
 class Pages(Generic[T]):
     """The pages of a list. Each page is requested when the loop reaches it.
 
-    This class is not an async generator, because trio warns if a loop leaves an async generator early.
+    The pages are not an async generator, because trio warns if a loop leaves an async generator early.
     """
 
     _list_page: _ListPage[T]

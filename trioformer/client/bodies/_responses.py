@@ -1,7 +1,7 @@
 """Conversion of responses to objects and errors.
 
-A response that rejects the request raises a StatusError. A response that cannot come from an API server raises an
-UnexpectedResponseError.
+If the server rejects a request, a StatusError is raised. If a response cannot come from an API server, an
+UnexpectedResponseError is raised.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...errors import (
 )
 from ...errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
 from ...models import KubernetesObject, Model, ResourceInfo, Unstructured, resource_of, unstructured_kind
-from ...models._internal import TOO_DEEP, Head, decode, kind_problem, level_decoder, make_object, scan_head
+from ...models._internal import MAGIC, TOO_DEEP, Head, decode, kind_problem, level_decoder, make_object, scan_head
 from ...transport._internal import ByteStream, Response, request_id_in
 from ._contents import describe, error_text, failure_in, shown_kind, text_in
 from ._wire_format import WireFormat
@@ -58,13 +58,13 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 def check(response: Response, *, method: str, where: str) -> None:
-    """Raise an error if the HTTP code of a response is not a success."""
+    """Raise an error if the HTTP code of a response does not indicate success."""
     if not 200 <= response.code <= 206:
         raise status_error(response, method=method, where=where)
 
 
 def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
-    """Raise an error if the body is the Status of a failure, even if the HTTP code is a success."""
+    """Raise an error if the body is the Status of a failure, even if the HTTP code indicates success."""
     if (status := failure_in(body)) is not None:
         raise _error_of(status, response, where=where)
 
@@ -73,8 +73,8 @@ def add_origin(error: StatusError, response: Response | ByteStream) -> StatusErr
     """Add a note about the origin of the response to an error, and return the error.
 
     The note names the server and the place where the server is configured. After a 401 or 403, it also names the kind
-    of credential. The note is not part of the error's message. The message must stay short, because programs write it
-    into the status of objects.
+    of credential. The note is not part of the error's message. The message must stay short, because programs store it
+    in the status of objects.
     """
     note = f"server: {response.server}"
     if error.code in (401, 403):
@@ -108,7 +108,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
 
 
 def object_of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
-    """Return an object of the kind that was received."""
+    """Return the object in a response as an Unstructured object of its own kind."""
     # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
     plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
     kind = unstructured_kind(text_in(body, "apiVersion"), found, plural=plural, namespaced=resource.namespaced)
@@ -137,10 +137,10 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where
 
 
 def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, where: str) -> M:
-    """Return the object of another kind that a request created, such as the Project for a ProjectRequest.
+    """Return the created object of another kind, such as the Project that a ProjectRequest creates.
 
-    A typed class cannot represent an object of another kind. So if the sent object is typed, the sent object is
-    returned, as after a Status response.
+    A typed class cannot represent an object of another kind. So if the sent object is typed, it is returned, as after a
+    Status response.
     """
     problem = f"{shown_kind(found)}, not a {resource.kind}"
     try:
@@ -173,7 +173,7 @@ def undecodable(
 ) -> DecodeError | UnexpectedResponseError:
     """Return the error for an object that cannot be decoded.
 
-    After a write, the error also says that the server reports success. If the object is not of the requested kind
+    After a write, the error also states that the server reported success. If the object is not of the requested kind
     (``is_ours`` is false), the error suggests checking the server's address.
     """
     hint = "" if method == "GET" else f"; {_WRITTEN}"
@@ -186,7 +186,7 @@ def undecodable(
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
-    """Read the body of a streamed response that is not a success, and return its error."""
+    """Read the body of an unsuccessful streamed response, and return the error for it."""
     body = await stream.read_short(MAX_STATUS)
     response = Response(stream.code, stream.headers, body, stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)
@@ -203,13 +203,14 @@ async def drain(stream: ByteStream) -> bytes:
 
 
 def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
-    """Return the error for a response that is not a success.
+    """Return the error for an unsuccessful response.
 
     If the body is a Status, the error has the code, reason and message of the Status. With any other body, the HTTP
-    code of a client or server error determines the error class, as in client-go. Such bodies come from authenticating
-    proxies and the outer layers of the API server, which respond in plain text, and from load balancers, which respond
-    in HTML. ``StatusError.is_unexpected_server_error`` is true for these errors.
+    code determines the error class, as in client-go. Such responses come from authenticating proxies, the outer layers
+    of the API server and load balancers. ``StatusError.is_unexpected_server_error`` is true for these errors.
     """
+    if (failure := failure_in(response.body)) is not None and response.body.startswith(MAGIC):
+        return _error_of(failure, response, where=where)
     try:
         status: object = decode(response.body)
         is_json = True
@@ -245,7 +246,7 @@ def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, 
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:
-    """Return the Status with the seconds of a ``Retry-After`` header in its details.
+    """Add the seconds of a ``Retry-After`` header to the details of the Status, and return the Status.
 
     The Status is returned unchanged if its details already have a value, or if the header is a date or a huge number.
     """
@@ -262,8 +263,8 @@ def unexpected_response(
 ) -> UnexpectedResponseError:
     """Return the error for a response that cannot come from an API server.
 
-    ``problem`` says what is wrong with the response, for example "not a Status". Pass ``method`` if the HTTP code is a
-    success. After a write, the error then advises reading the object before trying again.
+    ``problem`` says what is wrong with the response, for example "not a Status". Pass ``method`` if the HTTP code
+    indicates success. After a write, the error then advises reading the object before trying again.
     """
     hint = f"check that {response.server} is an API server"
     if method != "GET":

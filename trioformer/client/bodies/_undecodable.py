@@ -1,10 +1,10 @@
-"""Objects and events that cannot be decoded, for callers that continue with the other objects.
+"""Objects and events that cannot be decoded. The caller skips them and continues with the remaining ones.
 
-A cache marks an undecodable object by its key. To find the key, the bytes of the object are scanned a second time. This
-scan is not recursive and looks only for brackets and strings. So it also finds the key in an object that is nested
+A cache marks an undecodable object under its key. To find this key, the bytes of the object are scanned a second time.
+This scan is not recursive and looks only for brackets and strings. So it also finds the key in an object that is nested
 too deeply or has members of wrong types.
 
-If the metadata follows a million brackets, the scan takes half a second. So the scan is done in slices, with
+If a million brackets come before the metadata, the scan takes half a second. So the scan is done in slices, with
 checkpoints between them.
 """
 
@@ -19,13 +19,13 @@ import attrs
 from ..._text import quoted
 from ..._util import Slices, remove_frames
 from ...errors import DecodeError
-from ...models._internal import decode
+from ...models._internal import decode, find_key, parts_of
 
 
 @final
 @attrs.frozen
 class Undecodable:
-    """An object in a list, or a frame of a watch, that cannot be decoded.
+    """A list item or watch frame that cannot be decoded.
 
     There are several possible reasons:
 
@@ -66,19 +66,25 @@ _TOKENS: Final = 256
 """The number of brackets after which the scan checks whether its slice is over."""
 
 
-async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: Slices) -> Undecodable:
-    """Describe an undecodable item of a list, and execute a checkpoint whenever a slice is over."""
-    key, version = await _identity(item, slices)
+async def undecodable_item(
+    kind: str, item: bytes, error: DecodeError, slices: Slices, *, is_message: bool = False
+) -> Undecodable:
+    """Describe an undecodable item of a list, with a checkpoint after each slice of the scan."""
+    key, version = find_key(item) if is_message else await _identity(item, slices)
     return Undecodable(kind, key, item, "", error, version)
 
 
-async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
-    """Describe an undecodable frame of a watch, and execute at least one checkpoint.
+async def undecodable_frame(kind: str, frame: bytes, error: DecodeError, *, is_message: bool = False) -> Undecodable:
+    """Describe an undecodable frame of a watch, with at least one checkpoint.
 
     If the frame contains an object, the description contains only the bytes of the object.
     """
     slices = Slices()
     await slices.checkpoint()
+    if is_message:
+        event_type, data = parts_of(frame)
+        key, version = find_key(data)
+        return Undecodable(kind, key, data or frame, event_type, error, version)
     match = _FRAME.match(frame)
     event_type, data = (match[1].decode(errors="replace"), match[2] or b"") if match else ("", b"")
     key, version = await _identity(data, slices)
@@ -86,7 +92,7 @@ async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Unde
 
 
 async def _identity(data: bytes, slices: Slices) -> tuple[str, str]:
-    """Return the key and the resourceVersion of an object; each is empty if it cannot be found."""
+    """Return the key and the resourceVersion of an object, or an empty string for a value that cannot be found."""
     found = await _members(data, ("metadata",), slices)
     metadata = await _members(found.get("metadata", b""), ("name", "namespace", "resourceVersion"), slices)
     name, namespace = _text(metadata.get("name", b"")), metadata.get("namespace", b"null")

@@ -1,18 +1,18 @@
-"""The wire format of a kind, and the decoding of the frames of its watches.
+"""The wire format of a kind, and the decoding of watch frames.
 
-A wire format determines the media type to request, the objects to accept, and the bytes of each object to keep.
-A DecodeError is raised for an object of another kind, and for data that is not an object or not an event.
+A wire format determines which media type to request, which objects to accept, and which bytes of each object to keep. A
+DecodeError is raised for an object of another kind, and for data that is not an object or an event.
 
 Checking the kind of an object must be cheap. The scan of an object takes 9 µs, and a scan for its kind would double
-this time. But a server begins all objects of a kind with the same bytes, so these bytes are compared first. Only an
-object that begins with other bytes is scanned for its kind.
+this time. However, all objects of a kind from one server begin with the same bytes, so these bytes are compared first.
+Only an object that begins with other bytes is scanned for its kind.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -20,6 +20,7 @@ from ...errors import DecodeError
 from ...models import KubernetesObject, PartialObjectMetadata, resource_of
 from ...models._internal import (
     Head,
+    Message,
     Raw,
     builtin_resources,
     decode,
@@ -31,8 +32,9 @@ from ...models._internal import (
     scan_without_managed_fields,
 )
 from ...transport._internal import DEFAULT_LIMITS
-from ._contents import shown_kind, text_in
+from ._contents import EventType, WatchFrame, shown_kind, text_in
 from ._list_splitter import ListHead
+from ._protobuf import ACCEPT, PROTOBUF, MessageDecoder
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -48,6 +50,12 @@ _METADATA: Final = f"{JSON};as={_PARTIAL};g=meta.k8s.io;v=v1,{JSON}"
 _METADATA_LIST: Final = f"{JSON};as={_PARTIAL}List;g=meta.k8s.io;v=v1,{JSON}"
 
 
+def _has_messages(kind: type[KubernetesObject]) -> bool:
+    from ...models._internal import type_of_class  # noqa: PLC0415  # which an import of the library does not need
+
+    return type_of_class(kind) is not None
+
+
 @final
 class WireFormat(Generic[T]):
     """The wire format of one kind.
@@ -55,14 +63,16 @@ class WireFormat(Generic[T]):
     Attributes:
         kind: The model class of the kind.
         name: The name of the kind, such as ``Pod``.
-        names: The values that the ``kind`` field of these objects may have in a response.
+        names: The values that the ``kind`` field of an object may have in a response.
         is_partial: Whether only the metadata of objects is requested.
-        accept: The ``Accept`` header of a request for an object or a watch.
+        accept: The ``Accept`` header of a request for an object.
         accept_list: The ``Accept`` header of a request for a list.
-        scan_single: The function that scans the only object of a response, without checking the kind of the object.
+        accept_watch: The ``Accept`` header of a request for a watch.
+        protobuf: The decoder of list items and watch frames in protobuf, or None if the kind is requested in JSON.
+        scan_single: The function that scans a response with a single object, without checking the object's kind.
     """
 
-    def __init__(self, kind: type[T], scan: Scan) -> None:
+    def __init__(self, kind: type[T], scan: Scan, *, protobuf: bool = False) -> None:
         resource = resource_of(kind)
         self.kind: type[T] = kind
         self.name: str = resource.kind
@@ -75,6 +85,12 @@ class WireFormat(Generic[T]):
         self._api_versions = (*types.values(), "")
         self.scan_single: Scan = scan_whole
         self._scan = scan
+        self.accept_watch = self.accept
+        self.protobuf: MessageDecoder[T] | None = None
+        if protobuf and not self.is_partial and _has_messages(kind):
+            drops = scan is scan_without_managed_fields
+            self.protobuf = MessageDecoder(kind, self.names, drops)
+            self.accept_list = self.accept_watch = ACCEPT
         if issubclass(kind, PartialObjectMetadata):
             # Drop managedFields in a single object too: it cannot be written, so nothing is lost.
             single, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
@@ -89,10 +105,15 @@ class WireFormat(Generic[T]):
 
     @property
     def is_builtin(self) -> bool:
-        """Whether the kind is built in, so that kube-apiserver itself serves it."""
+        """Whether the kind is built in, which means that kube-apiserver itself serves it."""
         # Not cached: only unexpected responses need it, and it loads the table of kinds.
         gvk = resource_of(self.kind).gvk
         return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
+
+    def decoder_of(self, headers: Mapping[str, str]) -> MessageDecoder[T] | None:
+        """Return the decoder for a response in protobuf, or None for any other response."""
+        media_type = headers.get("content-type", "").partition(";")[0]
+        return self.protobuf if media_type.strip().lower() == PROTOBUF else None
 
     def kind_of(self, body: bytes) -> str:
         """Return the name of a JSON object's kind, or an empty string if the object has no kind.
@@ -100,7 +121,7 @@ class WireFormat(Generic[T]):
         If the object is of this kind, the result is one of :attr:`names`.
 
         Raises:
-            ValueError: The body is not a JSON object. A body that begins like an object of this kind is not checked.
+            ValueError: The body is not a JSON object. Bodies that begin like an object of this kind are not checked.
         """
         return self.name if body.startswith(self._prefixes) else text_in(body)
 
@@ -124,7 +145,7 @@ class WireFormat(Generic[T]):
         return DecodeError(f"the server sent a {self.name} without a name")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
-        """Check that a list and its first object, if there is one, are of this kind.
+        """Check the kind of a list and of its first object, if there is one.
 
         A list of custom objects may have any kind. The items of such a list contain their own kind, which has already
         been checked. The list may also be a ``v1`` List, which kubectl creates.
@@ -132,7 +153,10 @@ class WireFormat(Generic[T]):
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
         is_ours = head.api_version in self._api_versions or (head.kind, head.api_version) == ("List", "v1")
-        if not (is_ours and (not self.is_builtin if first is None else text_in(first) in self.names)):
+        is_custom = (
+            not self.is_builtin if first is None else type(first) is not Message and text_in(first) in self.names
+        )
+        if not (is_ours and is_custom):
             raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
 
     def _check_kind(self, data: bytes) -> None:
@@ -149,15 +173,6 @@ def _metadata_scan(scan: Scan) -> Scan:
 
 
 # --- frames of a watch ---
-
-EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
-"""The type of a watch event."""
-
-WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], bytes, None]
-"""The type of an event, the bytes of its object, and the object's head.
-
-The object of an ``ERROR`` event is a Status, which has no head.
-"""
 
 
 def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
@@ -177,7 +192,7 @@ def complete_lines(begin: bytearray, chunk: bytes) -> list[bytes]:
 @final
 @attrs.define(eq=False)
 class FrameSplitter:
-    """A splitter that divides the body of a watch into frames.
+    """Splits the body of a watch into frames.
 
     Each line of the body is one frame. Frames do not keep the received chunks in memory, and each byte is searched only
     once.
@@ -200,7 +215,7 @@ class FrameSplitter:
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Add the next bytes of the body, and return the complete frames without line endings and blank lines.
+        """Add the next bytes of the body, and return the complete frames, without line endings or blank lines.
 
         If a frame is larger than the limit, this frame and all later ones are omitted.
         """
@@ -226,10 +241,10 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     """Decode one frame of a watch.
 
     The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without scanning the
-    frame. The object must be scanned in any case. This scan accepts only one complete JSON object, so it also proves
-    that the cut is right.
+    frame. The object must be scanned anyway. This scan accepts only one complete JSON object, so it also proves that
+    the cut is correct.
 
-    Aggregated servers may send frames in another form, which require a second scan.
+    Aggregated servers may send frames in another form. Such a frame requires a second scan.
     """
     for prefix, type_ in _PREFIXES:
         if frame.startswith(prefix) and frame.endswith(b"}"):
@@ -248,7 +263,7 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     try:
         raw_type, raw_object = _members(frame)
     except (ValueError, RecursionError) as exc:
-        raise DecodeError(f"a frame of a watch is not an event: {exc}") from exc
+        raise DecodeError(f"a watch frame is not an event: {exc}") from exc
     name: object = decode(raw_type) if bytes(raw_type) else None
     data = bytes(raw_object)
     if not data.startswith(b"{"):

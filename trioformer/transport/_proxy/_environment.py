@@ -4,14 +4,14 @@ Programs interpret HTTPS_PROXY, HTTP_PROXY and NO_PROXY in different ways. kubec
 which follows ``golang.org/x/net/http/httpproxy``.  This library follows the same rules, so it works in every shell
 where kubectl works.
 
-- The upper-case name comes before the lower-case one; an empty variable counts as not set.
+- The upper-case variable takes precedence over the lower-case one; an empty variable counts as unset.
 - ``HTTPS_PROXY`` is for ``https://`` servers, ``HTTP_PROXY`` for ``http://`` servers; ``ALL_PROXY`` is ignored.
 - ``localhost`` and loopback addresses never use a proxy.
 - An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
   a name that begins with ``.`` or ``*.`` matches only the subdomains.  Addresses and names may have a port.
-  Any other entry matches nothing.  Names are in ASCII, like the names of servers, and are not resolved. - If
-  ``REQUEST_METHOD`` is set, the program is a CGI program, and its client could set ``HTTP_PROXY``. So using this
-  variable is an error.
+  Any other entry matches nothing.  Names are in ASCII, like the names of servers, and are not resolved.
+- If ``REQUEST_METHOD`` is set, the program is a CGI program, and its client could set ``HTTP_PROXY``.  So the use of
+  this variable is an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_route(
     As in Go, HTTP proxies forward requests to ``http://`` servers, and open tunnels to ``https://`` servers.
 
     Raises:
-        ConfigError: The URL of the proxy is not valid, or has an unknown scheme.
+        ConfigError: The URL of the proxy is not valid or has an unknown scheme.
     """
     if proxy_url:
         proxy = parse_proxy(proxy_url, file=source, key="proxy-url")
@@ -65,12 +65,12 @@ def find_route(
 
 
 def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
-    """Return the name and the value of the variable with the proxy for a server, or None for a direct connection.
+    """Return the name and the value of the variable that sets the proxy for a server, or None for a direct connection.
 
     The argument is a function that reads one variable, because the whole environment may contain secrets.
 
     Raises:
-        ConfigError: ``HTTP_PROXY`` would be used in a CGI program.
+        ConfigError: The program is a CGI program, and ``HTTP_PROXY`` would be used.
     """
     url = urlsplit(server)
     found = _first_set(variable, "HTTPS_PROXY" if url.scheme == "https" else "HTTP_PROXY")
@@ -120,7 +120,10 @@ def _first_set(variable: Callable[[str], str | None], name: str) -> tuple[str, S
 
 
 def _host_and_port(netloc: str) -> tuple[str, str]:
-    """Split the network location of a URL. Unlike with ``urlsplit``, the name keeps its case."""
+    """Split the network location of a URL.
+
+    In contrast to ``urlsplit``, this function preserves the case of the host name.
+    """
     place = netloc.rpartition("@")[2]
     if place.startswith("["):
         host, _, port = place[1:].partition("]")
@@ -130,7 +133,10 @@ def _host_and_port(netloc: str) -> tuple[str, str]:
 
 
 def _split_port(text: str) -> tuple[str, str] | None:
-    """Split ``host:port`` or ``[address]:port`` like Go's ``net.SplitHostPort``. Return None for another text."""
+    """Split ``host:port`` or ``[address]:port`` as Go's ``net.SplitHostPort`` does.
+
+    Return None if the text has another form.
+    """
     if text.startswith("["):
         found = re.fullmatch(r"\[([^\[\]]*)\]:([^\[\]:]*)", text)
     else:

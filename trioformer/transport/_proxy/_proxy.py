@@ -1,4 +1,4 @@
-"""A proxy, with its URL, its hidden credentials, and errors that name the proxy and the fix."""
+"""A proxy with its URL, its hidden credentials, and its errors, which name the proxy and the fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_SERVER_ERROR: Final = 500
 
 SOCKS5: Final = "socks5"
 _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
-"""The schemes of proxies with their ports, as in Go."""
+"""The schemes of proxy URLs with their default ports, as in Go."""
 _MAX_PORT: Final = 65_536
 _MAX_SOCKS: Final = 255
 """The maximum length of a name or a password in bytes; the length field is one byte (RFC 1929)."""
@@ -34,13 +34,13 @@ class Proxy:
     scheme: str
     """The protocol of the proxy: ``http``, ``https`` or ``socks5``."""
     host: str
-    """Its name in ASCII, or its address without brackets."""
+    """The name of the proxy in ASCII, or its address without brackets."""
     port: int
     """Its port."""
     user: Secret[str] | None = None
     """The user name for the proxy, or None."""
     password: Secret[str] | None = None
-    """The password, possibly empty; set if and only if ``user`` is set."""
+    """The password, which may be empty. It is set if and only if ``user`` is set."""
     origin: str
     """The setting that names the proxy, such as ``HTTPS_PROXY``."""
 
@@ -61,11 +61,11 @@ class Proxy:
         return f"{self.scheme}://{host}:{self.port} ({self.origin})"
 
     def failed(self, text: str, *, refused: bool = False, permanent: bool = False) -> ProxyFailedError:
-        """Make an error about the proxy."""
+        """Return an error about the proxy."""
         return ProxyFailedError(f"the proxy {self} {text}", refused=refused, permanent=permanent)
 
     def rejected(self, code: int, target: str) -> ProxyFailedError:
-        """Make the error for a status code that refuses the connection."""
+        """Return the error for a status code that refuses the connection."""
         if code == CREDENTIALS_REQUIRED:
             return self.credentials_rejected("HTTP 407")
         if code == _FORBIDDEN:
@@ -74,12 +74,12 @@ class Proxy:
         return self.failed(text, permanent=code < _FIRST_SERVER_ERROR)
 
     def not_permitted(self, target: str, answer: str) -> ProxyFailedError:
-        """Make the error for a proxy that does not allow connections to the server."""
+        """Return the error for a proxy that does not allow connections to the server."""
         text = f"does not permit connections to {target} ({answer}); check its rules and NO_PROXY"
         return self.failed(text, permanent=True)
 
     def credentials_rejected(self, answer: str) -> ProxyFailedError:
-        """Make the error for rejected or missing credentials."""
+        """Return the error for rejected or missing credentials."""
         if self.user is None:
             return self.failed(f"requires a user and a password ({answer}); add them to its URL", permanent=True)
         return self.failed(f"rejected the user and password of its URL ({answer})", permanent=True)
@@ -89,12 +89,12 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     """Parse the URL of a proxy.
 
     Raises:
-        ConfigError: The URL is not valid, or has an unknown scheme.  The URL is not quoted, because any part of it may
-            be a password.
+        ConfigError: The URL is not valid or has an unknown scheme.  The error does not quote the URL, because any part
+            of the URL may be a password.
     """
     found = _parse(url.reveal(), key)
     if isinstance(found, str):  # raised here, because the variables there are credentials
-        raise ConfigError(f"is not the URL of a proxy: {found}", file=file, key=key)
+        raise ConfigError(f"is not a valid proxy URL: {found}", file=file, key=key)
     return found
 
 

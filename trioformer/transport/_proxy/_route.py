@@ -17,7 +17,7 @@ from ._proxy import CREDENTIALS_REQUIRED, Proxy
 @final
 @attrs.frozen
 class ForwardedRequests:
-    """The additions to requests that an HTTP proxy forwards to a server without TLS.
+    """The additions to requests without TLS, which an HTTP proxy forwards to the server.
 
     The target of such a request is a URL.
     """
@@ -36,7 +36,7 @@ class ForwardedRequests:
     def check(self, code: int) -> None:
         """Raise an error if the status code shows that the proxy rejected the request.
 
-        All other codes may be from the server.
+        All other status codes may come from the server.
 
         Raises:
             httpx.ProxyError: The proxy rejects the credentials.
@@ -62,13 +62,13 @@ class Route:
         return ForwardedRequests(self.proxy) if self.is_forwarded else None
 
     def timed_out(self) -> ProxyFailedError:
-        """Make the error for a proxy that does not accept a connection or does not complete its TLS handshake."""
+        """Return the error for a proxy that does not accept a connection or does not complete its TLS handshake."""
         return self.proxy.failed("did not accept the connection in time; check its address, and firewalls on the route")
 
     def failure_of(self, error: BaseException) -> ProxyFailedError:
-        """Make the error for an exception that was raised while a connection was opened.
+        """Return the error for an exception that was raised while a connection was being opened.
 
-        The exception becomes its cause.
+        The exception becomes the cause of the error.
         """
         failure = self._describe(error)
         if failure is not error and failure.__cause__ is None:

@@ -26,7 +26,7 @@ class ClientCertificate:
     """A client certificate and its private key, as PEM."""
 
     chain: Secret[bytes]
-    """The certificate, and certificates of intermediate authorities."""
+    """The certificate, followed by the certificates of intermediate authorities."""
     key: Secret[bytes]
     """The unencrypted private key."""
 
@@ -36,15 +36,15 @@ class ClientCertificate:
 class Credential:
     """The credential of a request.
 
-    A source returns the same object until it has obtained a new credential. A new credential is another object, even
-    if it is equal.  So a late 401 response to a request with the old credential is ignored.
-    An unchanged certificate stays the same object.
+    A source returns the same object until it has obtained a new credential. A new credential is a new object, even if
+    the two are equal.  So a late 401 response to a request with the old credential is ignored.
+    A certificate that has not changed stays the same object.
     """
 
     authorization: Secret[str] | None = None
     """The value of the ``Authorization`` header; None for no header."""
     certificate: ClientCertificate | None = None
-    """A certificate of a plugin; it replaces the configured one."""
+    """A certificate from a plugin, which replaces the configured certificate."""
 
     def is_equal(self, other: Credential) -> bool:
         """Return whether a server that rejects one of two credentials would also reject the other."""
@@ -52,7 +52,7 @@ class Credential:
 
 
 def basic_authorization(user: str, password: Secret[str]) -> Secret[str]:
-    """Return the header value of basic authentication for a server or a proxy."""
+    """Return the header value for basic authentication to a server or a proxy."""
     pair = Secret(f"{user}:{password.reveal()}".encode())
     return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")
 
@@ -62,14 +62,14 @@ class CredentialSource(Protocol):
 
     @property
     def latest(self) -> Credential:
-        """The last used credential, for probes, which do not need a valid credential.
+        """The credential that was used last. It is for probes, which do not need a valid credential.
 
-        This never reads a file or runs a plugin.
+        Getting this attribute never reads a file or runs a plugin.
         """
         ...
 
     async def get(self) -> Credential:
-        """Return the credential for the next request. This executes a checkpoint only if it has to wait.
+        """Return the credential for the next request. This method executes a checkpoint only if it has to wait.
 
         Raises:
             TrioformerError: No credential could be obtained.
@@ -79,21 +79,21 @@ class CredentialSource(Protocol):
     def reject(self, credential: Credential) -> None:
         """Record that the server responded with 401 to a request with this credential.
 
-        If it is the latest credential, the next :meth:`get` tries to obtain a new one.
+        If ``credential`` is the latest credential, the next call to :meth:`get` tries to obtain a new one.
         """
         ...
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Keep the source open until the end of the block. Each client calls this.
+        """Keep the source open until the end of the block. Each client enters this context manager.
 
-        When the last client has left its block, a running plugin is killed, and waiting calls of :meth:`get` raise
+        When the last client has left its block, a running plugin is killed, and pending calls to :meth:`get` raise
         trio.ClosedResourceError.
         """
         ...
 
 
 TOKEN_PERIOD: Final = 60.0
-"""Seconds until a token file is read again without a visible change (client-go ``transport/token_source.go``)."""
+"""Seconds until a token file is read again even without a visible change (client-go ``transport/token_source.go``)."""
 
 _VISIBLE: Final = re.compile(rb"[\x21-\x7e]+")
 
@@ -112,8 +112,8 @@ class Authorization:
     Errors never show a secret.
 
     Raises:
-        ConfigError: A token file does not contain a valid token and no earlier token is known, or a user name or token
-            contains invalid characters.
+        ConfigError: A user name or token contains invalid characters, or no earlier token is known and a token file
+            does not contain a valid token.
     """
 
     __slots__ = ("_changes", "_file", "_latest", "_problem")
@@ -175,7 +175,7 @@ class Authorization:
 
 
 def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
-    """Make the ``Authorization`` header of a token, or return None if the token contains invalid characters."""
+    """Return the ``Authorization`` header for a token, or None if the token contains invalid characters."""
     revealed = token.reveal()  # nothing below raises
     encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
     return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None

@@ -1,4 +1,4 @@
-"""Encode the ExecCredential that a plugin receives, and decode the one that it prints.
+"""Encode the ExecCredential that a plugin receives, and decode the ExecCredential that it prints.
 
 Source: client-go ``pkg/apis/clientauthentication`` and ``plugin/pkg/client/auth/exec/exec.go``.
 """
@@ -26,7 +26,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:
 
 
 def exec_info(config: ClusterConfig, *, is_interactive: bool) -> Secret[str]:
-    """Make the value of ``KUBERNETES_EXEC_INFO``.
+    """Return the value of ``KUBERNETES_EXEC_INFO``.
 
     Raises:
         PluginError: The file with the certificate authorities cannot be read.
@@ -62,7 +62,7 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Cred
     The time is None if the credential does not expire.
 
     Raises:
-        PluginError: The output is not an ExecCredential with a usable credential.
+        PluginError: The output is not an ExecCredential, or it does not contain a usable credential.
     """
     document = _loaded(output)
     # Like Go's decoder, check only the version, because the kind is expected.
@@ -71,25 +71,25 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Cred
         or document.get("kind") not in (None, "", "ExecCredential")
         or not isinstance(document.get("spec") or {}, dict)
     ):
-        raise PluginError("has printed JSON that is not an ExecCredential; check its arguments")
+        raise PluginError("printed JSON that is not an ExecCredential; check the arguments of the plugin")
     version = document.get("apiVersion")
     if version != api_version:
         shown = version if isinstance(version, str) and _ANY_VERSION.fullmatch(version) else "another apiVersion"
         raise PluginError(
-            f"has printed an ExecCredential of {shown}, but the kubeconfig expects {api_version}; "
+            f"printed an ExecCredential of {shown}, but the kubeconfig expects {api_version}; "
             "change the apiVersion in the kubeconfig, or update the plugin",
             permanent=True,
         )
     status = document.get("status")
     if not isinstance(status, dict):
-        raise PluginError("has printed an ExecCredential without a status")
+        raise PluginError("printed an ExecCredential without a status")
     token, chain, key = (_text(status, name) for name in ("token", "clientCertificateData", "clientKeyData"))
     if not (token or chain or key):
-        raise PluginError("has printed neither a token nor a client certificate; log in with it")
+        raise PluginError("printed neither a token nor a client certificate; log in with the plugin")
     if token and not _VISIBLE.fullmatch(token):
-        raise PluginError("has printed a token with white space, control or non-ASCII characters")
+        raise PluginError("printed a token with white space, control or non-ASCII characters")
     if bool(chain) != bool(key):
-        raise PluginError("has printed a client certificate without its key, or a key without its certificate")
+        raise PluginError("printed a client certificate without its key, or a key without its certificate")
     certificate = None
     if chain:
         pems = [Secret(pem.encode("utf-8", "replace")) for pem in (chain, key)]
@@ -98,7 +98,7 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> tuple[Cred
             load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *pems)
         except CertificateRefusedError as exc:
             what = "key" if exc.is_key else "certificate"
-            raise PluginError(f"has printed a client {what} that {exc}") from None
+            raise PluginError(f"printed a client {what} that {exc}") from None
     time = _text(status, "expirationTimestamp")
     expires = None if status.get("expirationTimestamp") is None else _parse_time(time)
     return Credential(Secret(f"Bearer {token}") if token else None, certificate), expires
@@ -111,13 +111,13 @@ def _loaded(output: Secret[bytes]) -> Any:
         place = f"line {exc.lineno}, column {exc.colno}"
     except (ValueError, RecursionError):  # not UTF-8, a number of thousands of digits, brackets
         place = "not valid"
-    raise PluginError(f"has not printed an ExecCredential as JSON ({place}); run it by hand to see what it prints")
+    raise PluginError(f"did not print an ExecCredential as JSON ({place}); run the plugin by hand to see its output")
 
 
 def _text(status: dict[str, Any], field: str) -> str:
     value = status.get(field)
     if value is not None and not isinstance(value, str):
-        raise PluginError(f"has printed a status whose {field} is not a string")
+        raise PluginError(f"printed a status whose {field} is not a string")
     return value or ""
 
 
@@ -127,4 +127,4 @@ def _parse_time(text: str) -> datetime:
             return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise PluginError("has printed an expirationTimestamp that is not an RFC 3339 time")
+    raise PluginError("printed an expirationTimestamp that is not an RFC 3339 time")

@@ -14,7 +14,7 @@ import attrs
 from ..._text import quoted
 
 PATIENCE: Final = 240.0
-"""The default timeout of a run in seconds: plugins that open a browser wait three minutes for the user."""
+"""The default timeout of a run, in seconds. Plugins that open a browser wait three minutes for the user."""
 
 NOT_INSTALLED: Final = "is not installed"
 _POLICIES: Final = ("AllowAll", "DenyAll", "Allowlist")
@@ -29,26 +29,26 @@ def _tuple(commands: Iterable[str] | None) -> tuple[str, ...] | None:
 @final
 @attrs.frozen(kw_only=True)
 class PluginPolicy:
-    """The credential plugins that a kubeconfig may run, and their timeout.
+    """Which credential plugins a kubeconfig may run, and their timeout.
 
     ``PluginPolicy(policy="Allowlist", allowlist=["aws"])`` corresponds to kubectl's ``credentialPluginPolicy`` and
     ``credentialPluginAllowlist``.
-    A command is allowed if the list contains the command as written in the kubeconfig, its path, or a name that
-    resolves to the same path.
+    A command is allowed if the list contains the command as it is written in the kubeconfig, the path of the command,
+    or a name that resolves to the same path.
     The plugin is started with exactly the path that was checked.
 
     Raises:
-        ValueError: The policy is unknown, ``patience`` is not positive, or the allowlist is missing, empty, not
-            normalized, or given without ``"Allowlist"``.
+        ValueError: The policy is unknown, ``patience`` is not positive, the allowlist is missing, empty or not
+            normalized, or there is an allowlist although the policy is not ``"Allowlist"``.
         TypeError: The allowlist is a string.
     """
 
     policy: Literal["AllowAll", "DenyAll", "Allowlist"] = "AllowAll"
-    """Whether all plugins may run, none, or only those in the list."""
+    """Whether all plugins may run, no plugins, or only those in the allowlist."""
     allowlist: tuple[str, ...] | None = attrs.field(default=None, converter=_tuple)
-    """The commands that may run: names, which are searched in ``PATH``, or paths."""
+    """The commands that may run. Each is a path, or a name that is searched for in ``PATH``."""
     patience: float = PATIENCE
-    """The timeout of a run in seconds, including a login by the user; ``math.inf`` for no timeout."""
+    """The timeout of a run in seconds, including the time for a login by the user. ``math.inf`` means no timeout."""
 
     def __attrs_post_init__(self) -> None:
         if self.policy not in _POLICIES:
@@ -67,7 +67,7 @@ class PluginPolicy:
 
 
 class PluginError(Exception):
-    """A plugin did not provide a credential. The message is a predicate for the name of the plugin.
+    """A plugin did not provide a credential. The message is a predicate, to which the name of the plugin is prepended.
 
     The frames of the traceback contain credentials, so this error never leaves the package.
 
@@ -105,7 +105,8 @@ def find_plugin(command: str, policy: PluginPolicy) -> str:
 def look_path(command: str) -> str | None:
     """Find an executable file. A path is used unchanged, and a name is searched for in the directories of ``PATH``.
 
-    As in Go, relative directories are ignored, so that a program in the working directory is not run by mistake.
+    As in Go, relative directories in ``PATH`` are ignored, so that a program in the working directory is not run by
+    mistake.
     """
     directories = [""]
     if not os.path.dirname(command):

@@ -1,17 +1,19 @@
-"""Start the process of a plugin, read its output until it exits, and kill it.
+"""Start the process of a plugin, read its output until it exits, and kill it if necessary.
 
-If the reading task is cancelled, another task can continue without losing output.  No task is started for a process.
+If the task that reads the output is cancelled, another task can continue without losing output.  No task is started
+for a process.
 
 The output of the plugin ends when the plugin exits.
 A background process of the plugin, such as a browser or an agent, may keep the pipe open for hours.  Unlike Go's
-``exec.Cmd``, this module does not wait for such a process. It also does not kill the process if the plugin has exited
-by itself.
+``exec.Cmd``, this module does not wait for such a process. It does not kill such a process either, if the plugin has
+exited by itself.
 
-The plugin inherits the standard error of this program, so that the user sees its questions and device codes.
-A plugin that does not read from the terminal gets its own session. This module can then signal all processes of the
-plugin, and Ctrl-C does not reach them.
-A plugin that reads from the terminal must stay in the foreground process group of this program, so only the plugin
-itself is signaled.
+The plugin inherits the standard error of this program, so that the user sees the questions and device codes that the
+plugin prints.
+A plugin that does not read from the terminal gets its own session. This module can then send signals to all processes
+of the plugin, and Ctrl-C does not reach them.
+A plugin that reads from the terminal must stay in this program's foreground process group, so signals are sent only to
+the plugin itself.
 """
 
 from __future__ import annotations
@@ -51,15 +53,19 @@ class Invocation:
     arguments: tuple[str, ...] = attrs.field(repr=False)
     """The command line, including the name of the program."""
     environment: Mapping[str, str] = attrs.field(repr=False)
-    """All variables."""
+    """All environment variables."""
     is_interactive: bool = False
-    """Whether it inherits the standard input of this program, a terminal."""
+    """Whether the plugin inherits the standard input of this program, which is a terminal."""
 
 
 @final
 @attrs.define(eq=False)
 class PluginProcess:
-    """A running plugin. Its owner calls :meth:`communicate` until it returns, or :meth:`kill`."""
+    """A running plugin.
+
+    Its owner must call :meth:`communicate` or :meth:`kill`. If a call to :meth:`communicate` is cancelled, the owner
+    must call it again, or call :meth:`kill`.
+    """
 
     _process: trio.Process = attrs.field(repr=False)  # its repr() shows the arguments
     _is_interactive: bool
@@ -86,7 +92,7 @@ class PluginProcess:
         except OSError as exc:
             error = OSError(exc.errno, exc.strerror)
         except ValueError:  # a NUL in an argument or a variable
-            error = OSError(0, "an argument or a variable contains a NUL")
+            error = OSError(0, "an argument or an environment variable contains a NUL character")
         else:
             process.args = [invocation.executable]  # its repr() shows them, in the traceback of a Cancelled
             return cls(process, invocation.is_interactive)
@@ -99,7 +105,7 @@ class PluginProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code. It is negative after a signal, and None while the plugin runs."""
+        """The exit code. It is negative if a signal ended the plugin, and None while the plugin is running."""
         return self._process.returncode
 
     async def communicate(self) -> None:
@@ -161,7 +167,7 @@ class PluginProcess:
 
 
 def may_ask(mode: InteractiveMode) -> bool:
-    """Return whether a plugin inherits the standard input of this program, given its mode and the terminal.
+    """Return whether a plugin with this mode inherits the standard input of this program.
 
     Raises:
         PluginError: The mode requires a terminal, but standard input is not a terminal.
@@ -174,8 +180,8 @@ def may_ask(mode: InteractiveMode) -> bool:
 
 
 def how_it_ended(process: PluginProcess) -> str:
-    """Describe why a plugin failed and how to fix it, as a predicate."""
+    """Return a predicate that describes why a plugin failed and how to fix this."""
     code = process.exit_code or 0
     if code >= 0:
-        return f"has failed with exit code {code}; see its standard error, or run it by hand"
+        return f"failed with exit code {code}; see its standard error, or run the plugin by hand"
     return f"was ended by signal {-code}"

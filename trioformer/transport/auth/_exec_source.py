@@ -1,12 +1,12 @@
-"""A source of credentials that runs a plugin if the credential is missing, has expired or was rejected.
+"""A source of credentials that runs a plugin when the credential is missing, has expired or was rejected.
 
 The plugin runs once for all waiting requests, and no task is started for it.
 One of the waiting tasks drives the run: it starts the process, reads from it, and parses the output.
 If this driver is cancelled, another waiting task takes over the process. If no task is waiting, the process is killed.
 The driver also kills the process when the last client of the source is closed.
 
-While a run exists, there is exactly one driver: a task inside :meth:`PluginCredentials._drive`, or the task that was
-woken to be the next one.  All other tasks are parked.
+During a run, there is exactly one driver: a task inside :meth:`PluginCredentials._drive`, or the task that was woken
+to become the next driver.  All other tasks are parked.
 
 A credential stays in use until it expires.  After a 401, the next request runs the plugin again.  If the plugin fails,
 the credential stays in use, as in client-go, because a faulty server may reject valid credentials.
@@ -46,7 +46,7 @@ class _Run:
     """One run of the plugin, and the tasks that wait for it."""
 
     deadline: float
-    """The time to kill it, on trio's clock."""
+    """The time at which the plugin is killed, on trio's clock."""
     process: PluginProcess | None = None
     """The process; None until it is started."""
     waiting: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
@@ -54,7 +54,7 @@ class _Run:
     scope: trio.CancelScope | None = None
     """The driver's scope."""
     is_closed: bool = False
-    """Whether all clients were closed meanwhile."""
+    """Whether all clients were closed during the run."""
     result: Credential | PluginError | None = None
     """The result; None until the run has ended."""
 
@@ -93,14 +93,15 @@ class PluginCredentials:
         self._exec = self._config.exec
 
     async def get(self) -> Credential:
-        """Return the credential. Run the plugin if the credential is missing, has expired or was rejected.
+        """Return the credential. If the credential is missing, has expired or was rejected, run the plugin first.
 
         Raises:
             ExecPluginError: The plugin did not return a credential.
             trio.ClosedResourceError: The last client was closed during the call.
 
         Cancellation:
-            If other tasks wait for the same run, it continues. Otherwise the plugin and its children are killed.
+            If other tasks wait for the same run, it continues. Otherwise, the plugin and its child processes are
+            killed.
         """
         if self._is_usable and not self._has_expired():
             return self.latest
@@ -120,7 +121,7 @@ class PluginCredentials:
         return run.result
 
     def reject(self, credential: Credential) -> None:
-        """Make the next :meth:`get` run the plugin if ``credential`` is the latest credential."""
+        """If ``credential`` is the latest credential, make the next call to :meth:`get` run the plugin."""
         if credential is self.latest:
             self._is_usable = False
 
@@ -138,7 +139,7 @@ class PluginCredentials:
         return self._wall_clock() >= self._expires
 
     async def _drive(self, run: _Run) -> None:
-        """Drive a run to its end, or hand it over to another task if this task is cancelled."""
+        """Drive a run to its end, or hand the run over to another task if this task is cancelled."""
         result: Credential | PluginError | None = None
         try:
             with trio.CancelScope(deadline=run.deadline) as run.scope:
@@ -146,7 +147,7 @@ class PluginCredentials:
                     run.scope.cancel()
                 result = await self._result_of(run)
             if run.scope.cancelled_caught and result is None:
-                result = PluginError(f"has not ended within {self._policy.patience:g} s, and was killed")
+                result = PluginError(f"did not end within {self._policy.patience:g} s and was killed")
         finally:
             # No checkpoint between here and the end, except for killing.
             if result is None and run.waiting:
@@ -169,7 +170,7 @@ class PluginCredentials:
     def _kept_after(self, result: Credential | PluginError) -> Credential | PluginError:
         """Return the result of a run.
 
-        If the plugin failed after a 401, this is the previous credential, unless it has expired.
+        If the plugin failed after a 401, the result is the previous credential, unless that has expired.
         """
         is_anonymous = self.latest.authorization is None and self.latest.certificate is None
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
@@ -212,8 +213,8 @@ class PluginCredentials:
         """
         if expires is not None and expires.timestamp() <= self._wall_clock():
             raise PluginError(
-                f"has printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "
-                "log in with it again, or check the clock of this machine"
+                f"printed a credential that expired at {expires:%Y-%m-%dT%H:%M:%SZ}; "
+                "log in with the plugin again, or check the clock of this machine"
             )
         old, new = self.latest.certificate, printed.certificate
         if old is not None and new is not None and (old.chain, old.key) == (new.chain, new.key):

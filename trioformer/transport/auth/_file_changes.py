@@ -1,11 +1,12 @@
 """Decide when to reread files that may be rotated while the program runs.
 
 Rotating a certificate means writing two or three files, and a plain write is not atomic.
-OpenSSL rejects a certificate without its key, but it accepts half a bundle of authorities, and half a token looks like
-a valid token.  If files were read too early, requests would fail for no reason.
+OpenSSL rejects a certificate with the wrong key, but accepts an incomplete bundle of authorities, and an incomplete
+token looks valid.  If files were read too early, requests would fail for no reason.
 
 So files are checked with ``stat``, at most once a second, and only when a request is sent.
-Changed files are read once they have been unchanged for a second, according to their own time or two equal checks.
+Changed files are read when they have been stable for a second, according to their modification times or because two
+checks gave the same result.
 Files are also read periodically, because ``stat`` does not show every change on some file systems.
 After the server has rejected a credential, changed files are read immediately.
 """
@@ -22,7 +23,7 @@ import trio
 LOOK_PERIOD: Final = 1.0
 """Seconds between two checks."""
 SETTLED_AFTER: Final = 1.0
-"""Seconds without a change until a file counts as completely written."""
+"""Seconds without a change after which a file counts as completely written."""
 
 _State: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 """The device, inode, size and time of change in nanoseconds of each file; None for a missing file."""
@@ -34,7 +35,7 @@ class FileChanges:
 
     Args:
         files: The paths of the files. None stands for a file that is not configured.
-        period: The seconds after which files are read again even without a visible change.
+        period: The number of seconds after which files are read again even without a visible change.
     """
 
     __slots__ = ("_files", "_is_rejected", "_looked_at", "_period", "_read", "_read_at", "_seen", "_seen_at")
@@ -89,8 +90,8 @@ def _state_of(file: str) -> tuple[int, int, int, int] | None:
 def _is_settled(state: _State) -> bool:
     """Return whether all files exist and were last written at least a second ago, by the system's clock.
 
-    Without this check, a program that sends one request per hour would send it with outdated content.
-    If the clock of a file server is ahead, this returns False, and the comparison of two checks decides.
+    Without this check, a program that sends one request per hour would use outdated content for it.
+    If the clock of a file server is ahead, this function returns False, and the comparison of two checks decides.
     """
     settled = time.time_ns() - int(SETTLED_AFTER * 1e9)
     return all(each is not None and each[3] <= settled for each in state)

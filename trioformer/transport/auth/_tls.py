@@ -1,4 +1,4 @@
-"""Make an ``ssl.SSLContext`` from the certificates in a :class:`ClusterConfig`."""
+"""Create an ``ssl.SSLContext`` from the certificates in a :class:`ClusterConfig`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ logger = logging.getLogger("trioformer.transport")
 
 
 _Files: TypeAlias = tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]
-"""The authorities, the client's certificate and its key as read; None if not in a file."""
+"""The content of the files with the authorities, the client's certificate and its key. None stands for a part that is
+not in a file."""
 
 
 @final
@@ -62,7 +63,7 @@ class TLS:
     def use(self, certificate: ClientCertificate | None) -> None:
         """Use the client certificate of a plugin instead of the configured certificate.
 
-        None restores the configured one.
+        None restores the configured certificate.
 
         Raises:
             ConfigError: The certificate is not valid.
@@ -72,7 +73,7 @@ class TLS:
             self._certificate = certificate
 
     def refresh(self) -> None:
-        """Make a new context if the files have changed.
+        """If the files have changed, create a new context.
 
         If a file cannot be read or is not valid, a warning is logged, and the previous certificates stay in use.
         """
@@ -84,11 +85,15 @@ class TLS:
             if loaded != self._loaded:
                 self.context = _make_context(self._config, loaded, self._certificate)
                 self._loaded = loaded
-                logger.info("certificates have changed; new connections to %s use them", self._config.server)
+                logger.info(
+                    "the certificates have changed; new connections to %s use the new ones", self._config.server
+                )
         except ConfigError as exc:
             problem = str(exc)
             if problem != self._problem:  # avoid a log line per second
-                logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", problem)
+                logger.warning(
+                    "the certificates have changed but are not valid; keeping the previous ones: %s", problem
+                )
             self._problem = problem
         else:
             self._problem = ""
@@ -126,13 +131,14 @@ def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCerti
 
 
 def client_context(authorities: str | None) -> ssl.SSLContext:
-    """Make a context that verifies the server. If no authorities are given, the system's authorities are trusted.
+    """Return a context that verifies the server. If no authorities are given, the system's authorities are trusted.
 
-    ``ssl.create_default_context`` also writes the keys of all connections to the file in ``SSLKEYLOGFILE``.
-    With these keys, anyone who controls the environment of a program could decrypt its tokens. client-go ignores the
-    variable.
-    Since Python 3.13, it also sets ``VERIFY_X509_STRICT``, which rejects the authorities of many clusters, such as EKS
-    (kubernetes-client/python#2394). client-go accepts these authorities.
+    This function does not use ``ssl.create_default_context``, which would write the keys of all connections to the
+    file that ``SSLKEYLOGFILE`` names.
+    With these keys, anyone who controls the environment of a program could decrypt the program's tokens. client-go
+    ignores the variable.
+    Since Python 3.13, that function also sets ``VERIFY_X509_STRICT``, which rejects the authorities of many clusters,
+    such as EKS (kubernetes-client/python#2394). client-go accepts these authorities.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -152,7 +158,7 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
     """Trust the certificates of a bundle.
 
-    Like client-go, ignore invalid certificates if there is at least one valid certificate.
+    As client-go does, ignore invalid certificates if there is at least one valid certificate.
 
     Raises:
         ssl.SSLError: The bundle does not contain a valid certificate.
@@ -167,7 +173,7 @@ def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
                 is_any_valid = True
         if not is_any_valid:
             raise
-        logger.warning("ignoring certificate authorities that are not valid; using the others in the bundle")
+        logger.warning("ignoring the invalid certificates in a bundle of authorities; using the valid ones")
 
 
 def _text(pem: bytes) -> str:
@@ -193,5 +199,5 @@ def _read(config: ClusterConfig, key: str, file: str | None) -> Secret[bytes] | 
 
 
 def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> ConfigError:
-    """Make an error about a file of the configuration, or about the data in the configuration itself."""
+    """Return an error about a file that the configuration names, or about data in the configuration itself."""
     return ConfigError(problem, file=file or config.source, key=key if file else f"{key}-data")

@@ -10,5 +10,5 @@
 - ``_upgraded.py``: a connection that has switched to another protocol
 - ``_httpx_transport.py``: the same with an httpx transport, for example for a server in the same process
 
-All of them use the same `Request`, `Head` and `ResponseStream`.
+All these modules use the same `Request`, `Head` and `ResponseStream`.
 """

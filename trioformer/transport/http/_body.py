@@ -22,7 +22,7 @@ from ._pool import Generation
 from ._sockets import Liveness
 
 SLICE: Final = 64 * 1024
-"""The size of a slice in bytes; decompressing one takes a quarter of a millisecond."""
+"""The size of a slice in bytes. Decompressing a slice takes a quarter of a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
@@ -31,7 +31,7 @@ class Gunzip:
     """A decompressor that works in slices. The body may be empty or have several gzip members.
 
     Args:
-        source: A function that receives the next bytes, or ``b""`` at the end.
+        source: A function that returns the next compressed bytes, or ``b""`` at the end.
     """
 
     __slots__ = ("_decoder", "_input", "_is_between_members", "_source")
@@ -69,15 +69,17 @@ class Gunzip:
 
 
 _SHORT: Final = 2048
-"""The maximum size of a rejection, in bytes, to read before a retry, so that its connection can be reused."""
+"""The maximum number of bytes of an error response that are read before a retry, so that the connection can be
+reused."""
 SHORT_PATIENCE: Final = 5.0
-"""Seconds that a short body may take to arrive."""
+"""The maximum number of seconds for the arrival of a short body."""
 MAX_ERROR: Final = 256 * 1024
-"""The maximum number of bytes to read of the body of an error; a Status is much shorter."""
+"""The maximum number of bytes that are read from the body of an error response. A Status is much shorter."""
 
 
 MIN_WATCH: Final = 1.1
-"""The minimum age of a watch, in seconds, before its end is reported: a watch of under a second looks refused."""
+"""The minimum age of a watch, in seconds, before its end is reported. A watch that ends within a second looks like a
+rejected watch."""
 
 
 @final
@@ -100,7 +102,7 @@ class ByteStream:
     content: bytes = attrs.field(default=b"", init=False)
     """The body, if the request has a limit for it."""
     history: str = attrs.field(default="", init=False)
-    """The earlier attempts, for a note in errors; empty if the request was sent once."""
+    """The earlier attempts, for a note in errors. The list is empty if the request was sent only once."""
     is_cut_off: bool = attrs.field(default=False, init=False)
     """Whether the body was cut off because the connections of the client were replaced."""
     on_close: Callable[[], None] | None = attrs.field(default=None, init=False)
@@ -108,7 +110,7 @@ class ByteStream:
     _receive: Callable[[], Awaitable[bytes]] = attrs.field(init=False)
     _ends_at: float = attrs.field(default=0.0, init=False)
     _left: float = attrs.field(default=math.inf, init=False)
-    """The number of bytes that the body may still have."""
+    """The number of further bytes that the body may have."""
     _error: Exception | None = attrs.field(default=None, init=False)
     _is_receiving: bool = attrs.field(default=False, init=False)
     _is_over: bool = attrs.field(default=False, init=False)
@@ -134,12 +136,12 @@ class ByteStream:
 
     @property
     def server(self) -> str:
-        """The server and the source of its configuration, for errors."""
+        """The server and the source of its configuration, for error messages."""
         return self._health.server_text
 
     @property
     def credential(self) -> str:
-        """The kind of credential, for errors."""
+        """The kind of credential, for error messages."""
         return self._health.credential_text
 
     @property
@@ -147,15 +149,15 @@ class ByteStream:
         """The stream of the new protocol after status 101."""
         stream = self._response.upgraded
         if stream is None:
-            raise ValueError("the response has no stream of another protocol")
+            raise ValueError("the response did not switch to another protocol")
         return stream
 
     async def receive_some(self) -> bytes:
         """Receive the next bytes of the body, or ``b""`` at its end.
 
         Raises:
-            ConnectionFailedError: The body ended early. Every later call raises this error again.
-            LimitExceededError: The body is too long. Every later call raises this error again.
+            ConnectionFailedError: The body ended early. Every later call raises the same error.
+            LimitExceededError: The body is too long. Every later call raises the same error.
             trio.ClosedResourceError: The stream or the client is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 

@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection, which sends one request after another and finds the end of each response body.
 
 The connection object is also the response that it receives, until its owner, such as a pool, takes it back.
-No lock is needed, because no checkpoint is executed between the check of a state and its change, and because a request
-is sent in one call.
-A cancelled receive does not lose data, so another task may repeat it. Probes rely on this.
+No lock is needed, because no checkpoint is executed between checking a state and changing it, and because a request is
+sent in one call.
+If a receive is cancelled, no data is lost, so another task may repeat the call. Probes rely on this.
 All failures are raised as ``httpx.TransportError``.
 """
 
@@ -84,9 +84,11 @@ class BodyReader:
             self.expected = Expected.DATA if head.length else Expected.NOTHING
 
     def feed(self, data: bytes) -> bytes:
-        """Return the body's bytes in received data. Empty data means that the server has closed the connection.
+        """Return the bytes in the received data that belong to the body.
 
-        The result is empty if more data must arrive first, and at the end.
+        Empty data means that the server has closed the connection.
+
+        The result is empty at the end of the body, or if more data must arrive first.
         """
         if self._is_chunked and self.expected is not Expected.NOTHING:
             return self._feed_chunks(data)
@@ -144,7 +146,7 @@ class BodyReader:
                     self._held = data[position:]
                     break
                 if data[position : position + 2] != b"\r\n":
-                    raise InvalidResponseError("a chunk of the response is longer than its size")
+                    raise InvalidResponseError("a chunk of the response is longer than its declared size")
                 self.expected, position = Expected.SIZE, position + 2
             elif self.expected is Expected.TRAILERS:
                 position = self._skip_trailers(data, position)
@@ -154,7 +156,10 @@ class BodyReader:
         return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
     def _skip_trailers(self, data: bytes, position: int) -> int:
-        """Skip the trailers, and return the position of their end, or of the end of the data if more must arrive."""
+        """Skip the trailers, and return the position of their end.
+
+        If more data must arrive, return the end of the data instead.
+        """
         if data.startswith(b"\r\n", position):
             self.expected = Expected.NOTHING
             return position + 2
@@ -171,7 +176,7 @@ class BodyReader:
 
 
 class NotAvailableError(Exception):
-    """The server has closed the idle connection, so nothing was sent."""
+    """The server has closed the idle connection, and nothing was sent."""
 
 
 class State(enum.Enum):
@@ -194,7 +199,8 @@ class Connection:
     _limit: int = MAX_HEAD
     """The limit of a head, in bytes."""
     _take_back: Callable[[Connection], None] | None = None
-    """Called with the connection when its response is closed; None to only release it."""
+    """A function that is called with the connection when its response is closed, or None to only release the
+    connection."""
     state: State = attrs.field(default=State.FRESH, init=False)
     _head: Head | None = attrs.field(default=None, init=False)
     _body: BodyReader | None = attrs.field(default=None, init=False)
@@ -250,7 +256,7 @@ class Connection:
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
         """Receive the head of the response. If ``is_alone`` is true, no body follows, as after a HEAD request.
 
-        ``patience`` is the longest time in seconds without any data, for the head and the body. None means no limit.
+        ``patience`` is the maximum time in seconds without any data, for the head and the body. None means no limit.
         """
         self._patience = patience
         begin = searched = 0  # earlier bytes are heads with codes 100 to 199

@@ -1,4 +1,4 @@
-"""Send requests through an httpx transport of the embedded server or of the caller.
+"""Send requests through an httpx transport, from the embedded server or from the caller.
 
 httpx and its transports return a body as nested async generators.
 If the outermost generator is closed early, the inner ones stay suspended until garbage collection. Each of them causes
@@ -36,7 +36,7 @@ from ._messages import (
 )
 
 CLOSE_PATIENCE: Final = 5.0
-"""Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
+"""The maximum number of seconds for closing, even when the caller is cancelled. Closing never waits for the peer."""
 _MAX_BUFFERED: Final = 256
 """The maximum number of unread slices that may have arrived when a body is closed."""
 _SLICE: Final = 64
@@ -48,7 +48,7 @@ class HTTPXTransport:
     """Sends requests through an httpx transport without closing the transport."""
 
     is_empty = True
-    """It does not have its own connections."""
+    """Always true, because this transport has no connections of its own."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport, server: str, server_name: str | None = None) -> None:
         self._transport = transport
@@ -163,7 +163,7 @@ _OWN: Final = (b"host", b"content-length", b"transfer-encoding", b"connection")
 
 
 async def request_of(request: httpx.Request, *, where: str = "") -> Request:
-    """Make a request from an httpx request. A streamed body is read first."""
+    """Convert an httpx request to a request. If its body is streamed, the body is read first."""
     tokens = [request.method, *(name.decode("latin-1") for name, _ in request.headers.raw)]
     has_control = any(NOT_IN_A_HEADER.search(value) for _, value in request.headers.raw)
     if has_control or not all(map(TOKEN.fullmatch, tokens)):
@@ -181,7 +181,7 @@ async def request_of(request: httpx.Request, *, where: str = "") -> Request:
 def response_of(
     head: Head, receive: Callable[[], Awaitable[bytes]], aclose: Callable[[], Awaitable[None]]
 ) -> httpx.Response:
-    """Make an httpx response from a response. Closing the result closes the given response."""
+    """Convert a response to an httpx response. Closing the result closes the original response."""
     values = [(name, value) for name, value in head.headers.items() if name != "warning"]
     values += [("warning", value) for value in head.warnings]
     headers = [(name.encode(), value.encode()) for name, value in values]  # httpx encodes text as ASCII

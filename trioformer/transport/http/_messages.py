@@ -1,8 +1,8 @@
 """Encode and parse the heads of HTTP/1.1 requests and responses.
 
-h11 takes 150 µs for the heads of one request and its response, which is half of the cost of a request. It also copies
-each chunk of a body.  This module implements only a small part of the grammar and takes 15 µs. Tests compare it with
-h11.
+h11 takes 150 µs for the heads of a request and its response, which is half of the total cost of a request. It also
+copies each chunk of a body. This module implements only a small part of the grammar, and takes only 15 µs. Tests
+compare its results with those of h11.
 This module is stricter than h11, because it rejects folded header lines.
 
 Errors never quote received data, because it may contain a part of a Secret.
@@ -23,11 +23,12 @@ from ...kubeconfig import Impersonation
 from .._errors import InvalidResponseError
 
 CONNECT_PATIENCE: Final = 30.0
-"""Seconds that a TCP connection may take (30 s in client-go too); a TLS handshake may take 10."""
+"""The maximum number of seconds for opening a TCP connection (also 30 s in client-go). A TLS handshake may take 10
+s."""
 WRITE_PATIENCE: Final = 60.0
-"""Seconds that the server may take to accept a request."""
+"""The maximum number of seconds that the server takes to accept a request."""
 READ_PATIENCE: Final = 90.0
-"""Seconds that the response may be silent; the API server itself ends a request after 60."""
+"""The maximum number of seconds without any data in a response. The API server itself ends a request after 60 s."""
 SWITCHED: Final = 101
 """The status of a response that switches the connection to another protocol."""
 
@@ -38,7 +39,7 @@ _LINES: Final = re.compile(rf"(?:{_LINE.pattern})*+\r?\n")
 _LENGTH: Final = re.compile(r"[0-9]{1,15}")
 _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _ID: Final = re.compile(r"[!-~]{1,64}")
-"""A request ID that kube-apiserver accepts from a client; usually a UUID."""
+"""A request ID that kube-apiserver accepts from a client, usually a UUID."""
 _BODILESS: Final = (204, 304)
 
 
@@ -46,7 +47,7 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 NOT_IN_A_HEADER: Final = re.compile(rb"[\r\n\0]")
 _SAFE: Final = "/%?:@!$&'()*+,;=[]"
-"""The characters that are not quoted in a path, which is already quoted and may have a query; not ``#``."""
+"""The characters, except ``#``, that remain unquoted in a path. The path is already quoted, and may have a query."""
 _PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+").fullmatch  # most paths need no quoting
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
@@ -55,7 +56,8 @@ _NOT_IN_A_NAME: Final = re.compile(rb"[^0-9A-Za-z!#$&'*+.^_`|~-]")
 """The characters that a header name must not contain (RFC 9110), and ``%``, which begins an escape."""
 
 _MAX_MADE: Final = 64
-"""The maximum number of cached combinations; a program uses a few, unless its raw requests have their own headers."""
+"""The maximum number of cached combinations. A program uses only a few, unless its raw requests have their own
+headers."""
 
 
 @final
@@ -71,14 +73,14 @@ class Headers:
     def __init__(self, items: Iterable[Header]) -> None:
         self.items: Final = tuple(items)
         if any(NOT_IN_A_HEADER.search(part) for item in self.items for part in item):
-            raise ValueError("a header must not contain the end of a line")
+            raise ValueError("a header must not contain a line break")
         self.encoded: Final = b"".join(b"%b: %b\r\n" % item for item in self.items)
 
 
 @final
 @attrs.frozen
 class RequestHeaders:
-    """The headers of all requests of a client, except for requests of its httpx client (``_raw_requests.py``)."""
+    """The headers of all requests from a client, except for those from its httpx client (``_raw_requests.py``)."""
 
     user_agent: str
     """The ``User-Agent``."""
@@ -119,7 +121,7 @@ def impersonation_headers(impersonation: Impersonation) -> tuple[Header, ...]:
     headers += [(b"Impersonate-Group", _value("group", group)) for group in impersonation.groups]
     for key, values in impersonation.extra.items():
         if not key:
-            raise ValueError("an extra attribute to impersonate has no key")
+            raise ValueError("an extra attribute for impersonation must have a key")
         given = key.encode(errors="surrogatepass")
         name = b"Impersonate-Extra-" + _NOT_IN_A_NAME.sub(lambda found: b"%%%02X" % found[0][0], given)
         headers += [(name, _value(f"extra attribute {key!r}", value)) for value in values]
@@ -152,41 +154,44 @@ class Request:
     accepts_gzip: bool = False
     """Whether the body of the response may be compressed."""
     limit: str | None = None
-    """The field of the limits for the body of the response; None to leave the body to the caller."""
+    """The field of the limits for the body of the response, or None if the caller reads the body."""
     where: str
     """The operation, for errors and logs."""
     for_watch: bool = False
-    """Whether it is a watch, which is silent while nothing changes."""
+    """Whether the request is a watch, which is silent while nothing changes."""
     resumable: bool = False
-    """Whether that watch may be ended if its connection cannot be verified."""
+    """Whether the watch may be ended if its connection cannot be verified."""
     read_patience: float | None = attrs.field(factory=lambda: READ_PATIENCE)
-    """Seconds that the response may be silent, unless it is a watch; None for no limit."""
+    """The maximum number of seconds without any data in the response, unless the request is a watch. None means no
+    limit."""
     has_authorization: bool = False
     """Whether the headers already include ``Authorization``."""
 
     @property
     def is_watch(self) -> bool:
-        """Whether this is a watch with GET, which ends when certificates change.
+        """Whether this request is a watch with GET, which ends when certificates change.
 
-        A write with a streamed response does not.
+        A write with a streamed response does not end then.
         """
         return self.for_watch and self.method == "GET"
 
     @property
     def what(self) -> str:
-        """The operation if known, or else the method and the path."""
+        """The operation if it is known, and otherwise the method and the path."""
         return self.where or f"{self.method} {self.path}"
 
     @property
     def patience(self) -> float | None:
-        """The longest time in seconds without any data in the response.
+        """The maximum time in seconds without any data in the response.
 
         None means no limit, and infinity stands for a resumable watch.
         """
         return math.inf if self.resumable else None if self.for_watch else self.read_patience
 
     def target(self, prefix: str = "") -> bytes:
-        """Return the path, including the path of the server's URL, and the query as they are sent.
+        """Return the path and the query in the form in which they are sent.
+
+        The path includes the path of the server's URL.
 
         Dot segments are not resolved.
         """
@@ -197,7 +202,7 @@ class Request:
     def encode(self, host: bytes, target: bytes, more: Iterable[Header] = ()) -> bytes:
         """Encode the request, with the target and the additional headers.
 
-        For a proxy that forwards it, the target is a URL.
+        If a proxy forwards the request, the target is a URL.
         """
         parts = [self.method.encode(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n", self.headers.encoded]
         parts += [b"%b: %b\r\n" % header for header in more]
@@ -239,7 +244,7 @@ def end_of_head(data: bytes, begin: int = 0) -> int:
 
 
 def read_head(data: bytes, *, is_alone: bool = False) -> Head:
-    """Parse the head of a response. If ``is_alone`` is true, no body follows, whatever the headers are."""
+    """Parse the head of a response. If ``is_alone`` is true, no body follows, regardless of the headers."""
     decoded = decode(data)
     status = _STATUS.match(decoded)
     if status is None:

@@ -1,6 +1,7 @@
 """Open connections to one server, directly or through a proxy.
 
-Requests, watches and probes get their connections from :class:`Network`, so other modules do not deal with proxies.
+Requests, watches and probes get their connections from :class:`Network`, so other modules do not need to deal with
+proxies.
 With an ``https://`` proxy, the TLS connection to the server runs inside the TLS connection to the proxy.
 """
 
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 @final
 @attrs.frozen(eq=False)
 class Network:
-    """A factory of connections to one server."""
+    """A factory for connections to one server."""
 
     _health: Liveness | None = None
-    """Verifies the server when a connection is silent; None if no connection is silent for long."""
+    """Verifies the server when a connection is silent. None if no connection can be silent for long."""
     _route: Route | None = attrs.field(default=None, kw_only=True, alias="route")
     """The proxy; None for direct connections."""
     _context: ssl.SSLContext | None = attrs.field(default=None, kw_only=True, alias="context")
-    """The TLS settings for an ``https://`` proxy, the same as for the server (as in client-go); None for defaults."""
+    """The TLS settings for an ``https://`` proxy, which are the same as for the server, as in client-go. None stands
+    for the defaults."""
     _socket_options: Sequence[tuple[int, int, int]] = attrs.field(default=(), kw_only=True, alias="socket_options")
     """Options of every socket."""
 

@@ -8,19 +8,18 @@ certificate that has expired.
 A TLS handshake for each request would be too expensive, and an authority cannot be removed from an OpenSSL context.
 
 So connections are divided into generations, each with one TLS context.
-When the certificates change, a new generation replaces the current one, which is retired. Its idle connections are
-closed immediately, and its other connections after their requests in flight. Its watches end without an error, so that
-the callers open new watches.
-Other endless streams end with an error (``client/_raw.py``), because nothing resumes them. A write with a streamed
-response counts as a request in flight.
-Two cases are handled separately, because they would cause unnecessary errors.
-A watch that ends within a second would look like a rejected watch, so its end is delayed.
-A watch without a response yet is requested again.
+When the certificates change, a new generation replaces the current one, which is retired. The idle connections of the
+retired generation are closed immediately, and its busy connections when their requests in flight have ended. Its
+watches end without an error, so that the callers open new watches.
+Endless streams other than watches end with an error (``client/_raw.py``), because nothing resumes them. A write with a
+streamed response counts as a request in flight. Two cases are handled separately, because they would cause unnecessary
+errors. A watch that ends within a second would look like a rejected watch, so its end is delayed. A watch that has not
+yet received a response is requested again.
 
 No task checks the files. They are checked when a request is sent, before a probe for a silent watch, and when a watch
 receives data half a minute after the last check.
-If one side rejects the other's certificate during a handshake, the server has not begun the request. If the files have
-changed, the request is sent once more in the new generation.
+If one side rejects the other's certificate during a handshake, the server has not begun to process the request. If the
+files have changed, the request is sent once more in the new generation.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from ._sockets import NetworkStream
 
 IDLE_PERIOD: Final = 60.0
-"""Seconds until an unused connection is closed; the API server closes one after 90."""
+"""Seconds until an unused connection is closed. The API server closes an unused connection after 90 s."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
@@ -67,13 +66,13 @@ class Origin:
     netloc: bytes
     """The header ``Host``."""
     prefix: str
-    """The prefix of all paths; empty, or with a leading but without a trailing slash."""
+    """The prefix of all paths. It is empty, or it has a leading slash but no trailing slash."""
     server_name: str
-    """The name for TLS: it is sent, and the certificate must be valid for it."""
+    """The name that is sent in the TLS handshake, and for which the certificate must be valid."""
 
     @classmethod
     def of(cls, server: str, server_name: str | None = None) -> Origin:
-        """Make an origin from the URL of the server."""
+        """Return the origin for the URL of the server."""
         url = httpx.URL(server)
         host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port if url.port is not None else 443 if is_tls else 80
@@ -101,7 +100,7 @@ class Pool:
     """The TLS settings; None for the defaults."""
     _network: Network
     _forwarded: ForwardedRequests | None = attrs.field(default=None, kw_only=True, alias="forwarded")
-    """The form of requests for a proxy that forwards them; None without such a proxy."""
+    """The form of requests for a proxy that forwards them, or None if there is no such proxy."""
     _header_bytes: int = attrs.field(default=MAX_HEAD, kw_only=True, alias="header_bytes")
     """The limit of the head of a response."""
     is_closed: bool = attrs.field(default=False, init=False)
@@ -109,7 +108,7 @@ class Pool:
     is_retired: bool = attrs.field(default=False, init=False)
     """Whether a newer pool has replaced this one; its connections do not take new requests."""
     _idle: deque[tuple[float, Connection]] = attrs.field(factory=deque, init=False)
-    """The idle connections with their expiry times; the last used one is at the end."""
+    """The idle connections with their expiry times. The most recently used connection is the last."""
     _open: set[Connection] = attrs.field(factory=set, init=False)
     _connecting: set[NetworkStream] = attrs.field(factory=set, init=False)
     """The connections with an incomplete handshake."""
@@ -189,7 +188,7 @@ class Pool:
         self._open.discard(connection)
 
     def release(self, connection: Connection) -> None:
-        """Take a connection back after a response."""
+        """Return a connection to the pool after a response."""
         connection.release()
         if connection.state is State.IDLE and not (self.is_retired or self.is_closed):
             self._idle.append((trio.current_time() + IDLE_PERIOD, connection))
@@ -227,9 +226,9 @@ class Generation:
     requests: Pool | HTTPXTransport
     """The connections for requests and lists."""
     watches: Pool | HTTPXTransport
-    """The connections for watches, one each."""
+    """The connections for watches, one for each watch."""
     is_retired: bool = attrs.field(default=False, init=False)
-    """Whether a newer generation has replaced this one, and its watches were ended on this side."""
+    """Whether a newer generation has replaced this one. If so, this side has ended its watches."""
 
     @property
     def is_empty(self) -> bool:
@@ -261,7 +260,7 @@ class Generations:
     """The certificates; None for connections without certificates."""
     _open: Callable[[ssl.SSLContext], Generation] | None = None
     _health: Liveness | None = None
-    """The health of the server; must reopen its connection when the certificates have changed."""
+    """The health of the server, whose probe connection must be reopened when the certificates have changed."""
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[Generation] = attrs.field(factory=list, init=False)
 
@@ -312,7 +311,7 @@ class Generations:
         """Record that the server has rejected a credential, or that one side has rejected the other's certificate.
 
         Returns:
-            Return whether there is a newer generation. If several requests are rejected, the first one detects the
+            Return whether there is now a newer generation. If several requests are rejected, the first one detects the
             change.
         """
         if self._tls is None:

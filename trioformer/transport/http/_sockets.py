@@ -1,13 +1,13 @@
-"""Sockets and TLS connections, on which one read returns all TLS records that have arrived.
+"""Sockets and TLS connections. A single read from a TLS connection returns all TLS records that have arrived.
 
 kube-apiserver sends lists and watches in TLS records of 4 to 6 KB. ``trio.SSLStream`` returns one record per read, but
 :class:`TLSStream` decrypts all data from one read of the socket.
-The peer's close_notify ends the stream, even if the socket stays open. The connection is then not used for another
+The peer's close_notify ends the stream, even if the socket stays open. The connection is then not used for any further
 request.
 
 If no data has arrived on a watch for half a minute, the connection verifies the server with its :class:`Liveness`,
 while another task continues to read.
-Failures are raised as httpx errors, because an httpx transport of the caller raises these, too.
+Failures are raised as httpx errors, because an httpx transport that the caller provides also raises these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time
 class Bounded:
     """Limit the time of a block, and translate its errors to httpx errors.
 
-    Each request enters several such blocks. A generator with ``fail_after`` would take three times as long.
+    Each request enters several of these blocks. A generator with ``fail_after`` would take three times as long.
     """
 
     __slots__ = ("_broken", "_scope", "_too_slow")
@@ -86,7 +86,7 @@ class Liveness(Protocol):
 
 
 class RawStream(Protocol):
-    """The common interface of TCP, the TLS of a proxy, and a forwarded port."""
+    """The common interface of TCP connections, TLS connections to a proxy, and forwarded ports."""
 
     async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
     async def send_all(self, data: bytes | bytearray | memoryview, /) -> None: ...
@@ -104,7 +104,7 @@ class RawStream(Protocol):
 class TCPStream:
     """A TCP connection, which implements :class:`RawStream`.
 
-    A checkpoint costs as much CPU as parsing a response, and each call of ``trio.SocketStream`` executes one.
+    A checkpoint takes as much CPU time as parsing a response, and each method of ``trio.SocketStream`` executes one.
     Most requests are sent by :meth:`send_now`, without a checkpoint.
     The socket is taken out of the given stream.
     """
@@ -201,7 +201,7 @@ class NetworkStream:
     async def receive(self, patience: float | None) -> bytes:
         """Receive the available data, or wait up to ``patience`` seconds for data. Return ``b""`` at the end.
 
-        Cancellation: loses nothing.
+        Cancellation: no data is lost.
         """
         with Bounded(patience, httpx.ReadTimeout, httpx.ReadError):
             return await self._receive(resumable=patience == RESUMABLE)
@@ -209,7 +209,7 @@ class NetworkStream:
     async def send(self, data: bytes, patience: float | None) -> None:
         """Send bytes.
 
-        Cancellation: a part of the data may have been sent.
+        Cancellation: part of the data may have been sent.
         """
         with Bounded(None, httpx.WriteTimeout, httpx.WriteError):
             rest = self._send_now(data)
@@ -223,11 +223,11 @@ class NetworkStream:
         return None if sent == len(data) else data[sent:]
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """Receive bytes that are not HTTP: like :meth:`receive`, but with trio's errors and without a time limit."""
+        """Receive bytes that are not HTTP, as :meth:`receive` does, but with trio's errors and without a time limit."""
         return bytes(await self.raw.receive_some(max_bytes))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send like :meth:`send`, but without a time limit, and with trio's errors or ``ssl.SSLError``."""
+        """Send data as :meth:`send` does, but without a time limit, and with trio's errors or ``ssl.SSLError``."""
         await self.raw.send_all(data)
 
     @property
@@ -261,7 +261,7 @@ class NetworkStream:
                 return received
 
     async def _receive_or_verify(self, health: Liveness, *, resumable: bool) -> bytes | bytearray | None:
-        """Receive while the server is being verified. Return None if no data has arrived by then.
+        """Receive while the server is being verified. Return None if no data has arrived when the verification ends.
 
         Errors are raised outside the nursery, so that they are not wrapped in a group.
         """
@@ -296,9 +296,9 @@ class NetworkStream:
         return None
 
     async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
-        """Start TLS on the connection, and verify the host's certificate.
+        """Start TLS on the connection, and verify the certificate of the host.
 
-        Cancellation: closes the connection, which is also closed after an error.
+        Cancellation: the connection is closed, as after an error.
         """
         context.set_alpn_protocols(["http/1.1"])
         patience = HANDSHAKE_PATIENCE if patience is None else min(patience, HANDSHAKE_PATIENCE)
@@ -331,7 +331,7 @@ class TLSStream(NetworkStream):
         """Whether the peer has sent close_notify."""
 
     async def handshake(self) -> None:
-        """Do the TLS handshake, which verifies the server's certificate."""
+        """Perform the TLS handshake, which verifies the server's certificate."""
         while True:
             try:
                 self._tls.do_handshake()

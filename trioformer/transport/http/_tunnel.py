@@ -20,9 +20,9 @@ from ._messages import Headers, Request
 from ._sockets import NetworkStream, RawStream
 
 TUNNEL_PATIENCE: Final = 60.0
-"""Seconds that a proxy may take to connect to the server (client-go: one minute)."""
+"""The maximum number of seconds for a proxy to connect to the server (client-go: one minute)."""
 MAX_HEAD: Final = 16 * 1024
-"""The maximum size of its response in bytes, including responses with code 100."""
+"""The maximum size of the proxy's response in bytes, including responses with code 100."""
 _CLOSED: Final = "closed the connection without a response; check its port and the scheme of its URL"
 _NO_SOCKS: Final = "does not speak SOCKS5; check its port and the scheme of its URL"
 _SUCCESS: Final = range(200, 300)
@@ -42,7 +42,9 @@ _REPLIES: Final = {
 
 
 async def open_tunnel(stream: RawStream, proxy: Proxy, host: str, port: int) -> None:
-    """Ask the proxy at the other end of the stream to connect to a server. Afterwards the stream leads to the server.
+    """Ask the proxy at the other end of the stream to connect to a server.
+
+    Afterwards, the stream is connected to the server.
 
     ``host`` is an ASCII name or an address without brackets.  An error does not close the stream.
 

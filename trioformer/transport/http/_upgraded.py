@@ -1,6 +1,6 @@
 """A connection that has switched from HTTP to another protocol (RFC 9110, 7.8), such as WebSockets.
 
-The server agrees with status 101. After that, both sides may send bytes of the new protocol at any time.
+The server agrees by responding with status 101. After that, both sides may send bytes of the new protocol at any time.
 The connection still belongs to the pool, so it uses the same proxy and TLS settings, and is closed with the client.
 """
 
@@ -30,7 +30,7 @@ class UpgradedStream(trio.abc.Stream):
     """A stream of the new protocol's bytes. One task may send while another one receives.
 
     Cancellation:
-        A cancelled send may have sent a part of the data. After that, the stream can only be closed.
+        If a send is cancelled, part of the data may have been sent. After that, the stream can only be closed.
     """
 
     def __init__(self, stream: NetworkStream, first: bytes) -> None:
@@ -71,10 +71,11 @@ class UpgradedStream(trio.abc.Stream):
 
 
 def _be_patient_with_a_slow_reader(stream: RawStream) -> None:
-    """Allow the peer to stop reading for an unlimited time, for example while a command processes its input.
+    """Allow the peer to pause reading for an unlimited time, for example while a command processes its input.
 
-    On Linux, ``TCP_USER_TIMEOUT`` also ends a connection if the peer acknowledges all data but has a full buffer.
-    A dead peer is still detected, by keepalive while no data is in flight, and otherwise by the kernel's
+    On Linux, ``TCP_USER_TIMEOUT`` would also end the connection to a peer that acknowledges all data but has a full
+    buffer.
+    A dead peer is still detected: by keepalive while no data is in flight, and otherwise by the kernel's
     retransmissions.
     """
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # not every platform has it

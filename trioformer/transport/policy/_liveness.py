@@ -1,6 +1,6 @@
 """Track whether the server of one client responds to its requests.
 
-A watch on a dead connection looks like a watch for objects that do not change.
+A watch on a dead connection looks the same as a watch for objects that do not change.
 TCP keepalive shows only that the kernel of the peer, or a load balancer, responds.  A proxy or firewall that has lost
 the connection drops all packets silently, and HTTP/1.1 does not have pings.
 
@@ -9,7 +9,7 @@ So when a watch has been silent for half a minute, a probe is sent on another co
 If there is no response, the server is considered unreachable.
 If the probe connection is older than the watch, a response verifies the watch, because a device that drops old
 connections would drop both.
-If it is newer, a response shows only that a new connection would work, and a resumable watch ends.
+If the probe connection is newer, a response shows only that a new connection would work, and a resumable watch ends.
 
 No task is started. The task that reads a silent watch sends a probe for all watches of the client while it holds
 ``_turn``.
@@ -41,17 +41,19 @@ if TYPE_CHECKING:
     from .._proxy._route import ForwardedRequests
 
 SILENCE: Final = 30.0
-"""Seconds without a byte until the server of a watch is verified; also the minimum time between two probes."""
+"""Seconds without a byte after which the server of a watch is verified. This is also the minimum time between two
+probes."""
 PROBE_PATIENCE: Final = 15.0
-"""Seconds that the server may take to respond to a probe."""
+"""The maximum number of seconds for the response to a probe."""
 PREPARE_PATIENCE: Final = 1.0
-"""Seconds that a watch waits for the probe connection, which must be opened first."""
+"""The maximum number of seconds for which a watch waits for the probe connection, which must be opened first."""
 PROBE_PATH: Final = "/livez?exclude=etcd"
-"""The path of a probe, without etcd: it may be slow although the connection works."""
+"""The path of a probe. The check of etcd is excluded, because etcd may be slow although the connection works."""
 MAX_IDLE_CLOSES: Final = 2
-"""How often in a row an idle probe connection may be closed before this counts as the normal behavior of a proxy."""
+"""How many times in a row an idle probe connection may be closed before this counts as the normal behavior of a
+proxy."""
 _LATE: Final = 1.0
-"""Seconds after a deadline within which this process must notice it; otherwise this process was stopped."""
+"""If this process notices a deadline more than this number of seconds late, the process was stopped."""
 
 
 @final
@@ -63,28 +65,28 @@ class _Exchange:
     opened_at: float
     has_response: bool
     error: Exception | None = None
-    """The reason for a missing response; None if it took too long."""
+    """The reason for a missing response, or None if the response took too long."""
 
 
 @final
 @attrs.define(eq=False)
 class ServerHealth(metaclass=NoPublicConstructor):
-    """The known health of a client's server. Each :class:`Transport` has one instance."""
+    """What is known about the health of a client's server. Each :class:`Transport` has one instance."""
 
     server_text: str
     """The server and its configuration source, for errors."""
     _connection: ProbeConnection | None
     """The probe connection; None for a server in the same process, because its connections cannot die."""
     silence: float = SILENCE
-    """Seconds without a byte until a watch is verified."""
+    """Seconds without a byte after which a watch is verified."""
     patience: float = PROBE_PATIENCE
-    """Seconds that the server may take to respond to a probe."""
+    """The maximum number of seconds for the response to a probe."""
     credential_text: str = attrs.field(default="unknown", kw_only=True)
     """The kind of credential, for errors."""
     look: Callable[[], None] | None = attrs.field(default=None, init=False)
-    """Checks for changed certificates without a request: before a probe, and at ``look_at``."""
+    """Checks for changed certificates without a request. It is called before a probe, and at ``look_at``."""
     look_at: float = attrs.field(default=math.inf, init=False)
-    """The time when a watch that is never silent must call ``look``; ``look`` sets it again."""
+    """The time when a watch that is never silent must call ``look``, which then sets a new time."""
     is_closed: bool = attrs.field(default=False, init=False)
     """Whether the client is closed."""
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
@@ -101,11 +103,12 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _is_preparing: bool = attrs.field(default=False, init=False)
     _given_up_at: float = attrs.field(default=-math.inf, init=False)
     _idle_closes: int = attrs.field(default=0, init=False)
-    """How often in a row the probe connection was closed between two probes, so that it could not verify a watch."""
+    """How many times in a row the probe connection was closed between two probes, so that it could not verify a
+    watch."""
     _line: RetryLine = attrs.field(factory=RetryLine, init=False)
 
     def record_response(self) -> None:
-        """Record that a request received a response, whatever its status code."""
+        """Record that a request received a response, regardless of the status code."""
         self.responded_at = trio.current_time()
         if self._has_failed:
             # All watches are about to be opened again, and the probe connection must be older.
@@ -124,7 +127,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return self.responded_at > -math.inf
 
     def record_rotation(self) -> None:
-        """Record that all connections will be opened again. The probe connection is then opened before the watches."""
+        """Record that new connections will replace all connections.
+
+        The new probe connection is then opened before the watches.
+        """
         self._is_outdated = True
         self._prepared_at = -math.inf
 
@@ -143,8 +149,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
     async def prepare(self) -> None:
         """Open the probe connection before a watch, so that it can verify the watch.
 
-        This is attempted at most once in half a minute, and again when the server responds after a failure.
-        This delays a watch by at most a second. Errors are ignored, because the watch will raise them.
+        This is attempted at most once every half minute, and again when the server responds after a failure.
+        The attempt delays a watch by at most a second. Errors are ignored, because the watch will raise them.
         """
         connection = self._connection
         if connection is None or not (self._must_prepare(connection) or self._is_preparing):
@@ -163,7 +169,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
-        """Send a probe for a silent watch, or share the probe of another watch.
+        """Send a probe for a silent watch, or use the result of another watch's probe.
 
         Return the error that ends the watch, or None. A ``resumable`` watch also ends if it cannot be verified.
         """
@@ -259,7 +265,7 @@ _WRITE_PATIENCE: Final = 1.0
 class ProbeConnection:
     """The connection for probes, which does not belong to a pool.
 
-    A probe opens it, and only one task at a time uses it.
+    A probe opens this connection, and only one task at a time uses it.
     """
 
     _origin: Origin
@@ -275,7 +281,7 @@ class ProbeConnection:
     opened_at: float = attrs.field(default=math.inf, init=False)
     """The time when the connection of the last probe was opened."""
     was_reused: bool = attrs.field(default=False, init=False)
-    """Whether the last probe used the connection of an earlier one."""
+    """Whether the last probe used the connection of an earlier probe."""
     _connection: Connection | None = attrs.field(default=None, init=False)
     _sent_with: Credential = attrs.field(init=False)
     _head: Head | None = attrs.field(default=None, init=False)
@@ -291,7 +297,7 @@ class ProbeConnection:
         return connection is not None and (self.is_pending or not connection.stream.is_readable)
 
     async def send(self) -> None:
-        """Send a probe. Open a connection first if there is no live one."""
+        """Send a probe. If there is no live connection, open one first."""
         self.was_reused = self.is_live
         if not self.was_reused:
             self.close()
@@ -324,7 +330,7 @@ class ProbeConnection:
             raise trio.ClosedResourceError("this client is closed")
 
     async def receive(self) -> None:
-        """Receive the response to the last probe. If this call is cancelled, another task may repeat it."""
+        """Receive the response to the last probe. If the call is cancelled, another task may call this method again."""
         self._check_open()
         connection = self._connection
         assert connection is not None

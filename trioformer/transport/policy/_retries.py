@@ -1,15 +1,14 @@
 """Retry a request if the server asks for a retry, or if the connection failed and a retry is safe.
 
 After a connection failure, it is unknown whether the server has executed the request, and executing a write twice may
-do harm.
-So two questions are asked in this order:
+do harm.  So two questions are asked in this order:
 
 - Can the server have begun the request?  It cannot if there was no connection, if the connection failed before the
   first byte was written, or if the response is a 429 or 503 with ``Retry-After``.
-  In these cases, any request may be retried, and otherwise only reads. - Can a retry succeed?  It cannot if a
-  certificate does not verify, or if the received bytes are not HTTP.
-  A request is also not retried if the server did not respond for a minute. If the server was never reached, a refused
-  connection or an unknown host name is not retried either, because the URL is probably wrong.
+  In these cases, any request may be retried. Otherwise, only reads may be retried.
+- Can a retry succeed?  It cannot if the verification of a certificate failed, or if the received bytes are not HTTP.
+  If the server did not respond for a minute, the request is not retried either. If the server was never reached, a
+  refused connection or an unknown host name is also not retried, because the URL is probably wrong.
 
 The delay is the time in ``Retry-After``. After connection failures, the delays grow, and the retries end after half a
 minute.
@@ -40,21 +39,22 @@ from .._errors import InvalidResponseError, causes_of
 FAILING_INTERVAL: Final = 1 / 5
 """Seconds between two retries while requests fail."""
 ANSWERING_INTERVAL: Final = 1 / 46
-"""Seconds between two retries while requests receive responses; 50 a second is the limit for one client."""
+"""Seconds between two retries while requests receive responses. The limit for one client is 50 retries per second."""
 RECENT: Final = 1.0
-"""Seconds after a response during which failures do not slow down the line: they may affect only one path."""
+"""Seconds after a response during which failures do not slow down the queue, because they may affect only one path."""
 WAKE_PERIOD: Final = 15.0
-"""Seconds between two wake-ups: a repeatedly failing server must not receive the requests of all callers each time."""
+"""Seconds between two wake-ups, so that a server that fails repeatedly does not receive the requests of all callers
+each time."""
 MIN_SLEEP: Final = 0.5
-"""The minimum sleep of a caller in seconds, unless its own time comes earlier."""
+"""The minimum sleep of a caller in seconds, unless the caller's own time comes earlier."""
 
 
 @final
 @attrs.define(eq=False)
 class RetryLine:
-    """A queue of the callers that wait to retry.
+    """A queue of callers that are waiting to retry.
 
-    They retry one after another, when their delay has passed or the server responds.
+    A caller retries when its delay has passed or when the server responds. The callers retry one after another.
     """
 
     _is_failing: bool = attrs.field(default=False, init=False)
@@ -66,7 +66,7 @@ class RetryLine:
     _sleepers: dict[trio.CancelScope, float] = attrs.field(factory=dict, init=False)
     """The sleeping callers, with the start of their sleep; the deadline of each scope is its time."""
     _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The line; the deadline of the first scope is the time of its turn, the others do not have one."""
+    """The queue. The deadline of the first scope is the time of its turn, and the other scopes have no deadline."""
 
     async def wait(self, until: float) -> None:
         """Sleep until the given time or until the server responds again, and then wait for a turn.
@@ -94,7 +94,7 @@ class RetryLine:
             self._set_first()
 
     def record_response(self) -> bool:
-        """Record a response after a failure, and return whether the next response must be recorded, too."""
+        """Record a response after a failure, and return whether the next response must be recorded too."""
         if self._is_failing:
             self._is_failing = False
             self._set_first()
@@ -132,16 +132,16 @@ MAX_RETRIES: Final = 10
 MAX_RETRY_AFTER: Final = 300
 """The maximum ``Retry-After`` in seconds.  A response that asks for a longer wait is returned instead."""
 RETRY_AFTER_JITTER: Final = 0.1
-"""The maximum random increase of ``Retry-After``, as a fraction, so that clients do not all return at once."""
+"""The maximum random increase of ``Retry-After``, as a fraction. It prevents all clients from returning at once."""
 FIRST_DELAY: Final = 0.1
-"""Seconds before the first retry after a connection failure, without jitter; each further delay is twice as long."""
+"""Seconds before the first retry after a connection failure, without jitter. Each further delay is twice as long."""
 MAX_DELAY: Final = 2.0
 """The maximum of these delays in seconds, without jitter, which adds at most half of it."""
 CONNECT_PERIOD: Final = 30.0
-"""Seconds during which a request is retried after connection failures; an API server restarts faster."""
+"""Seconds during which a request is retried after connection failures. An API server restarts in less time."""
 
 _NOT_BEGUN: Final = frozenset((429, 503))
-"""The codes of responses to requests that the server did not begin.
+"""The status codes that show that the server has not begun to process the request.
 
 A 500, 502 or 504 may come from a server that has executed the request, or from a proxy that has forwarded it.
 """
@@ -152,7 +152,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Failure(enum.Enum):
-    """The failure of a request without a complete response."""
+    """How a request without a complete response failed."""
 
     UNREACHABLE = "no connection: nothing listens, the name has no address, or the server did not respond in time"
     NOT_SENT = "the connection, or its way through a proxy, failed before the first byte of the request was written"
@@ -162,7 +162,7 @@ class Failure(enum.Enum):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return the failure of a request for its ``error``, from httpx, this library, or a socket."""
+    """Return how a request failed, given its ``error`` from httpx, this library or a socket."""
     causes = list(causes_of(error))
 
     def has(*kinds: type[BaseException]) -> bool:
@@ -230,7 +230,10 @@ def delay_after(
 @final
 @attrs.define(eq=False)
 class Retries:
-    """The attempts of one request. It decides about retries, and adds the earlier attempts to the last error."""
+    """The attempts of one request.
+
+    This class decides whether to retry, and adds the earlier attempts to the last error.
+    """
 
     _method: str
     _what: str
@@ -245,10 +248,10 @@ class Retries:
     _previous: Exception | None = attrs.field(default=None, init=False)
     """The error of the last attempt without a response."""
     _before: str = attrs.field(default="", init=False)
-    """The outcome of the previous attempt; empty for the first one."""
+    """The outcome of the previous attempt. It is empty during the first attempt."""
 
     def history(self, code: int) -> str:
-        """Return a note for the error of an unsuccessful response.
+        """Return a note for the error about an unsuccessful response.
 
         The note is empty if the request was sent only once.
         """
@@ -270,8 +273,8 @@ class Retries:
     def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
         """Return the seconds to wait before the next attempt, or None to raise this error.
 
-        If the error is raised, it reports the outcome of the previous attempt, and the previous error is added to its
-        chain of causes.
+        If the error is raised, it also reports the outcome of the previous attempt, and the previous error is added to
+        the error's chain of causes.
         """
         failure = failure_of(error)
         delay = self._delay(has_responded=has_responded, failure=failure)
@@ -316,7 +319,7 @@ class Retries:
         return delay
 
     def _text_of(self, error: Exception) -> str:
-        """Return the text of an error without the operation, the server and the configuration file."""
+        """Return the text of an error, without the operation, the server or the configuration file."""
         text = str(error).removeprefix(f"{self._what}: ")
         return re.sub(rf"^{re.escape(self._server)}( \([^)]*\))?: ", "", text)
 

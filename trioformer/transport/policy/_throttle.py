@@ -1,4 +1,4 @@
-"""Limit the rate of requests, with the interface of a limiter and a token bucket on trio's clock.
+"""Limit the rate of requests: the interface of a rate limiter, and a token bucket on trio's clock.
 
 Source: client-go ``util/flowcontrol`` and ``rest``.  The wait is not part of the request, and watches do not wait.
 """
@@ -22,15 +22,17 @@ BURST: Final = 10
 _log: Final = logging.getLogger("trioformer.transport")
 
 LONG_WAIT: Final = 1.0
-"""The minimum wait, in seconds, to log."""
+"""The minimum wait, in seconds, that is logged at a higher level than DEBUG."""
 NOTICEABLE_WAIT: Final = 0.05
-"""The minimum wait, in seconds, to log for debugging."""
+"""The minimum wait, in seconds, that is logged at level DEBUG."""
 LOG_PERIOD: Final = 10.0
 """Seconds between two log lines about waits of :data:`LONG_WAIT`."""
 
 
 class RequestRateLimiter(Protocol):
-    """A rate limiter, which decides when a request may be sent. Pass one to ``open_client(rate_limiter=...)``.
+    """A rate limiter, which decides when a request may be sent.
+
+    Pass a rate limiter to ``open_client(rate_limiter=...)``.
 
     Several clients may share a limiter.
     Each attempt of a request and each page of a list waits for the limiter. Watches do not wait.
@@ -51,9 +53,10 @@ class RequestRateLimiter(Protocol):
 @final
 @attrs.define(eq=False)
 class WaitLog:
-    """A logger for the delays by the limiter.
+    """A logger for the delays that the rate limiter causes.
 
-    Delays of 50 ms or more are logged at level DEBUG, and one long delay per ten seconds at a higher level.
+    Delays of 50 ms or more are logged at level DEBUG, and at most one long delay every ten seconds is logged at a
+    higher level.
 
     Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
     """
@@ -75,10 +78,10 @@ class WaitLog:
 @final
 @attrs.define(eq=False)
 class TokenBucketRateLimiter:
-    """A token bucket that lets requests pass at a limited rate, in their order.
+    """A token bucket that lets requests pass at a limited rate, in the order of their arrival.
 
     One instance can limit several clients together.
-    Only the first waiting request checks the bucket, and it takes its token when it wakes up.  So a cancelled request
+    Only the first waiting request checks the bucket, and takes a token when it wakes up.  So a cancelled request
     does not use a token. After the process was suspended, at most ``burst`` requests pass at once.
     """
 
@@ -90,7 +93,7 @@ class TokenBucketRateLimiter:
     """The number of requests that may be sent without waiting after a pause."""
     _bucket: TokenBucket = attrs.field(init=False)
     _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The waiting requests in order; the deadline of the first scope is the time when it may pass."""
+    """The waiting requests in order. The deadline of the first scope is the time when its request may pass."""
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
