@@ -11,7 +11,8 @@
 
 :class:`APIServer` is an embedded API server with etcd's semantics.  Clients in the same process reach the server in
 memory.
-The function :func:`serve_http` and the command ``python -m trioformer.testing serve`` serve it on a socket.
+The function :func:`serve_http` and the command ``python -m trioformer.testing serve`` make the server available on a
+socket.
 :class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
 - ``_server.py``: :class:`APIServer` and its direct API

@@ -2,8 +2,7 @@
 
 The commands ``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work
 with this server.
-Generators such as ``kubectl create namespace`` do not work, because they send protobuf.  Instead, pipe the output of
-``--dry-run=client -o yaml`` into ``create -f -``.
+So do generators such as ``kubectl create deployment``, which send protobuf.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _STOPPED: Final = (130, 143)
 
 
 class _UsageError(Exception):
-    """An error that prevents the server from starting, with a message of one line."""
+    """An error that prevents the server from starting, with a one-line message."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -128,9 +127,10 @@ def _read_token(path: Path) -> Secret[str]:
     try:
         return Secret(read_file(path).reveal().decode("ascii").strip())
     except OSError as exc:
-        raise _UsageError(f"{path}: --token-file: cannot be read: {exc.strerror}") from exc
+        raise _UsageError(f"--token-file: {path} cannot be read: {exc.strerror}") from exc
     except UnicodeDecodeError:
-        raise _UsageError(f"{path}: --token-file: is not ASCII") from None  # its text quotes the token
+        # The text of the exception quotes the token.
+        raise _UsageError(f"--token-file: {path} does not contain only ASCII characters") from None
 
 
 async def _listen(bind: str, access: Access) -> socket.socket:

@@ -69,7 +69,7 @@ def convert_like(
 
 
 def convert_like(example: object, served: ServedKind, stored: Stored) -> KubernetesObject | dict[str, object]:
-    """Convert a stored state to the class of ``example`` if this is a model or a model class, or else to a dict."""
+    """Convert a stored state to the class of ``example`` if that is a model or a model class, or else to a dict."""
     raw = object_json(served, stored)
     cls = example if isinstance(example, type) else type(example)
     if issubclass(cls, KubernetesObject):

@@ -8,7 +8,7 @@
       ResponseStream     ◀── chunks (channel of 16) ── http.response.body
       aclose()           ─────────── event ──────────▶ http.disconnect
 
-The client's side owns no task.
+The client side owns no task.
 When the response is closed or the request is cancelled, the application receives ``http.disconnect``, and its task in
 the server's nursery ends.  Chunks are sent through a bounded channel, so a client that does not read blocks the
 application, as with a socket.
@@ -22,18 +22,31 @@ import errno
 import math
 import os
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import final
 
 import attrs
 import httpx
 import trio
 
+from ..client import Client, ClientOptions, open_client
+from ..kubeconfig import ClusterConfig
 from ..transport._internal import EarlyEndError
 from ._serving._app import Application, Message
 from ._serving._pod_processes import UPGRADE
 
 MAX_BUFFERED_CHUNKS = 16
 """The number of chunks of a response that may wait for the client."""
+
+CLIENT_OPTIONS = ClientOptions(protobuf=False)
+"""Options of the clients of a server in memory.  The server stores JSON, and would convert each object to protobuf."""
+
+
+def open_in_memory(
+    config: ClusterConfig, transport: InMemoryTransport, field_manager: str | None
+) -> AbstractAsyncContextManager[Client]:
+    """Open a client for a server in memory."""
+    return open_client(config, http_transport=transport, field_manager=field_manager, options=CLIENT_OPTIONS)
 
 
 @final
@@ -58,7 +71,7 @@ class PipeStream(trio.abc.Stream):
         return bool(self._rest or buffer.current_buffer_used or not buffer.open_send_channels)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes.  This method blocks while the peer does not receive."""
+        """Send bytes.  This method blocks while the peer is not receiving."""
         if data:
             await self._to_peer.send(bytes(data))
         else:
@@ -126,7 +139,10 @@ class Exchange:
             self.response_started.set()
 
     async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
-        """Switch the connection to another protocol.  The application calls this method as an ASGI extension."""
+        """Switch the request's connection to another protocol.
+
+        The application calls this method as an ASGI extension.
+        """
         self.upgraded, self._switched = PipeStream.pair()
         if self.disconnected.is_set():
             self.upgraded.close()

@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the last requests, and the state of the objects that these requests named, to the report of a failed test."""
+    """Add the last requests, and the state of the objects named in them, to the report of a failed test."""
     report = yield
     server = item.stash.get(_SERVER, None)
     if report.failed and call.when == "call" and server is not None:
@@ -44,7 +44,7 @@ def pytest_runtest_makereport(
 
 
 def _describe_requests(server: APIServer) -> list[str]:
-    """Describe the last requests, and the state of the objects that they named without the objects' content."""
+    """Describe the last requests and the state of the objects named in them, but not the content of the objects."""
     from ..errors import NotFoundError  # noqa: PLC0415  # only when a test has failed
 
     lines = []
@@ -69,7 +69,10 @@ def _describe_requests(server: APIServer) -> list[str]:
 
 @pytest.fixture
 def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
-    """Fail with a hint if the test does not run on trio.  Pytest would only report "fixture 'nursery' not found"."""
+    """Fail with a hint if the test is not run by pytest-trio.
+
+    Pytest would only report "fixture 'nursery' not found".
+    """
     if not request.config.pluginmanager.has_plugin("trio"):
         pytest.fail(
             "the fixtures of trioformer require pytest-trio; install it with `pip install 'trioformer[testing]'`",

@@ -1,6 +1,6 @@
 """Scripted pods: a test controls the logs, commands, restarts and exits of their containers.
 
-A :class:`ScriptedPod` has no state of its own.  A scripted pod only changes the stored status and the logs of its pod.
+A :class:`ScriptedPod` has no state of its own.  Its methods only change the stored status and the logs of its pod.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ class ScriptedPod:
         exit_code: int = 0,
         container: str | None = None,
     ) -> None:
-        """Set the output and the exit code of a command.  Other commands do not exist in the container.
+        """Set the output and the exit code of a command.
+
+        To the container, a command that has not been scripted does not exist, unless ``on_exec`` is set.
 
         Args:
             command: The program and all of its arguments.
@@ -128,8 +130,8 @@ class ScriptedPod:
 
             web.on_exec(echo)
 
-        The handler runs in a task of the server and is cancelled when the client disconnects.  Exceptions of the
-        handler are raised by :meth:`APIServer.run`.
+        The handler runs in a task of the server and is cancelled when the client disconnects.  Exceptions that the
+        handler raises propagate from :meth:`APIServer.run`.
 
         Args:
             handler: An async function that takes a :class:`ScriptedProcess` and returns its exit code, or None for 0.
@@ -149,7 +151,7 @@ class ScriptedPod:
         self._processes().on_attach[container or ""] = handler
 
     def on_connect(self, port: int, handler: ConnectionHandler) -> None:
-        """Set a handler for the connections that clients open to a port by port-forward.
+        """Set a handler for the connections that clients open to a port with port-forward.
 
         ::
 
@@ -160,8 +162,8 @@ class ScriptedPod:
             web.on_connect(8080, echo)
 
         The handler runs in a task of the server for each connection, and is cancelled when the client disconnects.
-        When the handler returns, the connection is closed.  Exceptions of the handler are raised by
-        :meth:`APIServer.run`, except for errors of the connection.  Connections to a port without a handler are
+        When the handler returns, the connection is closed.  Exceptions that the handler raises propagate from
+        :meth:`APIServer.run`, except for errors from the connection.  Connections to a port without a handler are
         refused.
 
         Args:

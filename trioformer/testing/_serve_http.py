@@ -37,7 +37,7 @@ def _checked_hosts(names: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.frozen(kw_only=True)
 class Access:
-    """The access rules of a server on a socket, from the arguments of :func:`serve_http`.
+    """The access rules of a server on a socket, as given by the arguments of :func:`serve_http`.
 
     Raises:
         TypeError: ``hosts`` is a string.
@@ -55,7 +55,7 @@ class Access:
         if (self.certificate is None) != (self.key is None):
             raise ValueError("TLS needs both a certificate and its key")
         if self.token is not None and not is_token(self.token):
-            raise ValueError("the token must be printable ASCII characters without white space")
+            raise ValueError("the token must consist of printable ASCII characters, without white space")
 
     def tls_context(self, names: tuple[str, str] = ("certificate", "key")) -> ssl.SSLContext | None:
         """Return the TLS context, or None for plain HTTP.
@@ -133,8 +133,8 @@ async def serve_http(
 
     :meth:`APIServer.run` is not needed, but both can run at the same time and serve the same objects.
 
-    Web pages in a browser on this machine cannot use the server.  The server rejects requests with an ``Origin``
-    header of another site.  The server also rejects requests unless their ``Host`` header is a loopback name or
+    Web pages in a browser on this machine cannot use the server.  The server rejects requests whose ``Origin`` header
+    names another site.  The server also rejects requests unless their ``Host`` header is a loopback name or
     address, the server's own name or address, or one of ``hosts``.
 
     Args:

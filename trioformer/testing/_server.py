@@ -13,12 +13,12 @@ import attrs
 import httpx
 import trio
 
-from ..client import Client, open_client
+from ..client import Client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of
 from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
-from ._in_memory import Exchange, InMemoryTransport, connection_refused
+from ._in_memory import Exchange, InMemoryTransport, connection_refused, open_in_memory
 from ._scripted_pods import ScriptedPod
 from ._serving._app import Application
 from ._serving._faults import Fault, Faults, StatusChooser
@@ -52,8 +52,8 @@ class APIServer:
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction and log, and discovery and Tables for kubectl.
 
-    The server does not validate or default the specs of built-in kinds, does not authenticate clients, and reads only
-    JSON.  The garbage collector is the only controller of the server.  A deleted pod is removed immediately.
+    The server speaks JSON and protobuf.  It does not validate or default the specs of built-in kinds, and does not
+    authenticate clients.  The garbage collector is the server's only controller.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -65,9 +65,9 @@ class APIServer:
                 ...
 
     Tests can also use the direct API: :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
-    :meth:`list`.  The methods of the direct API are synchronous, take effect immediately, and also work before and
-    after :meth:`run`.  They take and return models or dicts, and raise the same errors as a client.  The status is
-    written together with the other fields, and the default namespace is ``default``.
+    :meth:`list`.  The methods of the direct API are synchronous, take effect immediately, and work even while
+    :meth:`run` is not running.  They take and return models or dicts, and raise the same errors as a client.  The
+    status is written together with the other fields, and the default namespace is ``default``.
 
     The server never polls and uses trio's clock, so it works under ``trio.testing.MockClock(autojump_threshold=0)``.
     Generated names and uids are the same in every test run.
@@ -82,8 +82,9 @@ class APIServer:
     expired_as_status: bool = False
     """Whether a watch from a compacted revision fails with HTTP 410 instead of an ERROR event."""
     first_revision: int = 1
-    """The first revision.  If this server replaces another one, set a higher revision than the last one there, so that
-    watches from old revisions fail with 410.  Otherwise, clients would resume these watches and miss changes."""
+    """The first revision. If this server replaces another server, set a revision higher than the last revision of the
+    old server, so that watches from old revisions fail with 410.  Otherwise, clients would resume these watches and
+    miss changes."""
     history_limit: int = 10_000
     """The minimum number of changes that are kept for each kind."""
     seed: int = 0
@@ -132,7 +133,7 @@ class APIServer:
             RuntimeError: The server is already running.
 
         Cancellation:
-            All requests end, and unfinished responses fail.  No task is left when this method returns.
+            All requests end, and unfinished responses fail.  When this method returns, all of its tasks have ended.
 
         Ownership:
             The tasks of all requests belong to a nursery of this method, so an error in the server is raised in an
@@ -170,13 +171,13 @@ class APIServer:
         return InMemoryTransport(self._open_exchanges)
 
     def open_client(self, *, field_manager: str | None = None) -> AbstractAsyncContextManager[Client]:
-        """Open a client of this server.
+        """Open a client for this server, which requests JSON, because the server stores JSON.
 
         Args:
             field_manager: The field manager, as for :func:`~trioformer.client.open_client`.  To set other arguments,
                 call that function with :attr:`config` and :meth:`http_transport`.
         """
-        return open_client(self.config, http_transport=self.http_transport(), field_manager=field_manager)
+        return open_in_memory(self.config, InMemoryTransport(self._open_exchanges), field_manager)
 
     def _open_exchanges(self) -> trio.MemorySendChannel[Exchange]:
         if self._exchanges is None:
@@ -325,7 +326,7 @@ class APIServer:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Sequence[K | dict[str, object]]:
-        """Return the stored objects of a kind in one namespace or in all, ordered by namespace and name.
+        """Return the stored objects of a kind in one namespace or in all namespaces, ordered by namespace and name.
 
         Raises:
             BadRequestError: A selector is not valid, or the kind does not support a field selector for this field.
@@ -374,13 +375,12 @@ class APIServer:
         return APIServerSnapshot(self._storage.revision, self._storage.objects(), self._kinds.copy())
 
     def restore(self, snapshot: APIServerSnapshot) -> None:
-        """Restore a snapshot of this or another server, as an etcd backup is restored in a cluster.
+        """Restore a snapshot of this server or of another server, as an etcd backup is restored in a cluster.
 
         Objects have the resource versions of the snapshot.  New writes get revisions that no client has seen, as after
         ``etcdutl snapshot restore --bump-revision``.  All watches and requests that follow logs are reset.  Scripted
         pods and faults are kept.
-        Stop controllers first.  Otherwise, the controllers act on the old objects until their informers have listed
-        again.
+        Stop all controllers first.  Otherwise, they act on the old objects until their informers have listed again.
         """
         self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
         self._app.reset_streams()
@@ -457,7 +457,7 @@ class APIServer:
         after: float = 0.0,
         body: Mapping[str, object] | None = None,
     ) -> None:
-        """Make the next ``n`` matching requests fail, or delay the responses to them.
+        """Make the next ``n`` matching requests fail, or delay their responses.
 
         Args:
             n: The number of matching requests that are affected.
@@ -468,8 +468,8 @@ class APIServer:
                 seconds.  A function is called with each request, and returns the status code, or None if the request
                 does not match.
             retry_after: The seconds in the ``Retry-After`` header and in the details of the Status.
-            after: Seconds on trio's clock by which the response is delayed.  With ``math.inf``, the request hangs.
-            body: Fields of the Status in the response, which replace the default ones.
+            after: How long the response is delayed, in seconds on trio's clock.  With ``math.inf``, the request hangs.
+            body: Fields of the Status in the response, which replace the defaults.
 
         Raises:
             ValueError: The value of ``n``, ``status`` or ``after`` is out of range.

@@ -17,7 +17,8 @@ from ._server import APIServer
 from ._storage._clock import timestamp
 
 PERIOD = 0.5
-"""Seconds between two changes.  Of three consecutive changes, one adds, one updates and one deletes a pod."""
+"""Seconds between two changes. Of three consecutive changes, one adds a pod, one updates a pod, and one deletes a
+pod."""
 MAX_PODS = 6
 """The maximum number of pods."""
 NODES = ("node-1", "node-2", "node-3")
@@ -29,7 +30,7 @@ NAMESPACE = "default"
 async def open_simulated_cluster(
     simulate: Callable[[APIServer], Awaitable[object]] | None = None, *, server: APIServer | None = None
 ) -> AsyncGenerator[Client, None]:
-    """Run an embedded API server with simulated activity, and open a client of this server.
+    """Run an embedded API server with simulated activity, and open a client for this server.
 
     A demo can call this function instead of :func:`~trioformer.client.open_client` to run without a cluster::
 
@@ -37,12 +38,13 @@ async def open_simulated_cluster(
             ...
 
     Args:
-        simulate: An async function that simulates the activity, by default :func:`simulate_cluster`.  The function is
-            started with ``nursery.start``, so the block begins when it has called ``task_status.started()``.
+        simulate: An async function that simulates the activity, by default :func:`simulate_cluster`.  It is started
+            with ``nursery.start``, so the block begins when the function has called ``task_status.started()``.
         server: The server, which must not be running.  The default is a new server.
 
     Raises:
-        ExceptionGroup: The function ``simulate`` raised an exception.  Exceptions of the block are raised unchanged.
+        ExceptionGroup: The function ``simulate`` raised an exception.  Exceptions raised in the block propagate
+            unchanged.
 
     Ownership:
         The tasks of the server and of ``simulate`` belong to this context manager, which cancels them when the block
@@ -63,7 +65,7 @@ async def open_simulated_cluster(
 
 
 async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
-    """Run the server until the shielded ``scope`` is cancelled, so that tasks can use it to clean up."""
+    """Run the server until the shielded ``scope`` is cancelled, so that tasks can still use the server to clean up."""
     with scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
@@ -73,10 +75,10 @@ async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """Simulate activity in the namespace ``default`` of an embedded API server until cancelled.
 
-    The simulation creates three nodes and three pods.  Then the simulation makes one change every half second.  In
-    turn, the simulation creates a pod, changes the label of another pod, and deletes the oldest pod.  A new pod starts
-    to run half a second after it was created, and there are at most six pods.  The sequence of changes is the same in
-    every run.
+    The simulation creates three nodes and three pods.  Then the simulation makes one change every half second.  The
+    changes take turns: the simulation creates a pod, changes the label of another pod, or deletes the oldest pod.  A
+    new pod starts to run half a second after it was created, and there are at most six pods.  The sequence of changes
+    is the same in every run.
 
     Cancellation:
         The simulation can be cancelled at any time.  The objects are not deleted.
@@ -100,7 +102,7 @@ class _SimulatedCluster:
     _pods: list[str] = attrs.field(factory=list)
     """The names of the pods, oldest first."""
     _pending: str = ""
-    """The pod that was created last, if it does not run yet."""
+    """The pod that was created last, if it is not running yet."""
     _count: int = 0
 
     def create_nodes(self) -> None:

@@ -31,7 +31,7 @@ class APIServerStatistics:
     requests_served: int
     """The number of received requests, including discovery and failed requests."""
     pending_faults: int
-    """The number of requests that :meth:`APIServer.fail_next` will still affect."""
+    """The number of further requests that faults from :meth:`APIServer.fail_next` will affect."""
     objects: int
     """The number of stored objects."""
     revision: int

@@ -37,7 +37,7 @@ async def test_a_connection_is_a_stream_of_trio(client: Client, api_server: APIS
         await connection.send_all(b"x" * 100_000)
         await connection.send_eof()
         await connection.send_eof()
-        with pytest.raises(trio.ClosedResourceError, match="nothing more can be sent"):
+        with pytest.raises(trio.ClosedResourceError, match="no more data can be sent"):
             await connection.send_all(b"more")
 
     assert await talk(client, api_server, handle) == b"x" * 100_000

@@ -27,16 +27,19 @@ from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
+from ._messages import PROTOBUF, accepted_as_json, as_frame, as_messages, read_message
 from ._pod_processes import UPGRADE, ProcessRequest, accept
 from ._port_forwards import PortForwardRequest
 from ._requests import RequestRecord, read_request
 from ._resources import ResourceRequest, Resources, Result
-from ._responses import Response, error_response
+from ._responses import JSON_TYPE, Response, error_response
 from ._watching import Watch, Watches
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Run: TypeAlias = Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]]
+"""Sends a stream, and returns whether the stream is complete."""
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
@@ -88,12 +91,19 @@ class Application:
         self.served += 1
         self._records.append(record)
         warnings: list[str] = []
+        in_json: str | None = None
+        """The ``Accept`` header for JSON that is then converted to protobuf messages, or None to send JSON."""
         try:
             body = await _read_body(receive)
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
             accepted = headers.get("accept", "")
+            if content_type == PROTOBUF:
+                content_type, body = JSON_TYPE, read_message(body)
+            if self._has_messages(record):
+                in_json = accepted_as_json(accepted)
+                accepted = in_json or accepted
             request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
             held, error = self._faults.take(record)
             if held and await _disconnects_within(held, receive):
@@ -113,12 +123,20 @@ class Application:
         headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
             with self._watches.register(served.resource) as opened:
-                await _stream(partial(result.run, opened), b"application/json", headers_of_warnings, receive, send)
+                run: Run = partial(result.run, opened)
+                media_type = JSON_TYPE
+                if in_json is not None:
+                    run, media_type = _in_messages(run), f"{PROTOBUF};stream=watch"
+                await _stream(run, media_type.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, LogStream):
             with self._followers.register(result.resource) as opened:
                 await _stream(partial(result.run, opened), TEXT.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, Response):
-            await send_response(result, send, headers_of_warnings)
+            await send_response(await as_messages(result) if in_json else result, send, headers_of_warnings)
+
+    def _has_messages(self, record: RequestRecord) -> bool:
+        served = self._kinds.find(record.group, record.version, record.resource)
+        return record.is_resource and (served is None or served.is_builtin)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
         if request.record.is_resource:
@@ -134,8 +152,17 @@ async def _disconnects_within(seconds: float, receive: Receive) -> bool:
     return False
 
 
+def _in_messages(run: Run) -> Run:
+    """Return a function that calls ``run`` and converts each line that it sends to a protobuf frame."""
+
+    async def run_in_messages(send: Callable[[bytes], Awaitable[None]]) -> bool:
+        return await run(lambda line: send(as_frame(line)))
+
+    return run_in_messages
+
+
 async def _stream(
-    run: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]],
+    run: Run,
     content_type: bytes,
     headers: Headers,
     receive: Receive,

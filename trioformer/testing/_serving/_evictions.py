@@ -1,4 +1,4 @@
-"""The ``eviction`` subresource of pods: deletions that PodDisruptionBudgets must allow.
+"""The ``eviction`` subresource of pods, which deletes a pod only if its PodDisruptionBudget allows the deletion.
 
 Only the status of a budget decides whether an eviction is allowed, because no controller counts the pods.
 

@@ -25,7 +25,7 @@ class Fault:
     status: int | StatusChooser | None
     retry_after: int | None
     after: float
-    """Seconds before the response."""
+    """How many seconds the response is delayed."""
     body: Mapping[str, object] | None
     """The Status of the response, or None for the default Status."""
 
@@ -59,12 +59,12 @@ class Faults:
         if isinstance(fault.status, int) and not 400 <= fault.status <= 599:
             raise ValueError(f"status must be an HTTP error code from 400 to 599, not {fault.status}")
         if not fault.after >= 0:
-            raise ValueError(f"after must be a number of seconds, at least 0, not {fault.after}")
+            raise ValueError(f"after= must be at least 0 seconds, not {fault.after}")
         self._faults.append(fault)
 
     @property
     def pending(self) -> int:
-        """The number of requests that the faults will still affect."""
+        """The number of further requests that the faults will affect."""
         return sum(fault.remaining for fault in self._faults)
 
     def take(self, record: RequestRecord) -> tuple[float, APIStatusError | None]:

@@ -1,9 +1,9 @@
-"""Protection of a server on a socket against requests that web pages send from a browser.
+"""Protection of a server on a socket against requests that web pages in a browser send.
 
 Any web page can make its visitor's browser send requests to ``http://127.0.0.1:8001``.
 With DNS rebinding, the host name of the page resolves to 127.0.0.1, and the ``Host`` header of the request contains
 this name.
-A request to another site has an ``Origin`` header, which kubectl and other clients do not send.
+A request that a web page sends to another site has an ``Origin`` header, which clients such as kubectl do not send.
 A web form cannot send JSON, and ``_resources.py`` rejects bodies of all other content types.
 """
 
@@ -55,7 +55,7 @@ def checked_host(given: str) -> str:
     host = plain_host(given[1:-1] if is_bracketed else given)
     if not (_is_address(host) or (_NAME.fullmatch(host) and not is_bracketed)):
         problem = "must be a host name or an IP address, without scheme, port and wildcard"
-        raise ValueError(f"hosts=, or --allow-host: {given!r} {problem}")
+        raise ValueError(f"hosts= (--allow-host): {given!r} {problem}")
     return host
 
 
@@ -94,8 +94,8 @@ class Guard:
         given = next(_values(scope, b"host"), "")
         host = host_of(given)
         if host is None or not self._is_allowed(host):
-            problem = "is not one of this server; allow it with hosts=, or --allow-host"
-            raise status_error(403, message=f"the Host {(host or given)[:100]!r} {problem}")
+            problem = "is not a name of this server; allow it with hosts= or --allow-host"
+            raise status_error(403, message=f"the host {(host or given)[:100]!r} {problem}")
         for origin in _values(scope, b"origin"):
             if origin.lower() != f"{scope['scheme']}://{given}".lower():
                 problem = "requests from web pages of other sites are rejected, and this request has an Origin header"

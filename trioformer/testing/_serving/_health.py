@@ -17,7 +17,7 @@ _CHECKS: Final = ("ping", "log", "etcd", "informer-sync")
 
 
 def health(endpoint: str, check: str, query: Mapping[str, str]) -> Response | None:
-    """Return the response of a health endpoint or of one of its checks, or None if the check does not exist."""
+    """Return the response from a health endpoint or from one of its checks, or None if the check does not exist."""
     if check:
         return text_response("ok") if check in _CHECKS else None
     if "verbose" not in query:

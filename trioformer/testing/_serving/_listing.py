@@ -165,9 +165,9 @@ class Page:
     revision: int
     """The list's resourceVersion."""
     continue_token: str = ""
-    """The token of the next page; empty on the last one."""
+    """The token of the next page. It is empty on the last page."""
     remaining: int | None = None
-    """The number of items after this page; None on the last one, and when a selector makes it unknown."""
+    """The number of items after this page. It is None on the last page, or if it is unknown because of a selector."""
 
 
 def list_page(storage: Storage, served: ServedKind, namespace: str, options: ListOptions) -> Page:
@@ -270,6 +270,6 @@ def decode_continue(text: str) -> tuple[int, str]:
 
 
 def invalid_watch_revision(resource_version: str) -> Exception:
-    """Return a 500 error for a watch whose resourceVersion is not a number, as in kube-apiserver."""
+    """Return the 500 error for a watch whose resourceVersion is not a number, as kube-apiserver does."""
     problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
     return status_error(500, reason="", message=f'{problem}"{resource_version}": invalid syntax')

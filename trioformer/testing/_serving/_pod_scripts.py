@@ -89,7 +89,7 @@ def containers_of(pod: JSONObject) -> dict[str, list[str]]:
 
 
 def status_of(pod: JSONObject, container: str) -> JSONObject | None:
-    """Return the stored status of a container, or None if it has none."""
+    """Return the stored status of a container, or None if the container has no status."""
     status = pod.get("status") or {}
     found = (each for field in STATUSES.values() for each in status.get(field) or ())
     return next((each for each in found if each.get("name") == container), None)

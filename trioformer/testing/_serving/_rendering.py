@@ -20,7 +20,8 @@ from ._tables import cell_of, columns_of
 
 CHUNK = 64 * 1024
 """The approximate size in bytes of the pieces in which a list is sent."""
-_JSON_TYPES = frozenset({"application/json", "application/*", "*/*"})
+JSON_TYPES = frozenset({"application/json", "application/*", "*/*"})
+"""The media types that the server responds to with JSON."""
 _NOT_ACCEPTABLE = "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch"
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -53,11 +54,11 @@ class Rendering:
 
     @classmethod
     def negotiate(cls, accept: str, clock: Clock, include_object: str = "", *, is_list: bool = False) -> Rendering:
-        """Choose the first supported format in an ``Accept`` header.
+        """Choose the first format in an ``Accept`` header that is supported.
 
         Args:
             accept: The header.
-            clock: The clock from which the ages in a Table are calculated.
+            clock: The clock that is used to calculate the ages in a Table.
             include_object: The query parameter ``includeObject``, which selects the part of each object that the rows
                 of a Table contain.
             is_list: True for a list, whose metadata-only kind is PartialObjectMetadataList, and False for a watch.
@@ -67,7 +68,7 @@ class Rendering:
                 response (406).
         """
         for media_type, parameters in clauses_of(accept or "*/*"):
-            if media_type not in _JSON_TYPES:
+            if media_type not in JSON_TYPES:
                 continue
             kind = parameters.get("as")
             if kind is None:

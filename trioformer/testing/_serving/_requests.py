@@ -23,16 +23,16 @@ class RequestRecord:
     """A parsed request to the embedded server."""
 
     verb: str
-    """The verb as in RBAC: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
-    ``deletecollection``; the HTTP method in lower case for other paths than resources."""
+    """The verb as in RBAC: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete`` or
+    ``deletecollection``. For paths that are not resources, it is the HTTP method in lower case."""
     path: str
     """The URL's path."""
     group: str = ""
     """The API group; empty for the core group."""
     version: str = ""
-    """The API version; empty for other paths than resources, such as ``/version``."""
+    """The API version. It is empty for paths that are not resources, such as ``/version``."""
     resource: str = ""
-    """The plural, such as ``pods``; empty for other paths than resources."""
+    """The plural, such as ``pods``. It is empty for paths that are not resources."""
     namespace: str | None = None
     """The namespace in the path, or None."""
     name: str | None = None
@@ -48,7 +48,7 @@ class RequestRecord:
 
     @property
     def is_resource(self) -> bool:
-        """Whether the path belongs to a resource, and not to discovery or a health endpoint, for example."""
+        """Whether the path belongs to a resource, rather than, for example, to discovery or a health endpoint."""
         return bool(self.resource)
 
 

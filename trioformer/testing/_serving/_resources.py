@@ -54,9 +54,9 @@ class ResourceRequest:
     body: bytes
     """The complete body."""
     query: bytes = b""
-    """The query, in which a parameter may be repeated."""
+    """The query. A parameter may be repeated."""
     warnings: list[str] = attrs.field(factory=list, eq=False)
-    """The warnings of the response, whether it is an error or not."""
+    """The warnings in the response, whether or not the response is an error."""
 
     @property
     def name(self) -> str:
@@ -209,6 +209,9 @@ class Resources:
                 fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
+                is_missing = not self._registry.has(served, request.namespace, request.name)
+                if is_missing and request.part == "main" and served.is_created_by_updates:
+                    return self._create_by_update(request, served, obj, fields)
                 return self._update(request, served, lambda _: obj, fields)
             case "patch" if has_object and request.content_type == APPLY:
                 return self._apply(request, served)
@@ -260,6 +263,16 @@ class Resources:
         )
         return _one(rendering, served, stored)
 
+    def _create_by_update(
+        self, request: ResourceRequest, served: ServedKind, obj: JSONObject, fields: FieldCheck
+    ) -> Response:
+        rendering = self._rendering(request)
+        _forget_version(served, request, metadata_of(obj))
+        stored = self._registry.create(
+            served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
+        )
+        return _one(rendering, served, stored, code=201)
+
     def _apply(self, request: ResourceRequest, served: ServedKind) -> Response:
         """Apply a configuration, which updates the object or creates it if it does not exist."""
         rendering = self._rendering(request)
@@ -281,10 +294,7 @@ class Resources:
             problem = "was undeterminable: name must be provided"
             raise bad_request(f"the name of the object ({request.name} based on URL) {problem}")
         self._registry.check_location(served, request.namespace, request.name, metadata)
-        if uid := metadata.get("uid"):
-            problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise conflict(served.info, request.name, problem)
-        metadata.pop("resourceVersion", None)
+        _forget_version(served, request, metadata)
         return _one(rendering, served, self._registry.create(served, request.namespace, obj, **options), code=201)
 
     def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
@@ -310,6 +320,14 @@ class Resources:
         page = list_page(self._registry.storage, served, request.namespace, options)
         self._registry.delete_all(served, page.items, _delete_options(request))
         return Response(chunks=rendering.page(served, page))
+
+
+def _forget_version(served: ServedKind, request: ResourceRequest, metadata: JSONObject) -> None:
+    """Prepare the metadata of an object that an update or a configuration creates."""
+    if uid := metadata.get("uid"):
+        problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(served.info, request.name, problem)
+    metadata.pop("resourceVersion", None)
 
 
 def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int = 200) -> Response:

@@ -22,7 +22,7 @@ class Response:
     code: int = 200
     """The HTTP code."""
     chunks: Iterable[bytes]
-    """The body: a single piece is sent with a Content-Length, several are sent chunked."""
+    """The body. A single piece is sent with a Content-Length, and several pieces are sent as chunks."""
     content_type: str = JSON_TYPE
     """The media type."""
     headers: tuple[tuple[str, str], ...] = ()

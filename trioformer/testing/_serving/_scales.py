@@ -1,4 +1,4 @@
-"""The ``scale`` subresource of workloads, and of custom kinds whose definition contains the paths of its fields.
+"""The ``scale`` subresource of workloads, and of custom kinds whose definition has the paths of the scale's fields.
 
 Source: kubernetes ``pkg/registry/apps/*/storage``, apiextensions-apiserver ``pkg/registry/customresource/etcd.go``.
 """
@@ -33,7 +33,8 @@ class ScalePaths:
     current: tuple[str, ...] = ("status", "replicas")
     """The path of ``status.replicas``."""
     selector: tuple[str, ...] | None = None
-    """The path of the text ``status.selector``; None for kinds with a selector in their spec, or without one."""
+    """The path of the string ``status.selector``, or None for kinds that have a selector in their spec or no
+    selector."""
 
     @classmethod
     def of(cls, registry: Registry, served: ServedKind) -> ScalePaths:

@@ -26,7 +26,7 @@ class PortForwarding:
     socket: ChannelSocket
     frames: SpdyFrames
     connections: dict[int, ScriptedConnection] = attrs.field(factory=dict)
-    """Those that are open, by their stream of data."""
+    """The open connections by their data stream."""
     opened: dict[str, dict[str, int]] = attrs.field(factory=dict)
     """The streams of half-open connections, by the client's number and by kind."""
 
@@ -38,7 +38,7 @@ class PortForwarding:
 @final
 @attrs.define(eq=False, repr=False)
 class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor):
-    """The pod's side of a connection that a client has opened by port-forward.
+    """The pod's side of a connection that a client has opened with port-forward.
 
     The connection is closed when its handler returns.
     """
@@ -53,21 +53,21 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
     _rest: bytes = attrs.field(default=b"", init=False)
     _has_sent_eof: bool = attrs.field(default=False, init=False)
     _is_broken: bool = attrs.field(default=False, init=False)
-    """True if the client has reset it, or the handler has returned."""
+    """Whether the client has reset the connection, or the handler has returned."""
     _problem: str = attrs.field(default="", init=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} to port {self.port}>"
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes to the client.  This method blocks while the client does not receive.
+        """Send bytes to the client.  This method blocks while the client is not receiving.
 
         Raises:
             trio.BrokenResourceError: The client has closed the connection.
-            trio.ClosedResourceError: The method :meth:`send_eof` or :meth:`fail` was called before.
+            trio.ClosedResourceError: The method :meth:`send_eof` or :meth:`fail` has been called.
         """
         if self._has_sent_eof or self._problem:
-            raise trio.ClosedResourceError("nothing more can be sent on this connection")
+            raise trio.ClosedResourceError("no more data can be sent on this connection")
         rest = memoryview(data)
         await trio.lowlevel.checkpoint_if_cancelled()
         while rest:
@@ -110,7 +110,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
             await self._send_end()
 
     def fail(self, problem: str) -> None:
-        """Report an error to the client when the handler returns, for example that the pod has reset the connection.
+        """When the handler returns, report an error to the client, for example that the pod has reset the connection.
 
         Args:
             problem: The error message, such as ``read: connection reset by peer``.
@@ -120,7 +120,7 @@ class ScriptedConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstru
     async def disconnect(self) -> None:
         """Close the WebSocket to the client, as when the node fails.
 
-        When the WebSocket is closed, all of its forwarded connections end.
+        All connections that are forwarded over this WebSocket end.
         """
         await self._forwarding.socket.aclose()
 

@@ -16,7 +16,7 @@ from ..._util import NoPublicConstructor
 @final
 @attrs.define(eq=False)
 class ScriptedInput(trio.abc.ReceiveStream, metaclass=NoPublicConstructor):
-    """The standard input of a process, which a client sends."""
+    """The standard input of a process, as sent by the client."""
 
     _pieces: trio.MemoryReceiveChannel[bytes]
     _rest: bytes = b""
@@ -51,7 +51,7 @@ class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
     _is_wanted: bool
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes.  This method blocks while the client does not read."""
+        """Send bytes.  This method blocks while the client is not reading."""
         if self._is_wanted:
             await self._socket.send(self._channel, data)
         else:
@@ -69,22 +69,22 @@ class ScriptedOutput(trio.abc.SendStream, metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False)
 class ScriptedProcess(metaclass=NoPublicConstructor):
-    """A process that a client has started with exec or attached to, and that a test scripts."""
+    """A scripted process that a client has started with exec or has attached to."""
 
     command: tuple[str, ...]
-    """The program and its arguments; empty for attach."""
+    """The program and its arguments. The list is empty for attach."""
     container: str
     """The container."""
     tty: bool
-    """Whether it has a terminal."""
+    """Whether the process has a terminal."""
     stdin: ScriptedInput
-    """The standard input; at its end if the client does not send any."""
+    """The standard input. It ends immediately if the client does not send any input."""
     stdout: ScriptedOutput
     """The standard output."""
     stderr: ScriptedOutput
     """The standard error."""
     sizes: list[os.terminal_size] = attrs.field(factory=list)
-    """The sizes of the terminal so far; the last is the current one."""
+    """The sizes of the terminal so far. The last is the current size."""
     _resized: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, repr=False)
 
     async def wait_resized(self) -> os.terminal_size:
@@ -98,7 +98,7 @@ class ScriptedProcess(metaclass=NoPublicConstructor):
 
 
 ProcessHandler: TypeAlias = Callable[[ScriptedProcess], Awaitable[int | None]]
-"""Plays a process; returns its exit code, None for 0."""
+"""Plays a process, and returns the exit code, where None stands for 0."""
 
 
 @final

@@ -1,21 +1,22 @@
-"""The handler of requests for subresources that have their own kind, and for ``bindings``."""
+"""The handler for requests to ``bindings`` and to the subresources that have their own kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from .._storage._apply import is_forced
+from .._storage._clock import timestamp
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
-from .._storage._registry import Registry, WriteOptions, decoded
+from .._storage._registry import Registry, WriteOptions
 from .._storage._status import SUCCESS, bad_request, conflict, status_error
 from .._storage._storage import JSONObject
 from ._evictions import evict
 from ._requests import RequestRecord
 from ._responses import Response, json_response
 from ._scales import ScalePaths, apply_scale, rescale, scale_of
-from ._tables import value_at
+from ._tables import objects_at, value_at
 from ._tokens import grant
 
 
@@ -89,8 +90,34 @@ def _bind(
     node = value_at(binding, "target", "name")
     if not isinstance(node, str) or not node:
         raise status_error(500, reason="", message="target.name: Required value")
-    bound = value_at(decoded(registry.get(served, namespace, name)), "spec", "nodeName")
-    if bound:
-        raise conflict(served.info, name, f'pod {name} is already assigned to node "{bound}"', subresource="binding")
-    registry.update(served, namespace, name, lambda pod: merge(pod, {"spec": {"nodeName": node}}), dry_run=dry_run)
+    about = metadata_of(binding)
+
+    def bind(pod: JSONObject) -> JSONObject:
+        if problem := _cannot_be_bound(name, pod):
+            raise conflict(served.info, name, problem, subresource="binding")
+        preconditions = {key: about[key] for key in ("uid", "resourceVersion") if about.get(key)}
+        metadata = {key: about[key] for key in ("annotations", "labels") if about.get(key)}
+        conditions = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != "PodScheduled"]
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": timestamp(registry.clock),
+        }
+        bound = merge(pod, {"metadata": {**preconditions, **metadata}, "spec": {"nodeName": node}})
+        status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
+        return {**bound, "status": {**status, "conditions": [*conditions, scheduled]}}
+
+    registry.update(served, namespace, name, bind, part="whole", dry_run=dry_run)
     return json_response({**SUCCESS, "code": 201}, code=201)
+
+
+def _cannot_be_bound(name: str, pod: JSONObject) -> str:
+    """Return the reason why a pod cannot be bound, or an empty string if it can be bound."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if bound := value_at(pod, "spec", "nodeName"):
+        return f'pod {name} is already assigned to node "{bound}"'
+    if value_at(pod, "spec", "schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""

@@ -64,7 +64,7 @@ def objects_at(obj: object, *path: str) -> list[JSONObject]:
 
 
 def human_duration(seconds: float) -> str:
-    """Format an age as apimachinery's ``HumanDuration`` does, for example as ``3s``, ``2m21s`` or ``5d``."""
+    """Format an age in the same way as apimachinery's ``HumanDuration``, for example as ``3s``, ``2m21s`` or ``5d``."""
     total = int(seconds)
     if total < -1:
         return "<invalid>"
@@ -129,7 +129,7 @@ def _pod_ready(obj: JSONObject, _: datetime) -> Cell:
 
 
 def pod_status(obj: JSONObject, _: datetime) -> str:
-    """Return the text of the STATUS column of a pod: its phase, or the reason of a waiting or terminated container."""
+    """Return the text for a pod in the STATUS column: the phase, or the reason of a waiting or terminated container."""
     phase = str(value_at(obj, "status", "phase") or "")
     word = str(value_at(obj, "status", "reason") or phase or UNKNOWN)
     for container in objects_at(obj, "status", "containerStatuses"):

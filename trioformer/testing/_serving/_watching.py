@@ -22,7 +22,7 @@ from ._listing import ListOptions, invalid_watch_revision, revision_number
 from ._rendering import Rendering
 
 LAST_BOOKMARK_BEFORE_END = 2.0
-"""Seconds before the end of a watch at which its last bookmark is sent."""
+"""How many seconds before the end of a watch its last bookmark is sent."""
 
 WatchEnd: TypeAlias = Literal["clean", "reset", "stall"]
 """The end of a watch: a complete response, a broken connection, or silence."""
@@ -84,7 +84,7 @@ class WatchSettings:
     timeout: float
     """Seconds after which a watch without ``timeoutSeconds`` ends."""
     expired_as_status: bool
-    """Respond to a compacted resourceVersion with HTTP 410 instead of an ERROR event."""
+    """Whether the response to a compacted resourceVersion is HTTP 410 instead of an ERROR event."""
 
 
 @final
@@ -92,7 +92,7 @@ class WatchSettings:
 class Watch:
     """A watch request.
 
-    The position in the history is set in the constructor, so that no later change is missed.
+    The constructor sets the position in the history, so that no later change is missed.
 
     Raises:
         APIStatusError: The request is rejected before the stream begins.

@@ -23,7 +23,7 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
     Args:
         options: The kind of the options, which is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
         query: The query parameters.
-        is_apply: Whether the request is an apply, which requires a field manager and may be forced.
+        is_apply: Whether the request is an apply. An apply requires a field manager, and may be forced.
     """
     manager = query.get("fieldManager", "")
     causes = []
@@ -44,9 +44,9 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
 
 
 def is_forced(query: Mapping[str, str]) -> bool:
-    """Return whether an apply takes fields from other managers.
+    """Return whether an apply may take fields from other managers.
 
-    As in Go, every value of ``force`` means True, except for ``false``, ``0`` and an empty value.
+    As in kube-apiserver, every value of ``force`` means True, except for ``false``, ``0`` and an empty value.
     """
     return query.get("force", "").lower() not in ("", "false", "0")
 

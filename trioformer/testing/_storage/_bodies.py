@@ -1,11 +1,11 @@
-"""The decoding of request bodies, and limits for their size.
+"""The decoding of request bodies, and limits on their size.
 
 kube-apiserver accepts 10,000 nesting levels.  This server accepts as many levels as clients of this library can decode.
 
-While a request is handled, no other task runs, and the time depends on the number of values in the body.  So the
-number of values is limited.
-The limits allow every object of 1.5 MiB, the most that etcd stores.  Manifests have about 30 bytes per value, and
-about 150 bytes per list or object.
+While a request is handled, no other task runs, and the time that this takes depends on the number of values in the
+body.  So the number of values is limited.
+The limits allow every object of up to 1.5 MiB, which is the maximum that etcd stores.  Typical manifests have about 30
+bytes per value, and about 150 bytes per list or object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_size(body: bytes) -> None:
 
 
 def count_values(body: bytes) -> tuple[int, int]:
-    """Return upper bounds for the number of values, and the number of lists and objects, in JSON that is not decoded.
+    """Return upper bounds for the number of values, and for the number of lists and objects, in encoded JSON.
 
     The counts of a large body are exact, except that empty lists and objects are counted twice.
     The counts of a small body may also include characters in strings.
@@ -67,7 +67,7 @@ def count_values(body: bytes) -> tuple[int, int]:
 
 
 def has_too_many_values(values: int, containers: int) -> bool:
-    """Return whether these counts of values, and of lists and objects, are above the limits for a body."""
+    """Return whether the number of values, or the number of lists and objects, exceeds the limit for a body."""
     return values > MAX_VALUES or containers > MAX_CONTAINERS
 
 

@@ -2,7 +2,7 @@
 
 When a definition is created, its kinds are served.  When a definition is deleted, its kinds and their objects are
 removed.
-Objects are pruned, defaulted and validated with the schema of the version in which they are written.
+Objects are pruned, defaulted and validated with the schema of the version that the writer uses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._storage import JSONObject
 
 @contextmanager
 def _as_bad_request() -> Iterator[None]:
-    """Raise a 400 error for a definition with wrong types, which kube-apiserver could not decode."""
+    """Raise a 400 error for a definition that kube-apiserver could not decode because of a wrong type."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as exc:
@@ -43,7 +43,7 @@ def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject
 
 
 def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
-    """Yield each version of a definition's kind, with its entry in the definition."""
+    """Yield each version of a definition's kind, together with the version's entry in the definition."""
     spec = definition["spec"]
     names = spec["names"]
     for version in spec["versions"]:
@@ -122,7 +122,7 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
 def changed_status(definition: JSONObject, status: JSONObject) -> JSONObject:
     """Return the new status of a changed definition.
 
-    The new status keeps the versions in which objects were stored.
+    The new status still lists the versions in which objects have been stored.
     """
     with _as_bad_request():
         spec = definition["spec"]
@@ -137,7 +137,7 @@ def _is_established(status: JSONObject) -> bool:
 
 
 def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:
-    """Return the reason and message for the last name that is already in use, as kube-apiserver does."""
+    """As kube-apiserver does, return the reason and the message for the last name that is already in use."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

@@ -41,7 +41,7 @@ _NEWLINE: Final = re.compile(r"[\n\r]")
 
 @attrs.frozen
 class _Context:
-    """The rules for a level of a schema that the levels above it determine."""
+    """The rules that a level of a schema inherits from the levels above it."""
 
     forbids_defaults: str | None = None
     """The reason why defaults are not allowed, or None if they are."""
@@ -87,10 +87,10 @@ def check_types(schema: Any) -> None:
     for name, types in _JSON_TYPES.items():
         value = schema.get(name)
         if value is not None and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
-            raise TypeError(f"{name} of a schema must be {' or '.join(one.__name__ for one in types)}")
+            raise TypeError(f"the field {name!r} of a schema must be {' or '.join(one.__name__ for one in types)}")
     for name in ("required", "x-kubernetes-list-map-keys"):
         if not all(isinstance(one, str) for one in schema.get(name) or ()):
-            raise TypeError(f"{name} of a schema must be a list of strings")
+            raise TypeError(f"the field {name!r} of a schema must be a list of strings")
     rules = schema.get("x-kubernetes-validations") or ()
     for rule in rules:
         if not all(isinstance(rule.get(name, ""), str | None) for name in ("rule", "message", "messageExpression")):

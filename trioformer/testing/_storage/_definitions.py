@@ -32,7 +32,7 @@ _MOST_SELECTABLE: Final = 8
 
 
 def set_definition_defaults(definition: JSONObject) -> None:
-    """Set the default names and the default conversion strategy in a definition, which is modified."""
+    """Set the default names and the default conversion strategy of a definition, which is modified in place."""
     spec = definition.setdefault("spec", {})
     names = spec.get("names")
     if isinstance(names, dict) and isinstance(names.get("kind"), str) and names["kind"]:
@@ -283,7 +283,7 @@ def _change_causes(spec: JSONObject, old: JSONObject) -> Causes:
 
 
 def _stored_causes(spec: JSONObject, stored: Iterable[str]) -> Causes:
-    """Yield a cause for each version in which objects may be stored, but which was removed from the definition."""
+    """Yield a cause for each version that was removed from the definition although objects may be stored in it."""
     names = [one.get("name") for one in spec.get("versions") or ()]
     for index, name in enumerate(stored):
         if name not in names:

@@ -16,7 +16,8 @@ from ._status import bad_request, cause, invalid_options, precondition_failed
 from ._storage import JSONObject, Stored
 
 Policy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
-"""What happens to the dependents of a deleted object: deleted after it, deleted before it, or kept."""
+"""What happens to the dependents of a deleted object: they are deleted after the object, deleted before the object, or
+kept."""
 
 FOREGROUND: Final = "foregroundDeletion"
 """The finalizer of an object that waits for its dependents."""
@@ -27,7 +28,7 @@ _POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
 
 
 def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
-    """Return the finalizers that an object has after a request to delete it, if a garbage collector runs."""
+    """Return the finalizers of an object after a request to delete the object, if a garbage collector runs."""
     before: list[str] = metadata.get("finalizers") or []
     if policy is None:
         if ORPHAN in before:

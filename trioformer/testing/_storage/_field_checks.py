@@ -1,7 +1,7 @@
 """The removal of unknown and duplicate fields from the objects in requests.
 
 kube-apiserver decodes objects of built-in kinds into Go structs, and objects of custom kinds by their schema.
-For all kinds, unknown fields are removed, and a null field is treated as not set.
+For all kinds, unknown fields are removed, and null fields are treated as unset.
 With ``fieldValidation=Strict``, requests with unknown or duplicate fields are rejected.  With ``Warn``, the default,
 the response has warnings.
 
@@ -45,7 +45,7 @@ def _ignore(_: str) -> None:
 @final
 @attrs.define(eq=False)
 class FieldCheck:
-    """The unknown and duplicate fields of a request, and the way in which the client wants them reported."""
+    """The unknown and duplicate fields in a request, and how to report them to the client."""
 
     verb: str
     """The verb, which is ``create``, ``update`` or ``patch``.  Other verbs are not checked."""
@@ -80,7 +80,7 @@ class FieldCheck:
             self._problems.append(f'unknown field "{path}"')
 
     def check_operations(self, operations: Iterable[Mapping[str, Any]]) -> None:
-        """Find unknown members of the operations of a JSON patch."""
+        """Find unknown members in the operations of a JSON patch."""
         if self.is_active:
             for i, operation in enumerate(operations):
                 unknown = [name for name in operation if name not in _OPERATION]
@@ -210,7 +210,7 @@ def _fits(value: JSONObject, shape: Shape) -> bool:
 
 
 def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
-    """Remove nulls and all members that are not in the Go struct."""
+    """Remove null members, and all members that are not in the Go struct."""
     if not isinstance(value, dict) or _fits(value, shape):
         return
     gone: list[str] = []

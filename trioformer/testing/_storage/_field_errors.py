@@ -107,7 +107,7 @@ def _escaped(character: str) -> str:
 
 
 def json_text(value: object) -> str:
-    """Return JSON as Go encodes a map, with sorted keys and HTML characters escaped."""
+    """Return the JSON of a map as Go encodes it, with sorted keys and escaped HTML characters."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return re.sub("[<>&\u2028\u2029]", lambda found: _ESCAPES_OF_JSON[found[0]], text)
 

@@ -125,7 +125,7 @@ def element_text(element: str) -> str:
 
 
 class TooDeepError(Exception):
-    """An error for a set that has more levels than an object may store."""
+    """An error for a set that has too many levels to be stored in an object."""
 
 
 def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldSet:
@@ -142,14 +142,16 @@ def encode(fields: FieldSet, levels: int = MAX_LEVELS - _LEVELS_ABOVE) -> FieldS
 
 
 def in_order(fields: FieldSet) -> list[str]:
-    """Return the path elements of a set in kube-apiserver's order, in which ``"."`` is the first."""
+    """Return the path elements of a set in kube-apiserver's order, which starts with ``"."``."""
     elements = sorted(fields)
     # "." and fields are ordered as strings; others are not.
     return elements if not elements or elements[-1] < "g" else sorted(elements, key=_place)
 
 
 def read(fields: object) -> FieldSet:
-    """Return the set in a ``fieldsV1`` value.  Path elements of unknown types are skipped, as in kube-apiserver.
+    """Return the set of fields that a ``fieldsV1`` value represents.
+
+    Path elements of unknown types are skipped, as in kube-apiserver.
 
     Raises:
         ValueError: The value is not a set of fields.
@@ -193,7 +195,7 @@ def value_element(value: object) -> str:
 
 
 def json_text(value: object) -> str:
-    """Encode a value as Go does in the keys of fieldsV1, with ``1.0`` as ``1`` and three characters escaped."""
+    """Encode a value as Go does in the keys of fieldsV1: ``1.0`` becomes ``1``, and three characters are escaped."""
     text = dumps(stored_numbers(value)).decode()
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -201,7 +203,7 @@ def json_text(value: object) -> str:
 
 
 def _place(element: str) -> tuple[int, Any]:
-    """Return the sort key of a path element: fields by name, then items by keys, by value and by index."""
+    """Return the sort key of a path element: first fields by name, and then items by keys, by value or by index."""
     kind, rest = element[:2], element[2:]
     if kind == "f:":
         return 1, rest

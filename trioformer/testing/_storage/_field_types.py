@@ -6,8 +6,8 @@ are encoded as follows:
 - ``s`` is a string, ``n`` is a number, ``b`` is a boolean, and ``u`` is any scalar.
 - ``d`` is any value, in which objects are merged by field.  ``a`` is any value, which is replaced as a whole.
 - ``{}s`` is a map of strings, ``[]s`` is a list of strings that is replaced, and ``[*]s`` is a set of strings.
-- ``[name]core.v1.Container`` is a list with the key ``name``.  ``[a,b|c]…`` is a list with another key, ``c``, for
-  strategic merge patches.
+- ``[name]core.v1.Container`` is a list with the key ``name``.  ``[a,b|c]…`` is a list with the keys ``a`` and ``b``,
+  and with the key ``c`` for strategic merge patches.
 - Any other name is the name of a struct.  A struct or map with the prefix ``!`` is replaced as a whole.
 - A suffix is the value that Go uses for a missing field.  The values ``={}`` and ``=null`` are always encoded, so they
   are never added.  All other values are defaults.
@@ -37,7 +37,7 @@ MISSING: Final = object()
 @final
 @attrs.define(eq=False)
 class FieldType:
-    """The possible types of a value, which may be one or several."""
+    """The type of a value, or several possible types."""
 
     scalar: Scalar | None = None
     """The scalar type, or None if the value cannot be a scalar."""
@@ -51,7 +51,10 @@ class FieldType:
         self._is_single = (self.scalar is not None) + (self.items is not None) + (self.map is not None) == 1
 
     def of(self, value: object) -> FieldType:
-        """Return the possible type that fits a value, or all possible types if the value is null or no type fits."""
+        """Return the possible type that fits a value.
+
+        If the value is null or no type fits, return all possible types.
+        """
         if self._is_single:
             return self
         match value:
@@ -76,7 +79,7 @@ class ListType:
 
     _item: Callable[[], FieldType]
     is_atomic: bool = True
-    """Whether the list is replaced as a whole.  Otherwise, its items are merged by key, or by value if it has no
+    """Whether the list is replaced as a whole. Otherwise, its items are merged by key, or by value if the list has no
     keys."""
     keys: tuple[str, ...] = ()
     """The keys of the items, if any."""
@@ -100,7 +103,7 @@ class MapType:
     is_atomic: bool = False
     """Whether the object is replaced as a whole."""
     implied: Mapping[str, object] = attrs.field(factory=dict)
-    """The fields that Go always encodes, with the value for a missing one."""
+    """The fields that Go always encodes, with the value that Go uses for a missing field."""
 
     @property
     def element(self) -> FieldType | None:
@@ -143,7 +146,7 @@ def _deduced() -> FieldType:
 UNTYPED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _untyped_atomic, is_atomic=True))
 """Any value, which is replaced as a whole."""
 DEDUCED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _deduced))
-"""Any value: an object is merged by field, a list is replaced."""
+"""Any value. Objects are merged by field, and lists are replaced."""
 _CODES: Final[Mapping[str, FieldType]] = {
     "s": FieldType("string"),
     "n": FieldType("numeric"),

@@ -2,7 +2,7 @@
 
 The garbage collector follows the rules of kube-controller-manager, and runs in its own task of the server.
 
-- Background deletion: the owner is removed immediately.  Then the dependents that have no other owner are deleted.
+- Background deletion: the owner is removed immediately.  Then the dependents without any remaining owner are deleted.
 - Foreground deletion: the owner remains, with the finalizer ``foregroundDeletion``, until all dependents with
   ``blockOwnerDeletion`` are deleted.
 - Orphaning deletion: the owner remains, with the finalizer ``orphan``, until no dependent refers to it.
@@ -10,12 +10,12 @@ The garbage collector follows the rules of kube-controller-manager, and runs in 
 If a dependent has another owner, only its references to missing owners are removed.
 An owner is identified by its uid, its kind, its name, and the namespace of the dependent.  So an owner in another
 namespace counts as missing.
-If the kind of an owner is not served, the dependent is kept, because the kind may be served later.
+If the kind of an owner is not served, the dependent is kept, because the server may serve the kind later.
 
 The collector keeps a node for each object, and reads the changes of each resource as a watch does.  After a
 compaction, the collector reads all objects again.
 The nodes only show which objects to check.
-Each decision is made from the stored objects, and executed without a checkpoint.
+Each decision is based on the stored objects, and is carried out without a checkpoint.
 
 Source: kubernetes ``pkg/controller/garbagecollector``.
 """
@@ -66,12 +66,12 @@ class _Node:
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Whether the object is being deleted in the foreground."""
+        """Whether a foreground deletion of the object has begun."""
         return self.is_deleted and FOREGROUND in self.finalizers
 
     @property
     def orphans(self) -> bool:
-        """Whether the object is being deleted and its dependents are orphaned."""
+        """Whether the object is being deleted in a way that orphans its dependents."""
         return self.is_deleted and ORPHAN in self.finalizers
 
     def refers_to(self, uid: str) -> bool:
@@ -124,7 +124,7 @@ class GarbageCollector:
         """Collect garbage until cancelled.
 
         Cancellation:
-            The garbage collector can be cancelled between two decisions.
+            Cancellation takes effect between two decisions.
         """
         storage = self._registry.storage
         storage.observer = self._record
@@ -249,7 +249,7 @@ class GarbageCollector:
     def _decide(self, node: _Node) -> None:
         """Delete or update an object as its owners, its dependents and its deletion require.
 
-        The decision is made from the stored objects, which may be newer than the node.
+        The decision is based on the stored objects, which may be newer than the node.
         """
         try:
             if node.orphans:

@@ -1,4 +1,4 @@
-"""The kinds that the embedded server serves, and the ways in which they differ."""
+"""The kinds that the embedded server serves, and the differences between them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ WITH_GENERATION = frozenset(
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
     }
 )
-"""The built-in kinds whose ``metadata.generation`` counts the changes of the desired state, as for all custom kinds."""
+"""The built-in kinds whose ``metadata.generation`` counts the changes of the desired state. For custom kinds, it
+always does."""
 
 STATUS_ON_CREATE = frozenset({"nodes"})
 """The kinds whose status may be set on create, because a kubelet registers its node with a status."""
@@ -59,7 +60,24 @@ NEEDS_RESOURCE_VERSION = frozenset(
         "volumeattachments.storage.k8s.io",
     }
 )
-"""The built-in kinds whose updates require a ``resourceVersion``, as for all custom kinds."""
+"""The built-in kinds whose updates require a ``resourceVersion``. For custom kinds, updates always do."""
+
+CREATED_BY_UPDATES = frozenset(
+    {
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "endpoints",
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "services",
+    }
+)
+"""The kinds for which an update creates the object if it does not exist."""
 
 DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
@@ -86,7 +104,7 @@ class ServedKind:
     schema: Schema | None = attrs.field(default=None, eq=False)
     """The schema of a custom kind, or None if every object is valid."""
     deprecation: str = ""
-    """The warning of each response if this version is deprecated."""
+    """The warning in each response if this version is deprecated."""
     selectable_fields: tuple[str, ...] = ()
     """The paths, such as ``spec.host``, that field selectors may use, in addition to the fields that are selectable
     for every kind."""
@@ -100,7 +118,7 @@ class ServedKind:
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is a subresource."""
+        """Whether the kind has the subresource ``status``."""
         return "status" in self.info.subresources
 
     @property
@@ -112,6 +130,11 @@ class ServedKind:
     def needs_resource_version(self) -> bool:
         """Whether updates require a ``resourceVersion``."""
         return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
+
+    @property
+    def is_created_by_updates(self) -> bool:
+        """Whether an update creates an object that does not exist."""
+        return self.resource in CREATED_BY_UPDATES
 
     @property
     def is_namespace(self) -> bool:
@@ -145,13 +168,13 @@ class Kinds:
         deprecation: str = "",
         selectable_fields: tuple[str, ...] = (),
     ) -> ServedKind:
-        """Serve a kind, which replaces any kind with the same group, version and plural."""
+        """Serve a kind. This replaces any kind with the same group, version and plural."""
         served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 
     def remove(self, info: ResourceInfo) -> None:
-        """Stop serving a kind if it is served."""
+        """Stop serving a kind. This has no effect if the kind is not served."""
         self._by_path.pop((info.group, info.version, info.plural), None)
 
     def copy(self) -> Kinds:

@@ -24,7 +24,7 @@ from ._storage import JSONObject
 from ._typed_values import Comparison, compare, fields_of, merge, remove, same, with_named_fields
 
 MAX_UPDATERS: Final = 10
-"""The maximum number of updaters.  If there are more, the oldest are joined to ``ancient-changes``."""
+"""The maximum number of updaters. If there are more, the oldest are merged into ``ancient-changes``."""
 NOT_OWNED: Final = frozenset(
     {
         "name",
@@ -66,7 +66,7 @@ class ManagerKey:
 
     @property
     def text(self) -> str:
-        """The manager in the format of error messages, which do not contain an updater's time."""
+        """The manager in the format of error messages, without the time of an updater."""
         name = json.dumps(self.name, ensure_ascii=False)  # as Go quotes it
         if self.subresource:
             name += f' with subresource "{self.subresource}"'
@@ -100,7 +100,7 @@ def read_entries(entries: object, *, is_stored: bool = False) -> Managers:
 
     Args:
         entries: The list in ``managedFields``, or None.
-        is_stored: Whether the list was returned by :func:`write_entries`, and is therefore known to be valid.
+        is_stored: Whether the list was made by :func:`write_entries`, and is therefore known to be valid.
 
     Raises:
         ValueError: An entry in the list is not valid.
@@ -113,7 +113,7 @@ def read_entries(entries: object, *, is_stored: bool = False) -> Managers:
             raise ValueError("an entry is not an object")  # noqa: TRY004  # bad input
         operation, version = entry.get("operation"), entry.get("apiVersion")
         if operation not in ("Apply", "Update") or not version or entry.get("fieldsType") != "FieldsV1":
-            raise ValueError("an entry without operation, apiVersion or fieldsType")
+            raise ValueError("an entry has no operation, apiVersion or fieldsType")
         name, subresource = str(entry.get("manager") or ""), str(entry.get("subresource") or "")
         key = ManagerKey(name, operation, version if operation == "Update" else "", subresource)
         fields = entry["fieldsV1"] if is_stored else read(entry.get("fieldsV1") or {})
@@ -155,7 +155,9 @@ def write_entries(managers: Managers) -> list[JSONObject]:
 def managers_after(
     live: Mapping[str, Any], given: Mapping[str, Any], *, is_builtin: bool, is_subresource: bool
 ) -> Managers:
-    """Return the managers before a write, from the request if the request contains any, or else from the stored object.
+    """Return the managers before a write.
+
+    They are taken from the request if it contains any, and otherwise from the stored object.
 
     If the request contains one empty entry, all managers are removed.  For built-in kinds, an empty list has the same
     effect.
@@ -230,7 +232,7 @@ class Ownership:
         return result, managers
 
     def _served(self, managers: Managers) -> Managers:
-        """Return the managers of served versions, adapted to the current types of fields."""
+        """Return the managers whose API versions are still served, with their fields adapted to the current types."""
         if not self.may_change:
             return managers
         served = {}
@@ -298,7 +300,7 @@ class Ownership:
 
 
 def _capped(managers: Managers) -> Managers:
-    """Join the oldest updaters if there are too many, and return all managers."""
+    """If there are too many updaters, merge the oldest ones. Return all managers."""
     updaters = [key for key in managers if key.operation == "Update"]
     count = len(updaters)
     if count <= MAX_UPDATERS:
@@ -321,7 +323,7 @@ def _capped(managers: Managers) -> Managers:
 
 
 def reconciled(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Adapt a set of fields to a changed schema in which some fields have become leaves, which are owned as a whole."""
+    """Adapt a set of fields to a new schema. Fields that have become leaves are owned as a whole."""
     result: FieldSet = {}
     for element, child in fields.items():
         inner = _member_type(of, element)

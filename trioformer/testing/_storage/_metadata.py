@@ -51,7 +51,7 @@ def metadata_of(obj: JSONObject) -> JSONObject:
 
 
 def metadata_problem(metadata: object, path: str) -> str:
-    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if it is valid."""
+    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if the value is valid."""
     if metadata is None:
         return ""
     if not isinstance(metadata, dict):
@@ -108,7 +108,7 @@ def _unrecognized(path: str, expected: str) -> Exception:
 
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:
-    """Return the metadata without empty fields, in the order of fields that kube-apiserver uses."""
+    """Return the metadata without empty fields, and with the other fields in kube-apiserver's order."""
     full = {key: value for key, value in metadata.items() if value not in (None, "", {}, [])}
     rest = [key for key in full if key not in _ORDER and key != "selfLink"]
     return {key: full[key] for key in (*(key for key in _ORDER if key in full), *rest)}
@@ -146,7 +146,7 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
 def json_equal(one: object, other: object) -> bool:
     """Return whether two decoded JSON values are equal.
 
-    Unlike with Python's ``==``, the values true, 1 and 1.0 are different.
+    In contrast to Python's ``==``, the values true, 1 and 1.0 are different.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())

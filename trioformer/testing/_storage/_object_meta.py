@@ -1,7 +1,7 @@
 """The rules for names, labels, annotations, owner references and finalizers.
 
-Each kind has a rule for names.  Most names are DNS subdomains, some are DNS labels, and RBAC kinds only require path
-segments.
+Each kind has its own rule for names.  For most kinds, a name is a DNS subdomain, for some it is a DNS label, and for
+RBAC kinds any path segment is allowed.
 
 Source: apimachinery ``pkg/api/validate/content`` and ``pkg/api/validation``, and the validation of each group.
 """
@@ -130,7 +130,7 @@ def _name_rule(served: ServedKind) -> NameRule:
 
 
 def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[JSONObject]:
-    """Validate a new object's name and the prefix that it was generated from, and return the causes of errors."""
+    """Validate a new object's name and ``generateName``, and return the causes of all errors."""
     rule = _name_rule(served)
     causes = []
     if generate_name:
@@ -221,12 +221,12 @@ def _owner_causes(owners: list[JSONObject], path: str) -> Iterator[JSONObject]:
 
 
 def unqualified_finalizers(finalizers: list[str]) -> list[int]:
-    """Return the indexes of the finalizers without a domain, which are not allowed in built-in kinds."""
+    """Return the indexes of the finalizers without a domain. Built-in kinds do not allow such finalizers."""
     return [i for i, one in enumerate(finalizers) if "/" not in one and one not in STANDARD_FINALIZERS]
 
 
 def finalizer_warnings(finalizers: list[str], old: list[str]) -> list[str]:
-    """Return warnings for the new finalizers of a custom object that have no domain."""
+    """Return warnings for new finalizers without a domain in a custom object."""
     warnings = []
     for one in sorted(set(finalizers) - set(old)):
         if "/" not in one and one not in STANDARD_FINALIZERS:

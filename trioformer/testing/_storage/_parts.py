@@ -35,7 +35,7 @@ _DEFAULTS: Final = {
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return the old object, without kind and metadata, in which this part is replaced by the part of the new object.
+    """Return the old object without kind and metadata, and with this part taken from the new object.
 
     Raises:
         APIStatusError: The change is not allowed (422).

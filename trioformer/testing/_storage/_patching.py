@@ -1,4 +1,4 @@
-"""Patch requests, and the application of merge patches (RFC 7386) and JSON patches (RFC 6902).
+"""Patch requests, and how merge patches (RFC 7386) and JSON patches (RFC 6902) are applied.
 
 ``_apply.py`` handles the fourth type of patch, server-side apply.
 """

@@ -1,6 +1,6 @@
 """The rules by which objects are created, updated and deleted in the storage.
 
-Names, uids, timestamps, generations, conflicts, the status subresource, finalizers and namespaces are handled as in
+Names, uids, timestamps, generations, conflicts, the status subresource, finalizers and namespaces behave as in
 kube-apiserver.  There are three differences from a cluster:
 
 - Built-in kinds are neither defaulted nor validated, except for their ``metadata``.
@@ -133,9 +133,9 @@ class Registry:
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
-        """Create an object from ``obj``, which is modified.
+        """Create an object from ``obj``, which is modified in place.
 
-        The status is kept only for the part ``whole``.  Unknown fields are removed, and ``fields`` collects them.
+        The status is kept only if ``part`` is ``whole``.  Unknown fields are removed, and ``fields`` collects them.
         Without a writer, the object has no managers.
 
         Raises:
@@ -250,7 +250,7 @@ class Registry:
         Unknown fields are removed, and ``fields`` collects them.  Without a writer, the managers do not change.
 
         Returns:
-            The new state, or the old state if nothing has changed, in which case there is no new revision or event.
+            The new state. If nothing has changed, there is no new revision or event, and the old state is returned.
         """
         current = self.get(served, namespace, name)
         old = decoded(current)
@@ -386,7 +386,8 @@ class Registry:
         """Delete all selected objects in order, with the same options.
 
         Raises:
-            APIStatusError: An object does not meet a precondition (409).  The objects before this object were deleted.
+            APIStatusError: An object does not meet a precondition (409).  The objects before this one have been
+                deleted.
         """
         for stored in chosen:
             if self.storage.get(served.resource, stored.key) is None:
@@ -420,7 +421,7 @@ class Registry:
                 self.delete(served, name, stored.name, policy="Background")
 
     def _remove_empty_namespace(self, name: str) -> None:
-        """Remove a namespace that is being deleted if it has neither content nor finalizers."""
+        """If a namespace that is being deleted has neither content nor finalizers, remove it."""
         found = self.storage.get("namespaces", name)
         if found is None:
             return
@@ -435,7 +436,7 @@ class Registry:
 
 
 def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
-    """Return whether a null status in an applied custom object is validated, instead of being treated as missing."""
+    """Return whether a null status in an applied custom object is validated rather than treated as missing."""
     has_schema = served.schema is not None and "status" in served.schema.properties
     return has_schema and part == "status" and "status" in old and "status" in new
 

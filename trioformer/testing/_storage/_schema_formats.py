@@ -1,10 +1,10 @@
-"""The string formats that are validated in custom objects.  All other formats are ignored.
+"""The formats of strings that are validated in custom objects.  All other formats are ignored.
 
 Unlike kube-apiserver, the server does not check ``bsonobjectid``, ``creditcard``, ``isbn``, ``isbn10``, ``isbn13``,
 ``rgbcolor`` and ``ssn``.
 
-Source: kube-openapi ``pkg/validation/strfmt``, whose names have no dashes, and the list in apiextensions-apiserver
-``pkg/apiserver/validation/formats.go``.
+Source: kube-openapi ``pkg/validation/strfmt``, where the names of formats have no dashes, and the list in
+apiextensions-apiserver ``pkg/apiserver/validation/formats.go``.
 """
 
 from __future__ import annotations

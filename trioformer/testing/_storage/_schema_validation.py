@@ -1,10 +1,10 @@
 """The validation of custom objects against their schema, with the errors of kube-apiserver.
 
 kube-apiserver uses a general validator for JSON schemas, which has some surprising results.  For example, a string
-with a format may have several types, and for ``anyOf`` only the errors of the schema that matched best are reported.
+with a format may have several types, and for ``anyOf``, only the errors from the best-matching schema are reported.
 This module returns the same results and causes as kube-apiserver.
 
-An update does not report errors of the old object that are unchanged ("ratcheting").
+An update does not report errors that were already present in the old object and have not changed ("ratcheting").
 
 Source: kube-openapi ``pkg/validation/validate``, apiextensions-apiserver ``pkg/apiserver/validation``.
 """
@@ -93,7 +93,7 @@ def _wrong_type(path: str, types: str, value: str) -> Problem:
 
 
 def _wrong_whole(text: str) -> Problem:
-    """Return the problem with a combination of schemas, which is reported for the whole object."""
+    """Return the problem with a combination of schemas. This problem is reported for the whole object."""
     return text, lambda prefix: invalid_value(prefix or "<nil>", "", text)
 
 
@@ -194,7 +194,10 @@ def _check_enum(value: Any, raw: Mapping[str, Any], path: str, result: _Result) 
 
 
 def _is_same(value: Any, allowed: Any) -> bool:
-    """Return whether a value equals a value of an enum.  Numbers are converted to the type of this value."""
+    """Return whether a value equals a value of an enum.
+
+    Numbers are first converted to the type of the value of the enum.
+    """
     if value is None or allowed is None:
         return False
     if _type_of(value)[1] and _type_of(allowed)[1]:

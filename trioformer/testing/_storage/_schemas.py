@@ -58,7 +58,7 @@ class Schema:
 
     @property
     def values(self) -> Schema | None:
-        """The schema of the values of a map, or None if they have no schema."""
+        """The schema for the values of a map, or None if there is none."""
         return self.additional if isinstance(self.additional, Schema) else None
 
     def child(self, name: str) -> Schema | None:
@@ -91,7 +91,7 @@ def parse_schema(raw: Mapping[str, Any]) -> Schema:
 
 
 def prune(value: Any, schema: Schema | None, on_unknown: OnUnknown, path: str = "") -> None:
-    """Remove fields that are not in the schema from a value, which is modified."""
+    """Remove from a value, which is modified in place, the fields that are not in the schema."""
     if schema is not None and schema.preserves_unknown:
         _prune_known(value, schema, on_unknown, path)
     elif isinstance(value, dict):
@@ -178,7 +178,7 @@ def embedded_objects(value: Any, schema: Schema, path: str = "") -> Iterator[tup
 
 
 def children(value: Any, schema: Schema, path: str) -> Iterator[tuple[Any, Schema, str]]:
-    """Yield each member or item of a value that has a schema, with this schema and the path for error messages."""
+    """Yield each member or item of a value that has a schema, with the schema and the path for error messages."""
     if isinstance(value, dict):
         for name, member in value.items():
             if (known := schema.properties.get(name)) is not None:

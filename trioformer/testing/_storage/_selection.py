@@ -54,7 +54,7 @@ def _no_field(obj: object, path: str) -> str:
 
 
 def _text_at(obj: object, path: str) -> str:
-    """Return a scalar as a string, or an empty string if the scalar does not exist."""
+    """Return the scalar at a path as a string, or an empty string if there is no scalar."""
     for name in path.split("."):
         obj = obj.get(name) if isinstance(obj, dict) else None
     if isinstance(obj, bool):
@@ -111,7 +111,7 @@ class Selection:
 @final
 @attrs.define(eq=False)
 class _FieldReader:
-    """A reader of an object's fields as strings.  The object is not decoded to read its name and namespace."""
+    """A reader of an object's fields as strings.  Reading its name or namespace does not decode the object."""
 
     _stored: Stored
     _read: Callable[[object, str], str]

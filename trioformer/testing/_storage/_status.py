@@ -33,7 +33,7 @@ SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "st
 
 
 def excerpt(text: str) -> str:
-    """Return a string, or the beginning of a long string, to quote it in an error message."""
+    """Return a string for quotation in an error message. A long string is truncated."""
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
 
 
@@ -42,7 +42,7 @@ _MOST_CAUSES = 50
 
 
 class APIStatusError(Exception):
-    """An error that becomes the Status of a response.
+    """An error that is sent to the client as the Status in a response.
 
     Clients raise this error as :class:`~trioformer.errors.StatusError`.
 
@@ -123,7 +123,10 @@ def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
 def conflict(
     info: ResourceInfo, name: str, problem: str | None = None, *, subresource: str | None = None
 ) -> APIStatusError:
-    """Return a 409 error: the object has another resourceVersion, or ``problem`` describes the conflict."""
+    """Return a 409 error for a conflict.
+
+    ``problem`` describes the conflict; by default, the object has another resourceVersion.
+    """
     usual = "the object has been modified; please apply your changes to the latest version and try again"
     what = f"{info}/{subresource}" if subresource else str(info)
     message = f'Operation cannot be fulfilled on {what} "{name}": {problem or usual}'
@@ -134,7 +137,7 @@ def conflict(
 def precondition_failed(info: ResourceInfo, name: str, problem: str) -> APIStatusError:
     """Return a 409 error for a precondition of a delete.
 
-    The details of this error contain the kind, where other errors contain the resource.
+    The details of this error contain the kind, whereas those of other errors contain the resource.
     """
     message = f'Operation cannot be fulfilled on {info.kind} "{name}": {problem}'
     return status_error(409, message=message, details={**_details(info, name), "kind": info.kind})
@@ -185,7 +188,7 @@ def cause_without_field(reason: str, message: str) -> JSONObject:
 def expired(message: str, *, continue_token: str = "") -> APIStatusError:
     """Return a 410 error: the revision is compacted.
 
-    With the token, if any, a client can continue the list at the current revision.
+    If there is a token, the client can use it to continue the list at the current revision.
     """
     metadata = {"continue": continue_token} if continue_token else None
     return APIStatusError(status_of(410, "Expired", message, metadata=metadata))

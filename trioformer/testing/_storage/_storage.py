@@ -3,10 +3,10 @@
 One counter assigns revisions to the writes of all resources.
 Each resource has a log, which contains its current objects and the ordered changes.  Each change contains the states
 of the object before and after it.
-So a list can read any revision that is not compacted, by undoing later changes, and a watch can start at any such
+So a list can read any revision that is not compacted by undoing later changes, and a watch can start at any such
 revision.
 
-A watch only has a position in a log.  The watch reads the changes from this position to the end, and then waits for
+A watch is only a position in a log.  The watch reads the changes from this position to the end, and then waits for
 the next change.  A slow watch needs no memory for unread changes.  If the changes that a watch must read next are
 compacted, the watch gets :exc:`CompactedError`.
 
@@ -72,7 +72,7 @@ class Change:
 
 
 class CompactedError(Exception):
-    """An error for a requested revision that is compacted.
+    """An error for a requested revision that has been compacted.
 
     Attributes:
         oldest: The oldest revision from which changes can still be read.
@@ -119,7 +119,8 @@ class Storage:
     revision: int = 1
     """The revision of the last write.  It starts at 1, as in etcd."""
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
-    """The last compacted revision, initially the revision before the first one.  Earlier revisions cannot be read."""
+    """The last compacted revision, which is initially the revision before the first revision. Earlier revisions cannot
+    be read."""
     observer: Callable[[str], None] | None = attrs.field(init=False, default=None)
     """A function that is called with the resource after each write."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
@@ -133,12 +134,12 @@ class Storage:
         return self._logs[resource].objects.get(key)
 
     def count(self, resource: str | None = None) -> int:
-        """Return the number of objects of one resource or of all resources."""
+        """Return how many objects one resource has, or how many all resources have in total."""
         logs = self._logs.values() if resource is None else [self._logs[resource]]
         return sum(len(log.objects) for log in logs)
 
     def put(self, resource: str, key: str, obj: JSONObject) -> Stored:
-        """Write a state of an object.
+        """Write a new state of an object.
 
         The method sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards.
         """
@@ -156,7 +157,7 @@ class Storage:
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
         """Delete an object.
 
-        ``last`` is the state in the DELETED event, and gets its resourceVersion as in :meth:`put`.
+        ``last`` is the state for the DELETED event, and its resourceVersion is set as in :meth:`put`.
 
         Raises:
             KeyError: The object to delete does not exist.
@@ -248,8 +249,8 @@ class Storage:
     async def wait(self, resource: str) -> None:
         """Wait until the resource changes or :meth:`wake` is called.
 
-        To miss no change, call this method when :meth:`read` has returned an empty list, without a checkpoint in
-        between.
+        To avoid missing a change, call this method after :meth:`read` has returned an empty list, without a checkpoint
+        in between.
 
         Cancellation:
             This method can be cancelled at any time, and the reader's position stays valid.
@@ -257,14 +258,14 @@ class Storage:
         await self._logs[resource].watchers.park()
 
     def wake(self, resource: str | None = None) -> None:
-        """Wake the waiting readers of one resource or of all resources, so that they check their other conditions."""
+        """Wake the readers of one resource or of all resources, which then check for changes other than writes."""
         for log in self._logs.values() if resource is None else [self._logs[resource]]:
             log.watchers.unpark_all()
 
     def compact(self, revision: int | None = None) -> int:
         """Discard the changes up to and including a revision.
 
-        After this, reads from earlier revisions raise :exc:`CompactedError`.
+        Afterwards, reads from earlier revisions raise :exc:`CompactedError`.
 
         Args:
             revision: The last revision to discard.  If this revision is already compacted, nothing changes.
@@ -292,7 +293,7 @@ class Storage:
     def restore(self, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
         """Restore the objects of an earlier revision, without history.  All readers get :exc:`CompactedError`.
 
-        The counter is not reset, because watches from lost revisions would miss the next writes.
+        The counter is not reset, because otherwise watches that start at lost revisions would miss the next writes.
         """
         self.revision = self.compacted = max(self.revision, revision) + 1
         for resource in {**self._logs, **objects}:

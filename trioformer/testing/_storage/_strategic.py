@@ -56,7 +56,7 @@ def _directed(patch: JSONObject) -> JSONObject:
 
 
 def _retained(obj: JSONObject, patch: JSONObject) -> JSONObject:
-    """Return an object with only the members that the ``$retainKeys`` directive of a patch keeps."""
+    """Return an object with only those members that the ``$retainKeys`` directive of a patch lists."""
     names = patch[_RETAIN]
     given = {
         key for key, value in patch.items() if value is not None and not key.startswith((_DELETE, _ORDER, _RETAIN))
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 
 def _merge_lists(of: FieldType, old: list[Any], patch: list[Any]) -> list[Any]:
-    """Merge two lists.  The items of the patch keep its order, and all others are placed near their old neighbors."""
+    """Merge two lists.  The items of the patch keep their order, and all others are placed near their old neighbors."""
     _check_items(old, patch)
     if not any(isinstance(one, dict) for one in (*old, *patch)):
         merged = list({dumps(one): one for one in (*old, *patch)}.values())
@@ -169,7 +169,7 @@ def _identity(item: Any, key: str) -> bytes:
 
 
 def _in_order(merged: list[Any], key: str, order: list[Any], old: list[Any]) -> list[Any]:
-    """Sort items by their order in one list, and all others by their order in the old list."""
+    """Sort items by their order in one list, and the remaining items by their order in the old list."""
     places = _places(order, key)
     old_places = _places(old, key)
     identities = [_identity(item, key) for item in merged]
@@ -221,5 +221,5 @@ def _check_order(items: list[Any], order: list[Any], key: str) -> None:
 
 
 def _failure(message: str) -> APIStatusError:
-    """Return a 500 error, as kube-apiserver does for problems that have no other status code."""
+    """Return a 500 error, which kube-apiserver uses for problems without a more specific status code."""
     return status_error(500, reason="", message=message)

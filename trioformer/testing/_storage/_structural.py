@@ -1,7 +1,7 @@
-"""The validation of schemas, which must be structural and have valid defaults, as in kube-apiserver.
+"""The validation of schemas. As in kube-apiserver, a schema must be structural and must have valid defaults.
 
 A structural schema defines the type of each field outside ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
-So the known fields do not depend on the values in an object, and unknown fields can be removed.
+So the set of known fields does not depend on the values in an object, and unknown fields can be removed.
 
 Source: ``validation.go``, ``complete.go`` and ``defaulting`` in apiextensions-apiserver ``pkg/apiserver/schema``.
 """
@@ -48,7 +48,7 @@ _FORBIDDEN_IN_CLAUSES: Final = (
 
 
 def structural_causes(schema: Raw, path: str) -> list[JSONObject]:
-    """Return the reasons why a schema is not structural, or which of its defaults are not valid, sorted by path."""
+    """Return the reasons why a schema is not structural, or why its defaults are not valid, sorted by path."""
     causes = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
     if causes:
         return sorted(causes, key=lambda one: f"{one['field']}: {one['message']}")

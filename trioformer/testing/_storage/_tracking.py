@@ -1,6 +1,6 @@
 """The update of ``metadata.managedFields`` with each write, and server-side apply.
 
-Objects that the direct API creates have no managers.  At the first apply, all earlier fields get the manager
+Objects that are created with the direct API have no managers.  At the first apply, all earlier fields get the manager
 ``before-first-apply``, as on a cluster.
 
 Source: apimachinery ``pkg/util/managedfields/internal``, apiserver ``pkg/endpoints/handlers``, and the error messages
@@ -50,7 +50,7 @@ _ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
 @final
 @attrs.frozen
 class Writer:
-    """The writer of an object, and the way in which it writes."""
+    """Who writes an object, and how."""
 
     manager: str
     """The name of the manager, which is ``fieldManager`` in the request, or the beginning of its user agent."""
@@ -84,7 +84,7 @@ class FieldTracker:
     # --- types --------------------------------------------------------------------------------------------------------
 
     def type_of(self, served: ServedKind, api_version: str) -> FieldType | None:
-        """Return the type of a kind in one of its versions, or None if the version is unknown."""
+        """Return the type of a kind in a given version, or None if the version is unknown."""
         if served.is_builtin and (found := builtin_type(api_version, served.info.kind)) is not None:
             return found
         version = api_version.rpartition("/")[2]
@@ -185,8 +185,8 @@ class FieldTracker:
             force: Whether to take fields from other managers.
 
         Raises:
-            APIStatusError: The configuration is of another kind (400), changes fields that other managers own (409),
-                or does not match the type of the kind (500, as in kube-apiserver).
+            APIStatusError: The configuration has another kind (400), changes fields that other managers own (409), or
+                does not match the type of the kind (500, as in kube-apiserver).
         """
         names: JSONObject = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         self._check(served, config)
@@ -298,7 +298,7 @@ def _left(conflict: ApplyConflict, allowed: FieldSet) -> dict[ManagerKey, FieldS
 
 
 def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
-    """Update kubectl's last-applied annotation to the applied configuration, if the object has this annotation."""
+    """If the object has kubectl's last-applied annotation, set the annotation to the applied configuration."""
     metadata = obj.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if not annotations.get(LAST_APPLIED):

@@ -39,7 +39,7 @@ _SCALARS = {"string": (str,), "numeric": (int, float), "boolean": (bool,), "unty
 
 
 def _scalar_problem(expected: Scalar, value: object) -> str:
-    """Return the last part of an error message, whose Go format depends on the type of the value."""
+    """Return the last part of an error message. Its Go format depends on the type of the value."""
     match expected:
         case "numeric":
             return f"numeric (int or float), got {go_type(value)}"

@@ -1,4 +1,4 @@
-"""The merge and the comparison of values of known types, field by field.
+"""Merging and comparing values of known types, field by field.
 
 A leaf is a scalar, or a list or object that is replaced as a whole.
 A list or object that is empty in both values is also a leaf, so ``{}`` and null are kept.
@@ -32,7 +32,7 @@ _SELF = "."
 
 
 def item_element(items: ListType, item: object) -> str:
-    """Return the path element of an item of a merged list.
+    """Return the path element of an item in a merged list.
 
     Raises:
         ValueError: The item does not have a key, or is not a valid item of a set.
@@ -119,7 +119,7 @@ def _list_fields(of: ListType, value: list[Any]) -> FieldSet:
 
 
 def with_named_fields(of: FieldType, fields: FieldSet) -> FieldSet:
-    """Return the set, extended by the declared fields above its members."""
+    """Return the set together with the declared fields above its members."""
     result: FieldSet = {}
     for element, child in fields.items():
         if element == _SELF:
@@ -167,7 +167,7 @@ class Comparison:
     def join(self, inner: Comparison, element: str) -> None:
         """Add the differences in a field.
 
-        For the object itself, the field is empty, and the differences replace the existing ones.
+        For the object itself, the field is empty, and the differences replace those found so far.
         """
         for part, whole in ((inner.added, self.added), (inner.modified, self.modified), (inner.removed, self.removed)):
             if part and element:
@@ -208,7 +208,7 @@ def _compare(of: FieldType, old: object, new: object, into: Comparison, element:
 
 
 def _is_copy(one: object, other: object) -> bool:
-    """Return whether two values are equal and their members are in the same order, as in most parts of an update."""
+    """Return whether two values are equal and have the same order of members, as is true of most parts of an update."""
     return one == other and dumps(one) == dumps(other)  # in Python, 1 equals True
 
 
@@ -399,7 +399,7 @@ def _remove_fields(of: MapType, value: dict[str, Any], fields: FieldSet) -> dict
 
 
 def without_nulls(of: FieldType, value: Any) -> Any:
-    """Return an object of a built-in kind as Go decodes it: without null fields, and with zero values in maps."""
+    """Return an object as Go decodes a built-in kind: without null fields, and with zero values for nulls in maps."""
     of = of.of(value)
     if isinstance(value, dict) and of.map is not None:
         result = {}

@@ -1,7 +1,7 @@
-"""Temporary certificates for a control plane: for its certificate authority, its servers and its administrator.
+"""Temporary certificates for the certificate authority, the servers and the administrator of a control plane.
 
 This module needs trustme, which the extra ``trioformer[testing]`` installs.  So ``trioformer.testing`` imports this
-module only on first access.
+module only on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """kube-controller-manager, and kwok, which simulates nodes and kubelets.
 
 Both programs are clients of kube-apiserver, and reconnect when it restarts.  No scheduler runs, so kwok sets a pod to
-running when its ``spec.nodeName`` is set.
+running as soon as the pod's ``spec.nodeName`` is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POD_ADDRESSES = "10.128.0.0/16"
 
 
 def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return the program kube-controller-manager, not yet started, for the server in the kubeconfig in `directory`."""
+    """Return kube-controller-manager, without starting it, for the server in the kubeconfig in `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -44,7 +44,7 @@ def make_controller_manager(assets: Path, directory: Path, certificates: Certifi
 
 
 def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return the program kwok, not yet started, for all nodes of the server in the kubeconfig in `directory`."""
+    """Return kwok, without starting it, for all nodes of the server in the kubeconfig in `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -63,7 +63,7 @@ def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Prog
 
 
 async def create_nodes(kubeconfig: Path, names: Collection[str]) -> None:
-    """Create the missing nodes, and wait until kwok has made all nodes ready.
+    """Create the nodes that do not exist, and wait until kwok has made all nodes ready.
 
     Raises:
         ControlPlaneError: The nodes are not ready after :data:`START_DEADLINE` seconds.

@@ -6,13 +6,13 @@
                                               ▲   ▲
                   kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both optional)
 
-The programs do not notify their parent process when they become ready, so this package polls them.
+The programs do not notify their parent process when they are ready, so this package polls them.
 
-kube-apiserver is started when etcd responds to ``/health``.  If kube-apiserver was started earlier, every request to
+kube-apiserver is started when etcd responds to ``/health``.  If kube-apiserver were started earlier, every request to
 it would hang.
 
-If another process takes a port before the program can use it, the program is started again on other ports.  Every
-control plane has its own certificate authority, so a different server on the port is recognized.
+If another process takes a port before the program can use it, the program is started again on new ports.  Every
+control plane has its own certificate authority, so another server on the same port is not mistaken for kube-apiserver.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ControlPlane:
             ``kwok.yaml``.
         directory: The directory for data, certificates, logs and the kubeconfig.  The directory is created if it does
             not exist, and is not removed.  Existing etcd data in the directory is used.  The default is a temporary
-            directory, which is removed on exit, except after a `ControlPlaneError` or if
+            directory. It is removed on exit, unless there was a `ControlPlaneError` or
             ``$TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
         api_server_flags: Additional flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``.  These flags
             override the default flags.
@@ -124,14 +124,14 @@ class ControlPlane:
     def directory(self) -> Path:
         """The directory for data, certificates, logs and the kubeconfig."""
         if self._directory is None:
-            raise RuntimeError("the control plane is not started: use it in an async with statement")
+            raise RuntimeError("the control plane has not been started: use it in an async with statement")
         return self._directory
 
     @property
     def log_directory(self) -> Path:
         """The directory of the log files, such as ``etcd.log``.
 
-        A program that is restarted appends to its log file.
+        When a program is restarted, it appends to its existing log file.
         """
         return self.directory / "logs"
 
@@ -177,7 +177,7 @@ class ControlPlane:
         killed.
 
         Cancellation:
-            The signal is sent even if this method is cancelled, and the process may end later.
+            If this method is cancelled, the signal is still sent, but the process may end later.
         """
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").stop()
@@ -232,7 +232,7 @@ class ControlPlane:
             wanted.append("kwok")
         if missing := [name for name in wanted if not os.access(self.assets / name, os.X_OK)]:
             remedy = f"pass assets= or set {ASSETS_VARIABLE} to the directory that contains them"
-            raise ControlPlaneError(f"no program {' or '.join(missing)} in {self.assets}: {remedy}")
+            raise ControlPlaneError(f"cannot find {' or '.join(missing)} in {self.assets}: {remedy}")
         if self._nodes and not (self.assets / "kwok.yaml").is_file():
             text = f"no file kwok.yaml in {self.assets}: nodes need kwok's stages, joined in this file"
             raise ControlPlaneError(text)

@@ -28,7 +28,7 @@ PORT_ATTEMPTS = 5
 POLL_PERIOD = 0.05
 """Seconds between two readiness checks."""
 POLL_DEADLINE = 5.0
-"""Seconds that one readiness check may take."""
+"""The maximum duration of one readiness check, in seconds."""
 START_DEADLINE = 60.0
 """Seconds within which a program must be ready.  kube-apiserver takes about 3 seconds."""
 STOP_DEADLINE = 5.0
@@ -141,8 +141,7 @@ class Program:
     def _poll(self) -> int | None:
         """Return the exit code, or None while the program runs.
 
-        When an ended process is polled, its process id becomes free for reuse, so the watchdog is closed at the same
-        time.
+        Polling a process that has ended frees its process id for reuse, so the watchdog is closed at the same time.
         """
         code = None if self._process is None else self._process.poll()
         if code is not None and self._watchdog is not None:
@@ -150,7 +149,7 @@ class Program:
         return code
 
     def port_was_taken(self) -> bool:
-        """Return True if the last start failed because another process uses the port."""
+        """Return True if the last attempt to start the program failed because another process uses the port."""
         return self.pid is None and os.strerror(errno.EADDRINUSE).lower() in self._last_log().lower()
 
     async def wait_ready(self) -> None:
@@ -224,7 +223,7 @@ def flags(command: Path, values: dict[str, object], more: Iterable[str] = ()) ->
 
 
 async def start_on_free_ports(make: Callable[[], Program]) -> Program:
-    """Create and start a program.  If another process has taken a port of the program, retry with other ports."""
+    """Create and start a program.  If another process has taken a port of the program, retry with new ports."""
     attempts_left = PORT_ATTEMPTS
     while True:
         program = make()

@@ -1,0 +1,96 @@
+"""Protobuf for clients that prefer it: request bodies are converted to JSON, and responses from JSON.
+
+The rest of the server uses only JSON.  As in kube-apiserver, only built-in kinds have protobuf messages.
+Source: apimachinery ``pkg/runtime/serializer/protobuf``, and ``pkg/util/framer`` for watches.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import trio
+
+from ...errors import DecodeError
+from ...models._internal import (
+    decode,
+    event_of,
+    find_wire_type,
+    item_of,
+    level_decoder,
+    list_items,
+    list_of,
+    message_to_json,
+    object_of,
+)
+from .._storage._status import bad_request
+from ._rendering import JSON_TYPES, clauses_of
+from ._responses import JSON_TYPE, Response
+
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+"""The media type of protobuf messages."""
+
+_CHUNK: Final = 64 * 1024
+"""The number of bytes to convert between two checkpoints."""
+_list_parts: Final = level_decoder(("kind", "apiVersion", "metadata", "items"))
+
+
+def accepted_as_json(accept: str) -> str | None:
+    """If a client prefers protobuf, return an ``Accept`` header for JSON with the same parameters; else return None."""
+    for media_type, parameters in clauses_of(accept):
+        if media_type == PROTOBUF and parameters.get("as") != "Table":
+            return ";".join((JSON_TYPE, *(f"{name}={value}" for name, value in parameters.items())))
+        if media_type in JSON_TYPES:
+            break
+    return None
+
+
+def read_message(body: bytes) -> bytes:
+    """Convert the body of a request to JSON.
+
+    Raises:
+        APIStatusError: The body is not a protobuf message (400).
+    """
+    try:
+        return message_to_json(body)
+    except DecodeError as exc:
+        raise bad_request(f"the object provided is unrecognized: {exc}") from exc
+
+
+async def as_messages(response: Response) -> Response:
+    """Convert a response. Plain text, and JSON for which there is no protobuf message, are returned unchanged.
+
+    Cancellation:
+        Between two items of a list.
+    """
+    if response.content_type != JSON_TYPE:
+        return response
+    body = b"".join(response.chunks)
+    kind, api_version, metadata, raw_items = _list_parts(body)
+    if memoryview(raw_items) and memoryview(metadata):
+        head = {"kind": decode(kind), "apiVersion": decode(api_version), "metadata": decode(metadata)}
+        type_ = find_wire_type(head["apiVersion"], head["kind"].removesuffix("List"))
+        if type_ is None:
+            return attrs.evolve(response, chunks=[body])
+        items: list[bytes] = []
+        size = 0
+        for raw in list_items(raw_items):
+            items.append(item_of(decode(raw), type_))
+            size += len(memoryview(raw))
+            if size > _CHUNK:
+                await trio.lowlevel.checkpoint()
+                size = 0
+        return attrs.evolve(response, chunks=[list_of(head, items)], content_type=PROTOBUF)
+    converted = object_of(decode(body))
+    if converted is None:
+        return attrs.evolve(response, chunks=[body])
+    return attrs.evolve(response, chunks=[converted], content_type=PROTOBUF)
+
+
+def as_frame(line: bytes) -> bytes:
+    """Convert one event of a watch to a frame: the length in four bytes, followed by the event."""
+    event: dict[str, Any] = decode(line)
+    obj = object_of(event["object"])
+    assert obj is not None  # the kind is built in
+    frame = event_of(event["type"], obj)
+    return len(frame).to_bytes(4, "big") + frame
