@@ -9,8 +9,10 @@ The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/g
 The environment variable ``TRIOFORMER_E2E_KUBERNETES``, such as ``v1.34.4``, names another version of Kubernetes.
 ``recovery-client-go`` and ``retries-client-go`` are no part of a control plane: clients, which ``test_recovery.py`` and
 ``test_retries.py`` compare with.
-Nor are ``clientcmd-client-go``, which says what client-go makes of kubeconfigs (``test_kubeconfig_client_go.py``), and
-``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``).
+Nor are ``clientcmd-client-go``, which says what client-go makes of kubeconfigs (``test_kubeconfig_client_go.py``),
+``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``),
+``protobuf-go``, which fills every kind with random values (``test_protobuf_random.py``), and ``embedded-go``, which
+has the checks of ``test_embedded_go.py``.
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
@@ -84,7 +86,9 @@ PROGRAMS = {
         ),
     ),
     "clientcmd-client-go": Program("clientcmd_client_go", "."),
+    "embedded-go": Program("embedded_go", "."),
     "recovery-client-go": Program("recovery_client_go", "."),
+    "protobuf-go": Program("protobuf_go", "."),
     "proxy-environment-go": Program("proxy_environment_go", "."),
     "retries-client-go": Program("retries_client_go", "."),
 }

@@ -179,7 +179,7 @@ async def test_what_is_asked_for_and_missing_is_named_before_anything_starts(ass
         (ControlPlane(assets=tmp_path, nodes=["node"]), "kwok"),
         (ControlPlane(assets=tmp_path, controller_manager=True, nodes=["node"]), "kube-controller-manager or kwok"),
     ):
-        with pytest.raises(ControlPlaneError, match=f"no program {missing} in {tmp_path}"):
+        with pytest.raises(ControlPlaneError, match=f"cannot find {missing} in {tmp_path}"):
             async with wanted:
                 raise AssertionError("started without")
 

@@ -234,7 +234,7 @@ async def test_a_program_that_ends_early_is_named_with_its_log(assets: Path) -> 
 
 
 async def test_missing_programs_are_named_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(ControlPlaneError, match=r"no program etcd or kube-apiserver in .*KUBEBUILDER_ASSETS"):
+    with pytest.raises(ControlPlaneError, match=r"cannot find etcd or kube-apiserver in .*KUBEBUILDER_ASSETS"):
         async with ControlPlane(assets=tmp_path, directory=tmp_path / "unused"):
             raise AssertionError("started from nothing")
     assert not (tmp_path / "unused").exists()

@@ -207,3 +207,31 @@ async def test_errors_are_those_of_a_cluster(kubectl: Kubectl) -> None:
     assert await kubectl.fails("get", "pod", "nope") == (1, "", 'Error from server (NotFound): pods "nope" not found\n')
     assert "Server Version: v1.36" in await kubectl("version")
     assert "deployments" in await kubectl("api-resources")
+
+
+async def test_objects_of_arguments_are_created_in_protobuf(kubectl: Kubectl) -> None:
+    for created, *arguments in (
+        ("deployment.apps", "deployment", "a", "--image=nginx", "--replicas=2"),
+        ("configmap", "configmap", "a", "--from-literal=a=b"),
+        ("secret", "secret", "generic", "a", "--from-literal=a=ä"),
+        ("serviceaccount", "serviceaccount", "a"),
+        ("role.rbac.authorization.k8s.io", "role", "a", "--verb=get", "--resource=pods"),
+        ("job.batch", "job", "a", "--image=busybox", "--", "true"),
+    ):
+        assert await kubectl("create", *arguments) == f"{created}/a created\n"
+        assert await kubectl("label", created, "a", "a=b") == f"{created}/a labeled\n"
+        assert await kubectl("get", created, "-l", "a=b", "-o", "name") == f"{created}/a\n"
+        assert " deleted " in await kubectl("delete", created, "a")
+        assert (await kubectl.fails("get", created, "a"))[0] == 1
+
+
+async def test_a_deployment_is_scaled_and_autoscaled(kubectl: Kubectl) -> None:
+    await kubectl("create", "deployment", "web", "--image=nginx")
+    assert await kubectl("scale", "deployment", "web", "--replicas=3") == "deployment.apps/web scaled\n"
+    assert table(await kubectl("get", "deployments"))[1][:2] == ["web", "0/3"]
+    await kubectl("autoscale", "deployment", "web", "--max=4", "--cpu=80%")
+    scaler = json.loads(await kubectl("get", "hpa", "web", "-o", "json"))["spec"]
+    assert (scaler["maxReplicas"], scaler["scaleTargetRef"]["name"]) == (4, "web")
+    await kubectl("expose", "deployment", "web", "--port=80")
+    await kubectl("create", "serviceaccount", "robot")
+    assert len((await kubectl("create", "token", "robot")).split(".")) == 3

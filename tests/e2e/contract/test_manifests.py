@@ -192,7 +192,7 @@ async def test_a_set_that_is_not_valid_is_refused_before_anything_is_applied(
     ]
     with pytest.raises(ValueError, match="field manager; pass field_manager="):
         await apply_manifests(server_client, load_manifests(text=config_map("c", namespace)))
-    with pytest.raises(TypeError, match=r"must be a Manifest of load_manifests"):
+    with pytest.raises(TypeError, match=r"must be a Manifest from load_manifests"):
         await apply_manifests(server_client, ["deploy.yaml"], field_manager=MANAGER)  # type: ignore[list-item]
     with pytest.raises(NotFoundError):
         await server_client.api(ConfigMap, namespace).get("c")

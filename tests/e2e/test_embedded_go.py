@@ -1,0 +1,128 @@
+"""Typed clients of client-go and a manager of controller-runtime, with their defaults, against the embedded API server.
+
+``embedded_go`` has the checks, which kube-apiserver passes, too, except those that need faults.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import trio
+
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ControlPlane, serve_http
+
+GROUPS: Final = ("kinds", "special", "informers", "leader", "manager")
+ENCODINGS: Final = ("default", "protobuf", "json")
+SECONDS: Final = 60
+
+KUBECONFIG: Final = """
+apiVersion: v1
+kind: Config
+clusters: [{name: embedded, cluster: {server: "%s"}}]
+contexts: [{name: embedded, context: {cluster: embedded}}]
+current-context: embedded
+"""
+
+
+@asynccontextmanager
+async def kubeconfig_of(server: APIServer, directory: Path) -> AsyncIterator[Path]:
+    """Serve on loopback, and write a kubeconfig."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        url = await nursery.start(serve_http, server)
+        path = directory / "kubeconfig"
+        path.write_text(KUBECONFIG % url)
+        path.chmod(0o600)
+        yield path
+        nursery.cancel_scope.cancel()
+
+
+def reset(server: APIServer) -> None:
+    """Break all watches."""
+    assert server.disconnect_watches(how="reset")
+
+
+def compact(server: APIServer) -> None:
+    """Break all watches, and compact what they have missed."""
+    reset(server)
+    namespace = server.list(Pod, label_selector="number")[0].namespace
+    assert namespace is not None
+    for kind in ("pods", "deployments.apps"):
+        server.patch(kind, "first", {"metadata": {"labels": {"number": "7"}}}, namespace=namespace)
+        obj: dict[str, Any] = dict(server.get(kind, "third", namespace=namespace))
+        server.delete(kind, "third", namespace=namespace)
+        labels = {"number": "0"}
+        server.create({**obj, "metadata": {"name": "fourth", "namespace": namespace, "labels": labels}})
+    server.compact()
+
+
+def forget(server: APIServer) -> None:
+    """Compact all history."""
+    server.compact()
+
+
+FAULTS: Final[dict[str, Callable[[APIServer], None]]] = {"reset": reset, "compact": compact, "forget": forget}
+
+
+async def results_of(
+    assets: Path, kubeconfig: Path, *arguments: str, server: APIServer | None = None
+) -> dict[str, str]:
+    """Run the checks; returns the error of each, which is empty if it has passed."""
+    results: dict[str, str] = {}
+    command = [str(assets / "embedded-go"), "-kubeconfig", str(kubeconfig), *arguments]
+    run = functools.partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            process: trio.Process = await nursery.start(run)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            rest = b""
+            async for data in process.stdout:
+                *lines, rest = (rest + data).split(b"\n")
+                for line in map(json.loads, lines):
+                    if (fault := line.get("do")) is not None:
+                        assert server is not None
+                        FAULTS[fault](server)
+                        await process.stdin.send_all(b"\n")
+                    else:
+                        results[line["name"]] = line["error"]
+    return results
+
+
+def has_watch_list(server: APIServer) -> bool:
+    """Whether an informer has listed pods by a watch, as client-go does by default."""
+    return any(
+        request.resource == "pods"
+        and request.query.get("sendInitialEvents") == "true"
+        and "labelSelector" not in request.query
+        for request in server.requests
+    )
+
+
+def check(results: dict[str, str]) -> None:
+    failed = [f"{name}: {error[:1_000]}" for name, error in results.items() if error]
+    assert not failed, "\n".join(failed)
+    assert len(results) > 190
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+async def test_all_checks_pass(encoding: str, assets: Path, tmp_path: Path) -> None:
+    server = APIServer()
+    async with kubeconfig_of(server, tmp_path) as kubeconfig:
+        groups = GROUPS if encoding == "default" else ("kinds", "special", "informers")
+        results = await results_of(assets, kubeconfig, "-encoding", encoding, "-faults", *groups, server=server)
+    check(results)
+    assert has_watch_list(server)
+
+
+async def test_the_checks_pass_on_kube_apiserver(assets: Path, control_plane: ControlPlane) -> None:
+    results = await results_of(assets, control_plane.kubeconfig, *GROUPS)
+    check(results)
