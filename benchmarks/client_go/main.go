@@ -166,8 +166,14 @@ func main() {
 	read := flags.Bool("read", false, "")
 	drop := flags.Bool("drop-managed-fields", false, "")
 	asJSON := flags.Bool("json", false, "")
+	plainList := flags.Bool("plain-list", false, "")
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		panic(err)
+	}
+	if *plainList { // read when client-go first asks for a feature
+		if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
+			panic(err)
+		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {

@@ -25,6 +25,7 @@ from trioformer import (
     open_client,
 )
 from trioformer.cache.store._indexer import IndexFunc
+from trioformer.client import ClientOptions
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 
@@ -256,7 +257,8 @@ WORKLOADS = {
 
 async def main() -> None:
     options = measure.options()
-    async with open_client(kubeconfig=options.kubeconfig) as client:
+    client_options = ClientOptions(protobuf=not options.json)
+    async with open_client(kubeconfig=options.kubeconfig, options=client_options) as client:
         await WORKLOADS[options.workload](options, client)
 
 

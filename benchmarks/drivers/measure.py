@@ -31,6 +31,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--node-index", action="store_true", help="index by spec.nodeName too")
     parser.add_argument("--read", action="store_true", help="the handler reads labels, node and phase")
     parser.add_argument("--drop-managed-fields", action="store_true")
+    parser.add_argument("--json", action="store_true", help="request JSON, by a client that prefers protobuf")
     return parser.parse_args()
 
 

@@ -61,6 +61,7 @@ def serving(workload: Workload, pods: int) -> Generator[Server, None, None]:
     else:
         command = [python, str(BENCHMARKS / "servers" / "replay.py"), "--pods", str(pods), "--size", workload.size]
         command += ["--tls"] if workload.tls else []
+        environment = {"PYTHONPATH": str(REPOSITORY)}
     server = Server(command, environment)
     try:
         yield server

@@ -59,6 +59,8 @@ class Workload:
 OURS = Entrant("trioformer", "trioformer")
 LIMIT = Entrant("limit", "limit")
 GO = Entrant("client-go", "client_go")
+JSON = Entrant("trioformer, JSON", "trioformer", ("--json",))
+GO_LIST = Entrant("client-go, plain list", "client_go", ("-plain-list",))
 GO_JSON = Entrant("client-go, JSON", "client_go", ("-json",))
 LIGHTKUBE = Entrant("lightkube", "lightkube")
 OTHERS = (
@@ -87,11 +89,13 @@ WORKLOADS: dict[str, Workload] = {
         "10,000 pods from kube-apiserver into the cache",
         "sync",
         "real",
-        (OURS, GO, GO_JSON, LIMIT, *OTHERS),
+        (OURS, DROPPED, JSON, GO, GO_LIST, GO_JSON, LIMIT, *OTHERS),
         (
-            Target("wall", "trioformer", "client-go", at_most=0.65),
-            Target("cpu", "trioformer", "client-go", at_most=0.75),
-            Target("rss", "trioformer", "client-go", at_most=0.42),
+            Target("wall", "trioformer", "client-go", at_most=0.45),
+            Target("cpu", "trioformer", "client-go", at_most=0.25),
+            Target("rss", "trioformer", "client-go", at_most=0.3),
+            Target("wall", "trioformer", "client-go, plain list", at_most=1.0),
+            Target("cpu", "trioformer", "client-go, plain list", at_most=0.6),
             Target("wall", "kubernetes", "trioformer", at_least=10),
             Target("wall", "lightkube", "trioformer", at_least=2.5),
         ),
@@ -153,8 +157,13 @@ WORKLOADS: dict[str, Workload] = {
         "50,000 MODIFIED events of 10 KB over TLS",
         "storm",
         "replay",
-        (OURS, LIMIT, GO_JSON, LIGHTKUBE),
-        (Target("cpu_per_event", "trioformer", "limit", at_most=1.4), *NO_LOSS),
+        (OURS, DROPPED, JSON, GO, GO_DROPPED, GO_JSON, LIMIT, LIGHTKUBE),
+        (
+            Target("cpu_per_event", DROPPED.label, "client-go", at_most=0.35),
+            Target("cpu_per_event", "trioformer", "client-go", at_most=0.42),
+            Target("cpu_per_event", JSON.label, "client-go", at_most=0.5),
+            *NO_LOSS,
+        ),
         events=STORM_EVENTS,
         tls=True,
         columns=STORM,
@@ -163,8 +172,12 @@ WORKLOADS: dict[str, Workload] = {
         "50,000 MODIFIED events of 0.5 KB",
         "storm",
         "replay",
-        (OURS, LIMIT, GO_JSON, LIGHTKUBE),
-        (Target("cpu_per_event", "trioformer", "limit", at_most=2.0), *NO_LOSS),
+        (OURS, JSON, GO, GO_JSON, LIMIT, LIGHTKUBE),
+        (
+            Target("cpu_per_event", "trioformer", "client-go", at_most=0.6),
+            Target("cpu_per_event", JSON.label, "client-go", at_most=0.6),
+            *NO_LOSS,
+        ),
         events=STORM_EVENTS,
         size="small",
         columns=STORM,
@@ -175,8 +188,8 @@ WORKLOADS: dict[str, Workload] = {
         "real",
         (OURS, GO, LIMIT, Entrant("kubernetes", "kubernetes"), LIGHTKUBE),
         (
-            Target("p50", "trioformer", "client-go", at_most=1.5),
-            Target("p99", "trioformer", "client-go", at_most=1.5),
+            Target("p50", "trioformer", "client-go", at_most=1.05),
+            Target("p99", "trioformer", "client-go", at_most=1.1),
         ),
         events=1_000,
         columns=LATENCY,

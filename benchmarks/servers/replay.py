@@ -20,6 +20,7 @@ the kernel whole vectors of ready pieces.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import socket
@@ -34,9 +35,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pods
 
+from trioformer.models._protobuf import _transcode
+from trioformer.models._protobuf._encode import to_message
+from trioformer.models._protobuf._heads import envelope_of
+from trioformer.models._protobuf._tables import find_type
+from trioformer.models._protobuf._wire import tagged, varint_of
+
 Connection: TypeAlias = "socket.socket | ssl.SSLSocket"
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+MARK = b"9876543210"
+"""The place of a resourceVersion."""
 EVENT = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
 EVENTS_AT_ONCE = 300  # three pieces each; the kernel takes 1024
 ITEMS_AT_ONCE = 200
@@ -73,6 +82,60 @@ DOCUMENTS: dict[str, object] = {
 }
 
 
+Part: TypeAlias = "tuple[bytes, bytes]"
+"""A pod's bytes before and after its resourceVersion of ten digits."""
+
+
+class JSONPods:
+    """The pods in JSON."""
+
+    media_type = watch_type = "application/json"
+    separator = b","
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+
+    def around_items(self, metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
+        opening = b'{"kind":"PodList","apiVersion":"v1","metadata":' + json.dumps(metadata).encode() + b',"items":['
+        return opening, b"]}\n"
+
+    def event(self, number: int) -> Part:
+        head, tail = self.parts[number]
+        return EVENT + head[1:], tail + b"}\n"  # the item without its brace follows the kind
+
+
+class ProtobufPods:
+    """The same pods in protobuf."""
+
+    media_type = PROTOBUF
+    watch_type = f"{PROTOBUF};stream=watch"
+    separator = b""
+
+    def __init__(self, parts: list[Part]) -> None:
+        found = _transcode.find_wire_type("v1", "Pod")
+        assert found is not None
+        bodies = [to_message(json.loads(head + MARK + tail), found) for head, tail in parts]
+        self.parts = [_around_mark(tagged(2, body)) for body in bodies]
+        self._bodies = bodies
+
+    def around_items(self, metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
+        found = find_type("meta_v1", "ListMeta")
+        assert found is not None
+        meta = tagged(1, to_message(metadata, found))
+        kind = tagged(1, tagged(1, b"v1") + tagged(2, b"PodList"))
+        return b"k8s\0" + kind + b"\x12" + varint_of(len(meta) + size) + meta, b'\x1a\0"\0'
+
+    def event(self, number: int) -> Part:
+        frame = _transcode.event_of("MODIFIED", envelope_of("v1", "Pod", self._bodies[number]))
+        return _around_mark(len(frame).to_bytes(4, "big") + frame)
+
+
+def _around_mark(data: bytes) -> Part:
+    before, found, after = data.partition(MARK)
+    assert found
+    return before, after
+
+
 class Replay:
     """What is played back.
 
@@ -86,44 +149,59 @@ class Replay:
         self.events = events
         self.listed = count
         self.go = threading.Event()
-        self._parts = list(pods.pods(size, count))
-        self._items = [head + pods.version(1 + number) + tail for number, (head, tail) in enumerate(self._parts)]
-        self.item_bytes = len(self._items[0])
+        self._as_json = JSONPods(list(pods.pods(size, count)))
+        self.item_bytes = len(self._items(self._as_json, 0, 1)[0])
 
-    def list_pieces(self, begin: int, end: int) -> Iterator[list[bytes]]:
+    @functools.cached_property
+    def _as_protobuf(self) -> ProtobufPods:
+        return ProtobufPods(self._as_json.parts)
+
+    def encoding(self, accept: str) -> JSONPods | ProtobufPods:
+        """The encoding that a client prefers."""
+        return self._as_protobuf if accept.startswith(PROTOBUF) else self._as_json
+
+    @staticmethod
+    def _items(encoding: JSONPods | ProtobufPods, begin: int, end: int) -> list[bytes]:
+        parts = enumerate(encoding.parts[begin:end], begin + 1)
+        return [head + pods.version(number) + tail for number, (head, tail) in parts]
+
+    def list_pieces(self, encoding: JSONPods | ProtobufPods, begin: int, end: int) -> Iterator[list[bytes]]:
         """The pieces of a list's body, in vectors; the first is the whole body's length."""
         last = self.listed
         metadata: dict[str, object] = {"resourceVersion": pods.version(last).decode()}
         if end < last:
             metadata |= {"continue": f"from-{end}", "remainingItemCount": last - end}
-        opening = b'{"kind":"PodList","apiVersion":"v1","metadata":' + json.dumps(metadata).encode() + b',"items":['
-        items = self._items[begin:end]
-        length = len(opening) + sum(map(len, items)) + max(0, len(items) - 1) + 3
-        yield [HEAD + b"Content-Length: %d\r\n\r\n" % length + opening]
+        items = self._items(encoding, begin, end)
+        size = sum(map(len, items)) + max(0, len(items) - 1) * len(encoding.separator)
+        opening, closing = encoding.around_items(metadata, size)
+        yield [head_of(encoding.media_type, b"Content-Length: %d" % (len(opening) + size + len(closing))) + opening]
         for start in range(0, len(items), ITEMS_AT_ONCE):
             vector: list[bytes] = []
             for item in items[start : start + ITEMS_AT_ONCE]:
-                vector += (item, b",")
+                vector += (item, encoding.separator)
             if start + ITEMS_AT_ONCE >= len(items):
                 vector.pop()
             yield vector
-        yield [b"]}\n"]
+        yield [closing]
 
-    def event_pieces(self) -> Iterator[list[bytes]]:
+    def event_pieces(self, encoding: JSONPods | ProtobufPods) -> Iterator[list[bytes]]:
         """The pieces of a storm, in vectors: for each event its chunk up to the version, the version, the rest."""
         count = self.listed
         ready = []
-        for head, tail in self._parts[: min(count, self.events)]:
-            # the item without its brace follows the kind
-            before, after = EVENT + head[1:], tail + b"}\n"
+        for number in range(min(count, self.events)):
+            before, after = encoding.event(number)
             ready.append((b"%x\r\n" % (len(before) + 10 + len(after)) + before, after + b"\r\n"))
-        first = len(self._items) + 1
+        first = len(encoding.parts) + 1
         for start in range(0, self.events, EVENTS_AT_ONCE):
             vector: list[bytes] = []
             for number in range(start, min(start + EVENTS_AT_ONCE, self.events)):
                 before, after = ready[number % count]
                 vector += (before, pods.version(first + number), after)
             yield vector
+
+
+def head_of(media_type: str, header: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n%s\r\n\r\n" % (media_type.encode(), header)
 
 
 def send_all(connection: Connection, vector: list[bytes], *, group: int) -> None:
@@ -137,8 +215,8 @@ def send_all(connection: Connection, vector: list[bytes], *, group: int) -> None
         connection.sendall(memoryview(b"".join(vector))[sent:])
 
 
-def requests_of(connection: Connection) -> Iterator[str]:
-    """The targets of the requests that come; their bodies are read and forgotten."""
+def requests_of(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The targets and accepted media types of the requests that come; their bodies are read and forgotten."""
     buffer = b""
     while True:
         while b"\r\n\r\n" not in buffer:
@@ -155,7 +233,8 @@ def requests_of(connection: Connection) -> Iterator[str]:
                 return
             buffer += more
         buffer = buffer[length:]
-        yield head.split(b" ", 2)[1].decode()
+        accept = re.search(rb"\r\naccept: *([^\r]+)", head, re.IGNORECASE)
+        yield head.split(b" ", 2)[1].decode(), accept[1].decode() if accept else ""
 
 
 def send_document(connection: Connection, document: object, code: str = "200 OK") -> None:
@@ -178,20 +257,21 @@ def send_refusal(connection: Connection, code: int, reason: str, message: str) -
     send_document(connection, status, f"{code} {reason}")
 
 
-def play_list(connection: Connection, replay: Replay, query: dict[str, str]) -> None:
+def play_list(connection: Connection, replay: Replay, query: dict[str, str], accept: str) -> None:
     limit = int(query.get("limit") or 0)
     begin = int(query.get("continue", "from-0").removeprefix("from-"))
     is_whole = query.get("resourceVersion") == "0" or not limit
     end = replay.listed if is_whole else min(begin + limit, replay.listed)
-    for vector in replay.list_pieces(begin, end):
+    for vector in replay.list_pieces(replay.encoding(accept), begin, end):
         send_all(connection, vector, group=8)
 
 
-def play_watch(connection: Connection, replay: Replay) -> None:
-    connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+def play_watch(connection: Connection, replay: Replay, accept: str) -> None:
+    encoding = replay.encoding(accept)
+    connection.sendall(head_of(encoding.watch_type, b"Transfer-Encoding: chunked"))
     replay.go.wait()
     if replay.events:
-        for vector in replay.event_pieces():
+        for vector in replay.event_pieces(encoding):
             send_all(connection, vector, group=3)
     connection.recv(1)  # until the client goes
 
@@ -201,7 +281,7 @@ def serve(connection: Connection, replay: Replay) -> None:
     try:
         if isinstance(connection, ssl.SSLSocket):
             connection.do_handshake()
-        for target in requests_of(connection):
+        for target, accept in requests_of(connection):
             url = urlsplit(target)
             query = {name: values[-1] for name, values in parse_qs(url.query).items()}
             if url.path == "/api/v1/pods":
@@ -211,10 +291,10 @@ def serve(connection: Connection, replay: Replay) -> None:
                         connection, 422, "Invalid", "sendInitialEvents: Forbidden: the feature gate WatchList is off"
                     )
                 elif watches:
-                    play_watch(connection, replay)
+                    play_watch(connection, replay, accept)
                     return
                 else:
-                    play_list(connection, replay, query)
+                    play_list(connection, replay, query, accept)
             elif url.path in DOCUMENTS:
                 send_document(connection, DOCUMENTS[url.path])
             else:
