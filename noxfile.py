@@ -29,6 +29,11 @@ COVERAGE = 98
 CORE = ("tests/cache", "tests/kubeconfig", "tests/models", "tests/retry", "tests/workqueue")
 """Tests for interpreters between the oldest, with the oldest dependencies, and the newest."""
 
+OTHER_ENCODING = tuple(
+    f"tests/{name}" for name in ("cache", "client", "watchtools", "controller", "manager", "testing")
+)
+"""Tests for protobuf in place of the JSON that clients of the embedded server request."""
+
 KUBERNETES = ("v1.34.4", "v1.35.4", "v1.37.2")
 """The supported versions beside the one that ``tests/e2e/control_plane/go.mod`` pins, for which all tests are."""
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok")
@@ -119,6 +124,13 @@ def _tests(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests once, in parallel, on the newest interpreter found."""
     _tests(session)
+
+
+@nox.session(default=False)
+def protobuf(session: nox.Session) -> None:
+    """Run the tests of lists and watches again with protobuf for all clients of the embedded server."""
+    _install(session, "test")
+    session.run("pytest", *PARALLEL, "--encoding=protobuf", *OTHER_ENCODING, *session.posargs)
 
 
 def _core(session: nox.Session) -> None:
@@ -329,6 +341,10 @@ def models(session: nox.Session) -> None:
     session.run("python", "tests/e2e/fetch_schema.py", env=programs)
     session.run("python", "tests/e2e/fetch_field_types.py", env=programs)
     session.run("python", "-m", "tests.e2e.record_apply", env=programs)
+    tables = Path("trioformer/models/_protobuf/tables").resolve()
+    modules = sorted(path.stem for path in tables.glob("*.txt"))
+    with session.chdir("trioformer/models/_generate/protobuf"):
+        session.run("go", "run", ".", str(tables), *modules, external=True)
     session.run("python", "-m", "trioformer.models._generate", "write")
     session.run("python", "-m", "trioformer.models._generate", "check")
 

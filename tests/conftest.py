@@ -15,7 +15,9 @@ import hypothesis
 import pytest
 
 from tests.support.end_to_end import is_collected
-from trioformer.client import Client
+from trioformer.client import Client, ClientOptions
+from trioformer.client.bodies import _wire_format
+from trioformer.testing import _in_memory
 
 LONGEST_ID = 100
 """Characters of a parameter in the name of a test."""
@@ -36,6 +38,7 @@ hypothesis.settings.register_profile(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests marked long, and search longer for examples")
+    parser.addoption("--encoding", choices=("json", "protobuf"), help="what all clients request for built-in kinds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
         # Coverage measures the processes that run tests, not the programs that tests start: some are killed before they
         # can write down what was measured, and some must print nothing but their own lines.
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+    encoding = config.getoption("--encoding")
+    if encoding == "json":
+        _wire_format._has_messages = lambda kind: False
+    elif encoding == "protobuf":
+        _in_memory.CLIENT_OPTIONS = ClientOptions()
     hypothesis.settings.load_profile("long" if config.getoption("--long") else "default")
 
 
