@@ -303,6 +303,6 @@ async def test_after_a_cancelled_send_nothing_more_is_sent() -> None:
         nursery.start_soon(socket.send, 0, b"x")
         await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
-    with pytest.raises(trio.BrokenResourceError, match="nothing more can be sent"):
+    with pytest.raises(trio.BrokenResourceError, match="no more data can be sent"):
         await socket.send(0, b"y")
     await socket.aclose()

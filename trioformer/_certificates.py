@@ -1,7 +1,8 @@
 """Load certificates and keys into the TLS contexts of clients and servers.
 
-OpenSSL reads them from files only, waits for the writer of a FIFO, and asks for a passphrase on the terminal.
-So OpenSSL gets private copies of the checked content, and encrypted keys are refused.
+OpenSSL can read them only from files, blocks on a FIFO until another process writes to it, and asks for a passphrase
+on the terminal.
+So the content is checked first, OpenSSL gets a private copy of it, and encrypted keys are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _DESCRIPTORS: Final = "/proc/self/fd/"
 class CertificateRefusedError(Exception):
     """A certificate or a key cannot be used.
 
-    The message is a predicate, such as "is encrypted", for the path of the file.
+    The message is a predicate, such as "is encrypted", to which the caller prepends the path of the file.
 
     Attributes:
         is_key: Whether the key is the problem, rather than the certificate.
@@ -40,8 +41,8 @@ def load_certificate(context: ssl.SSLContext, certificate: Secret[bytes], key: S
     """Load a certificate chain and its key, both in PEM format, without asking for a passphrase.
 
     Raises:
-        CertificateRefusedError: The certificate or the key is not valid, the key is encrypted or does not belong to
-            the certificate, or no temporary file can be written.
+        CertificateRefusedError: The certificate or the key is not valid, the key is encrypted, the key does not belong
+            to the certificate, or a temporary file cannot be written.
     """
     with _as_file(certificate, is_key=False) as path, _key_as_file(key) as key_path:
         try:
@@ -64,7 +65,7 @@ def _problem_of_key(error: Exception) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the short reason of an error of OpenSSL or of the operating system."""
+    """Return a short reason for an error from OpenSSL or the operating system."""
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
 
 
@@ -76,7 +77,7 @@ def _key_as_file(key: Secret[bytes] | None) -> AbstractContextManager[str | None
 def _as_file(data: Secret[bytes], *, is_key: bool) -> Generator[str, None, None]:
     """Write a certificate or key to a file that only this process or user can read.
 
-    The file is in memory if the system supports this, because a container may have no writable directory.
+    If the system supports it, the file is kept in memory, because a container may not have a writable directory.
     """
     try:
         descriptor, path = _open_memory() or tempfile.mkstemp(prefix="trioformer-")

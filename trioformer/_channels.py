@@ -1,15 +1,15 @@
-"""WebSockets with channels, for exec, attach and port forwarding of pods, on the client and the server side.
+"""WebSockets with channels, for exec, attach and port forwarding, on the client side and on the server side.
 
 Every message is binary, and its first byte is the number of a channel.
 In ``v5.channel.k8s.io``, a message on channel 255 closes the channel that it names. In v4, channels cannot be closed.
-In ``SPDY/3.1+portforward.k8s.io``, messages have no channel: they carry a stream of SPDY bytes (``_spdy.py``).
+In ``SPDY/3.1+portforward.k8s.io``, messages do not have a channel, but carry a stream of SPDY bytes (``_spdy.py``).
 
-wsproto makes and parses the frames, except for the most frequent frames that a client receives.  The caller does the
-handshake, which is an ordinary request on the client's side.
+wsproto generates and parses the frames, but the frames that a client receives most often are parsed by a faster
+parser.  The caller performs the handshake, which is an ordinary HTTP request on the client side.
 
 There is no background task.
-The receiving task responds to pings. On the client's side, it also pings a silent server.
-While no task receives, the peer can send only until the socket buffers are full, and it is not pinged.
+The receiving task responds to pings. On the client side, this task also pings a silent server.
+While no task is receiving, the peer is not pinged, and can send only until the socket buffers are full.
 
 Source: apimachinery ``pkg/util/httpstream/wsstream``, client-go ``tools/remotecommand/websocket.go``.
 """
@@ -33,20 +33,21 @@ from ._websocket_frames import Piece, ReceivedMessages
 V4: Final = "v4.channel.k8s.io"
 V5: Final = "v5.channel.k8s.io"
 CLOSE: Final = 255
-"""The channel of messages that close another channel."""
+"""The channel for messages that close another channel."""
 
 PING_PERIOD: Final = 5.0
 """Seconds of silence after which the peer is pinged (client-go's ``pingPeriod``)."""
 PING_PATIENCE: Final = 61.0
 """Seconds to wait for a response (client-go's ``pingReadDeadline``)."""
 _CONTROL_PATIENCE: Final = 5.0
-"""Seconds to send a ping or pong, even if the task is cancelled, since a partial frame would break the connection."""
+"""Seconds to send a ping or pong. Sending continues even if the task is cancelled, since a partial frame would break
+the connection."""
 _CLOSE_PATIENCE: Final = 0.5
 """Seconds to send the close frame."""
 _PIECE: Final = 32 * 1024
 """Bytes of one message, as in kubectl."""
 _RECEIVE_SIZE: Final = 256 * 1024
-"""Bytes that are received at once; a client's connections decrypt the same number at once.
+"""The maximum number of bytes per read, which is also the number of bytes that a client's connections decrypt at once.
 
 With 512 KiB glibc returns the memory to the kernel after each read, which takes as long as decrypting.
 """
@@ -77,12 +78,12 @@ class ChannelSocket:
         self._frames = Connection(ConnectionType.CLIENT if is_client else ConnectionType.SERVER)
         self._received = ReceivedMessages(self._frames, is_client=is_client, has_channels=self._has_channels)
         self._pieces: deque[Piece] = deque()
-        """Received pieces that have not been returned yet, from one read of the stream."""
+        """The pieces from one read of the stream that have not been returned yet."""
         self._sending = trio.Lock()
         self._is_closed = self._is_receiving = self._cannot_send = False
         self._has_peer_closed = False
         self._failure = ""
-        """The error in the frames; raised when everything before it has been returned."""
+        """The error in the frames, which is raised when all data before the error has been returned."""
         self._ping_at = trio.current_time() + PING_PERIOD
         self._pinged_at = math.inf
         """When the first unanswered ping was sent."""
@@ -111,7 +112,7 @@ class ChannelSocket:
             trio.ClosedResourceError: The socket is closed.
 
         Cancellation:
-            A part of the data may have been sent. In this case, later sends fail.
+            Part of the data may have been sent. In this case, later sends fail.
         """
         rest = memoryview(data)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -135,7 +136,7 @@ class ChannelSocket:
         await self.send(CLOSE, bytes((channel,)))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Receive a part of a message, as its channel and its bytes, which may be empty.
+        """Receive a part of a message, and return its channel and its bytes, which may be empty.
 
         In a protocol without channels, the channel is 0.
 
@@ -219,7 +220,7 @@ class ChannelSocket:
         if self._is_closed:
             raise trio.ClosedResourceError("this WebSocket is closed")
         if self._cannot_send:
-            raise trio.BrokenResourceError("nothing more can be sent on this connection")
+            raise trio.BrokenResourceError("no more data can be sent on this connection")
 
     async def _send_event(self, event: Event) -> None:
         """Send a frame. The caller must hold the lock."""
@@ -235,7 +236,7 @@ class ChannelSocket:
     async def _send_control(self, event: Event, *, must_wait: bool = True) -> bool:
         """Send a control frame between the frames of other tasks, and return whether it was sent.
 
-        If it was not sent, the next read raises the reason.
+        If it was not sent, the next read raises the error that prevented it.
         """
         if self._sending.locked() and not must_wait:
             return False

@@ -10,7 +10,9 @@ from ._secret import Secret
 
 
 def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
-    """Return the content of a file. For a FIFO or a device, the thread blocks until the writer has closed it.
+    """Return the content of a file.
+
+    If the file is a FIFO or a device, the thread blocks until the writer has closed the file.
 
     Raises:
         OSError: The file does not exist or cannot be read, or the path is not valid.

@@ -84,7 +84,7 @@ def server_context(
     TLS 1.2 is the minimum version.
 
     Raises:
-        ConfigError: A file cannot be read or is not valid, or the key is encrypted or does not belong to the
+        ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not belong to the
             certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -106,7 +106,7 @@ def _read(file: str | PathLike[str], name: str) -> Secret[bytes]:
 
 
 def is_token(token: Secret[str]) -> bool:
-    """Return whether a token has only characters that an HTTP header can contain."""
+    """Return whether a token consists only of characters that an HTTP header can contain."""
     return bool(token) and all("!" <= letter <= "~" for letter in token.reveal())
 
 

@@ -1,16 +1,17 @@
 """Run a program until it ends or receives a signal: ``sys.exit(trioformer.run(main))``.
 
-SIGTERM ends a Kubernetes pod, and Ctrl-C (SIGINT) a program in a terminal.  After the first signal, the program should
-end its requests and release its leases. A second signal must kill it.  Shells, kubelets and people need an exit code
-and a one-line
-message, not the traceback of nested exception groups.
+SIGTERM ends a Kubernetes pod, and SIGINT (Ctrl-C) ends a program in a terminal.  After the first signal, the program
+should end its requests and release its leases.  A second signal must kill the program.  Shells, kubelets and people
+need an exit code and a one-line message, not the traceback of nested exception groups.
 
-The handlers of the two signals represent the state of a run:
+The handlers of the two signals depend on the state of the run:
 
-- *Running*: both are handled here.  The first signal asks trio to end the function, and the second one kills the
-  process. - *Stopping*, when trio ends the function: both signals have the system's default action, so either kills
-  the process at any time.  In process 1 of a container, they are still handled here, because Linux drops signals with
-  the default action there. - *Over*: both handlers are as they were before the run.
+- *Running*: this module handles both signals.  The first signal asks trio to end the function, and a second one kills
+  the process.
+- *Stopping*, while trio ends the function: both signals have the system's default action, so either of them kills the
+  process at any time.  In process 1 of a container, this module still handles them, because Linux drops signals with
+  the default action there.
+- *Over*: both signals have the handlers that they had before the run.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ _Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | None
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 FAILED: Final = 1
-"""The exit code after an error of the library."""
+"""The exit code after an error from the library."""
 CLOSED_PIPE: Final = 128 + 13
 """The exit code of a program whose output pipe was closed, as a shell reports SIGPIPE."""
 MAX_CODE: Final = 255
 
 
 def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args, stop: trio.Event | None = None) -> int:
-    """Run an async function like ``trio.run``, shut it down cleanly on SIGINT or SIGTERM, and return the exit code.
+    """Run an async function as ``trio.run`` does, shut it down cleanly on SIGINT or SIGTERM, and return the exit code.
 
     ::
 
@@ -63,10 +64,10 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
 
     The first SIGINT or SIGTERM cancels the function, which then cleans up as on every cancellation: requests end,
     leases are released, recorded events are written.  A second signal of either kind kills the process immediately,
-    even if its cleanup or a thread is stuck.  Python does not notice signals while the main thread runs an extension
-    module, so signals that arrive before Python notices the first one count as one signal.  As process 1 of a
-    container, it may also notice the second signal late. Start it with an init process to avoid this, for example with
-    ``docker run --init``.
+    even if its cleanup or a thread is stuck.  Python does not notice signals while the main thread runs code of an
+    extension module, so several signals that arrive during this time count as one signal.  If the program is process 1
+    of a container, Python may also notice the second signal late. To avoid this, start the program with an init
+    process, for example with ``docker run --init``.
 
     To finish some work first, such as the keys in a queue, pass an event.  The first signal then sets the event
     instead of cancelling the function, which returns when it is ready::
@@ -81,24 +82,26 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
     A signal that the process ignores stays ignored, for example SIGINT in a background job of a shell.
 
     Args:
-        async_fn: The program. Its return value is the exit code, and None stands for 0.
+        async_fn: The program. The function's return value is the exit code; None stands for 0.
         args: Its arguments.
         stop: An event that the first signal sets, instead of cancelling the function.
 
     Returns:
-        The exit code, which is 0 to 255.  It is
+        The exit code, from 0 to 255.  It is
 
-        - the result of the function, even after a signal; - 130 after SIGINT or 143 after SIGTERM, as in a shell, if
-          the signal cancelled the function; - 1 after an error of the library, even after a signal, or if standard
-          output cannot be written, for example because the disk is full; - 141 if standard output is a closed pipe
-          (``… | head``), for which no error is printed.
+        - the result of the function, even after a signal;
+        - 130 after SIGINT or 143 after SIGTERM, as in a shell, if the signal cancelled the function;
+        - 1 after an error from the library, even after a signal, or if standard output cannot be written, for example
+          because the disk is full;
+        - 141 if standard output is a closed pipe (``… | head``), for which no error is printed.
 
     Raises:
         TypeError: ``async_fn`` is not an async function, or its result is neither None nor an ``int``.
         ValueError: The exit code is not between 0 and 255.
-        RuntimeError: The function was not called in the main thread, the only thread where Python handles signals. Use
-            ``trio.run`` instead.
-        BaseException: The function raised any other exception, alone or in a group with errors of the library.
+        RuntimeError: The call was not made in the main thread, which is the only thread where Python handles signals.
+            Use ``trio.run`` instead.
+        BaseException: The function raised an exception that is not from the library, alone or in a group with errors
+            from the library.
 
     Ownership: handles the two signals while the function runs, and then restores the earlier handlers.
     """
@@ -114,7 +117,7 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
         failures = _reportable(error)
         if failures is None:
             raise
-        logger.debug("the program has failed", exc_info=error)
+        logger.debug("the program failed", exc_info=error)
         _report(failures)
         _end_output()
         return FAILED if failures else CLOSED_PIPE
@@ -132,7 +135,7 @@ class _Program:
     _handled: tuple[signal.Signals, ...] = attrs.field(default=(), init=False)
     """The signals that are not ignored."""
     _token: trio.lowlevel.TrioToken | None = attrs.field(default=None, init=False)
-    """Set while the function runs: the way from a signal handler to its scope."""
+    """While the function runs, the token with which a signal handler can reach the function's scope."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
 
     async def main(self, async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], args: tuple[*Args]) -> int | None:
@@ -164,7 +167,7 @@ class _Program:
 
     @contextmanager
     def signals_handled(self) -> Iterator[None]:
-        """Handle both signals in the block, except a signal that the process ignores."""
+        """Handle the two signals during the block, except for a signal that the process ignores."""
         before: Mapping[signal.Signals, _Handler] = {
             each: handler for each in SIGNALS if (handler := signal.getsignal(each)) is not signal.SIG_IGN
         }
@@ -226,7 +229,7 @@ def _check_is_awaitable(returned: object, async_fn: object) -> None:
 
 
 def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
-    """Yield each exception in nested groups, with its own notes followed by the notes of the enclosing groups."""
+    """Yield each exception in nested groups with its own notes and then the notes of the enclosing groups."""
     notes = (*getattr(error, "__notes__", ()), *around)
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
@@ -251,7 +254,7 @@ def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, 
 
 
 def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
-    """Print each line once: many informers may have failed for the same reason."""
+    """Print each line only once, because many informers may have failed for the same reason."""
     if sys.stderr is None:  # it was closed when the program began; print() would take standard output instead
         return
     lines: dict[str, str] = {}
@@ -269,7 +272,8 @@ def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
 def _unrepeated(notes: tuple[str, ...]) -> list[str]:
     """Omit each note that is the beginning of another note.
 
-    For example, a group may have the note ``informer of pods``, and the error in it a longer note.
+    For example, a group may have the note ``informer of pods``, and an error in the group a longer note with the same
+    beginning.
     """
     found = dict.fromkeys(notes)
     return [note for note in found if not any(other.startswith(f"{note}: ") for other in found)]
@@ -297,7 +301,7 @@ def _flush_output() -> None:
 
 
 def _is_broken(stream: TextIO | None) -> bool:
-    """Return whether a stream is a pipe or socket with a closed other end."""
+    """Return whether a stream is a pipe or socket whose other end is closed."""
     if not hasattr(select, "poll"):  # Windows has no other way
         return True
     poll = select.poll()
@@ -309,9 +313,10 @@ def _is_broken(stream: TextIO | None) -> bool:
 
 
 def _errno_of_output() -> int | None:
-    """Return the error if standard output cannot be written. Flushing the rest of Python's buffer raises it again.
+    """Return the error if standard output cannot be written.
 
-    With PYTHONUNBUFFERED, the buffer is empty, so the device or the disk is checked.
+    Flushing the rest of Python's buffer raises the error again.
+    With PYTHONUNBUFFERED, the buffer is empty, so the device or the disk is checked instead.
     """
     try:
         _flush(sys.stdout)

@@ -1,8 +1,8 @@
 """Wrap credentials in objects that do not show them.
 
 Some tools, such as ``pytest -l``, Sentry and rich, print the local variables of each frame of a traceback.
-So every variable, argument or attribute that holds a token, a password or a key is a :class:`Secret`. The value is
-revealed only in the call that needs it.
+So every variable, argument or attribute that holds a token, a password or a key is a :class:`Secret`. The credential
+is revealed only in the call that needs it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Secret(Generic[AnyStr]):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret is not pickled, because the result would contain the credential")
+        raise TypeError("a Secret cannot be pickled, because the result would contain the credential")
 
 
 def conceal(credential: AnyStr | Secret[AnyStr]) -> Secret[AnyStr]:

@@ -1,8 +1,8 @@
 """The SPDY/3.1 frames of port forwarding, for clients and servers, without I/O.
 
-Kubernetes forwards ports through SPDY inside a WebSocket (KEP-4006). Each forwarded connection uses two streams, one
-for its data and one for an error.
-Unlike in the older subprotocol ``v4.channel.k8s.io``, one side can end its data and still receive.
+Kubernetes forwards ports through SPDY inside a WebSocket (KEP-4006). Each forwarded connection uses two streams: one
+for its data, and one for an error message.
+Unlike in the older subprotocol ``v4.channel.k8s.io``, one side can finish sending and still receive data.
 
 Flow control of streams is not implemented, because no peer in Kubernetes implements it.
 
@@ -73,7 +73,7 @@ class StreamData(NamedTuple):
     stream: int
     data: bytes
     is_end: bool
-    """Whether this ends the data."""
+    """Whether this is the end of the data."""
 
 
 class StreamReset(NamedTuple):
@@ -115,7 +115,8 @@ class SpdyFrames:
         self._decompressor = zlib.decompressobj(zdict=DICTIONARY)
         self._buffer = bytearray()
         self._data: tuple[int, int, bool] | None = None
-        """The current data frame: its stream, the number of missing bytes, and whether it is the last one."""
+        """The current data frame: its stream, the number of missing bytes, and whether it is the last frame of the
+        stream."""
 
     # --- sending ---
 
@@ -216,7 +217,7 @@ class SpdyFrames:
             length = int.from_bytes(text[position : position + 4], "big")
             position += 4 + length
             if position > len(text):
-                raise SpdyError("the headers of a SPDY stream are cut off")
+                raise SpdyError("the headers of a SPDY stream are truncated")
             words.append(text[position - length : position].decode("utf-8", "replace"))
         return dict(zip(words[::2], words[1::2], strict=False))
 

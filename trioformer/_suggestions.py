@@ -22,7 +22,7 @@ def snake_case(name: str) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that the caller probably meant, or an empty string if no name is similar."""
+    """Return the known name that the caller probably meant, or an empty string if no known name is similar."""
     names = {each: each for each in known}
     snake = snake_case(name)
     for exact in (snake, f"{snake}_"):  # words of Python end with an underscore
@@ -156,7 +156,7 @@ def _returns_nothing(function: types.FunctionType) -> bool:
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:
-    """Make a ``__getattr__`` that suggests the right name when a caller uses a name of another client library.
+    """Return a ``__getattr__`` that suggests the right name when a caller uses a name from another client library.
 
     Python itself suggests similarly spelled names.
     """

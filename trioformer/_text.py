@@ -1,7 +1,8 @@
-"""Make text from a server or a tenant harmless for terminals, logs and reports.
+"""Convert text from a server or a tenant so that it is harmless in terminals, logs and reports.
 
-Terminals obey escape sequences, and logs are read line by line. Both reorder text after a bidirectional control
-character.  A lone surrogate cannot be written to a terminal or a log, and a megabyte of text is too long to read.
+Terminals obey escape sequences, and logs are read line by line. After a bidirectional control character, text is
+displayed in a different order.  A lone surrogate cannot be written to a terminal or a log, and a megabyte of text is
+too long to read.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from itertools import islice
 from typing import Final
 
 LONGEST: Final = 4_000
-"""Characters of a text; enough for any readable message of a server."""
+"""The maximum number of characters of a text, which is enough for any readable message from a server."""
 
 
 MAX_NAME: Final = 253
-"""Characters of a name in a text, as many as Kubernetes allows."""
+"""The maximum number of characters of a name in a text, which is as many as Kubernetes allows."""
 
 
 def one_line(text: str, *, longest: int = LONGEST) -> str:
     r"""Return a text as one line of printable characters.
 
     White space and line ends become single spaces, and other unprintable characters become escapes such as ``\x1b``.
-    A longer text is cut, and ends with its original number of characters. Calling the function again does not change
+    A longer text is truncated, and its original length is appended. Calling the function again does not change
     the result.
 
     Args:
@@ -67,7 +68,7 @@ def quoted(text: str, *, longest: int = MAX_NAME) -> str:
 
 
 def some_of(names: Collection[str], *, most: int = 5) -> str:
-    """Join the first few names, and append the number of the other names."""
+    """Join the first few names, and append the number of remaining names."""
     named = ", ".join(islice(names, most))
     return named if len(names) <= most else f"{named} and {len(names) - most} more"
 

@@ -1,8 +1,8 @@
 """A fast parser for binary WebSocket messages, with wsproto for all other frames.
 
-wsproto copies each byte four times and calls twenty functions for each frame. This takes a third of the CPU time for a
-long output.
-A node sends each binary message in one frame, so a client parses these frames here.
+wsproto copies each byte four times and calls twenty functions for each frame. This accounts for a third of the CPU
+time when a command has a long output.
+A node sends each binary message in one frame, so on the client side, this module parses these frames itself.
 Control frames are passed to wsproto.  After the first fragmented message, text message or invalid frame, all bytes are
 passed to wsproto.
 So wsproto detects all errors, and tests check that both parsers return the same results.
@@ -17,7 +17,7 @@ from wsproto.connection import Connection
 from wsproto.events import BytesMessage, CloseConnection, Event
 
 Piece: TypeAlias = tuple[int, memoryview]
-"""A channel and bytes of a message on it, possibly empty: a view of the received bytes."""
+"""A channel, and a part of a message on this channel as a view of the received bytes, possibly empty."""
 
 _BINARY: Final = 0x82
 """The first byte of a binary message of one frame."""
@@ -34,7 +34,7 @@ class ReceivedMessages:
     """A parser for received frames.
 
     Args:
-        frames: The wsproto connection, which also makes the frames to send.
+        frames: The wsproto connection, which also generates the outgoing frames.
         is_client: Whether this side is the client. On a server, all frames are passed to wsproto, because clients mask
             theirs.
         has_channels: Whether messages start with a channel number. If not, all messages belong to channel 0.
@@ -60,7 +60,7 @@ class ReceivedMessages:
         self._channel: int | None = None
         """The channel of the current message; None at its start."""
         self._data = b""
-        """The received bytes, including an incomplete header before them."""
+        """The received bytes, preceded by an incomplete header from earlier data."""
         self._position = 0
         """The position of the first unparsed byte."""
         self._left = 0
@@ -68,7 +68,7 @@ class ReceivedMessages:
         self._is_control = False
         """Whether the current frame is passed to wsproto."""
         self._is_plain = is_client
-        """Whether all frames so far were control frames and whole binary messages; otherwise wsproto parses all."""
+        """Whether all frames so far were control frames or whole binary messages. If not, wsproto parses all bytes."""
 
     @property
     def is_inside(self) -> bool:
@@ -81,10 +81,10 @@ class ReceivedMessages:
         self.has_more = True
 
     def take(self, most: int) -> list[Piece | Event]:
-        """Parse frames, and return parts of messages and the events of other frames in their order.
+        """Parse frames, and return the parts of messages and the events from other frames in order.
 
         A ``BytesMessage`` stands for an empty message without a channel.
-        An invalid frame also results in a ``CloseConnection``. Bytes after this event are ignored.
+        An invalid frame results in a ``CloseConnection``, as a close frame does. Bytes after this event are ignored.
 
         Args:
             most: The maximum number of results.

@@ -1,15 +1,15 @@
-"""Parse the YAML of kubeconfigs and manifests like kubectl, without recursion.
+"""Parse the YAML of kubeconfigs and manifests without recursion, and with the same results as kubectl.
 
-PyYAML's composer and constructor recurse, so a few kilobytes of brackets can crash the interpreter. They also accept
-duplicate keys and quote values in errors.
+PyYAML's composer and constructor are recursive, so a few kilobytes of brackets can crash the interpreter. They also
+accept duplicate keys, and quote values in errors.
 Only PyYAML's parser is used.  The parser emits one event at a time, and each event is checked against the limits
 before its value is created.
 
 Scalars, aliases and merge keys have the same meaning as in kubectl (``sigs.k8s.io/yaml``). For example, ``yes`` is a
 boolean and ``0x1F`` is an integer. Dates, sexagesimal numbers such as ``60:00``, and numbers that do not fit into Go's
 types are strings.
-Unlike kubectl, this module reports duplicate keys, keys that are not strings, and tags without a JSON type, because
-YAML parsers disagree about them.
+Unlike kubectl, this module reports duplicate keys, keys that are not strings, and tags that have no corresponding JSON
+type, because YAML parsers treat these differently.
 
 This module is imported when the first file is read, because PyYAML takes a fifth of the library's import time.
 """
@@ -29,12 +29,14 @@ from ._secret import Secret
 
 Scalar: TypeAlias = "str | bool | int | float | None"
 Marks: TypeAlias = dict[tuple[int, "str | int"], tuple[int, int]]
-"""Where values begin, by the identity of their collection and their key or index: lines and columns, from 1."""
+"""The line and column, counted from 1, where each value begins, by the identity of its collection and its key or
+index."""
 
 MAX_LEVELS: Final = 120
-"""Mappings and lists inside each other; objects of the API have at most 128."""
+"""The maximum number of nested mappings and lists. Objects of the API have at most 128 levels."""
 MAX_SIZE: Final = 64_000_000
-"""The number of characters in all scalars of one file, which each have 16 more, as have lists and mappings.
+"""The maximum number of characters in all scalars of one file. Each scalar, list and mapping counts as 16 more
+characters.
 
 The content of an alias counts each time it is used."""
 MAX_PROBLEMS: Final = 100
@@ -105,9 +107,9 @@ class Document:
     value: Any
     """Mappings are :class:`Mapping`; None for an empty document."""
     line: int
-    """Where its value begins, from 1."""
+    """The position where the value begins, counted from 1."""
     column: int
-    """Where its value begins, from 1."""
+    """The position where the value begins, counted from 1."""
 
 
 @final
@@ -117,9 +119,9 @@ class Problem:
 
     message: str
     line: int | None = None
-    """From 1."""
+    """Counted from 1."""
     column: int | None = None
-    """From 1."""
+    """Counted from 1."""
 
 
 @final
@@ -128,11 +130,11 @@ class Composed:
     """The documents and problems of a YAML text."""
 
     documents: list[Document]
-    """Up to the first place that is not YAML, or that exceeds a limit."""
+    """The documents up to the first place that is not YAML or that exceeds a limit."""
     problems: list[Problem]
-    """Problems of values, in their order."""
+    """The problems with values, in order."""
     error: YamlError | None
-    """The reason why the rest is not YAML; None if all of it is."""
+    """The reason why the rest of the text is not YAML, or None if the whole text is YAML."""
 
 
 def decode_text(content: Secret[bytes]) -> Secret[str]:
@@ -143,15 +145,15 @@ def decode_text(content: Secret[bytes]) -> Secret[str]:
         return Secret(content.reveal().decode(encoding))
     except UnicodeDecodeError as exc:
         line = content.reveal().count(b"\n", 0, exc.start) + 1
-    raise YamlError(f"is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it in UTF-8")
+    raise YamlError(f"is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it as UTF-8")
 
 
 class _TooMuchError(Exception):
-    """The text exceeds a limit, so parsing stops."""
+    """Parsing stopped because the text exceeds a limit."""
 
 
 def compose(text: Secret[str], marks: Marks | None = None) -> Composed:
-    """Parse the documents of a text, and fill ``marks``.
+    """Parse the documents in a text, and fill ``marks``.
 
     This function never raises an exception, so no traceback contains a value of the text.
     """
@@ -192,15 +194,16 @@ class _Open:
         self.value = value
         self.anchor = anchor
         self.begin = begin
-        """The size of all before it."""
+        """The total size of everything before this collection."""
         self.key: str | None = None
-        """The key of the value that comes next; None if a key comes next."""
+        """The key of the value that comes next, or None if a key comes next."""
         self.merged: list[Mapping] = []
-        """The mappings of merge keys, in their order."""
+        """The mappings of merge keys, in order."""
         self.is_merging = False
         """Whether the key is a merge key."""
         self.has_twice = False
-        """Whether a key that it has twice is reported; two objects without a line between them have several."""
+        """Whether a duplicate key has been reported. Two objects without a separator line between them have several
+        duplicate keys."""
 
 
 @final
@@ -389,7 +392,7 @@ def _overflows(digits: str) -> bool:
 
 
 def _integer(digits: str) -> int | float:
-    """Convert digits to a number like kubectl.
+    """Convert digits to a number as kubectl does.
 
     ``017`` is octal, and an integer of more than 64 bits becomes a float64.
     """

@@ -209,8 +209,8 @@ class Subclass(Shop):
 @pytest.mark.parametrize(
     ("classes", "problem"),
     [
-        ((Subclass,), "Subclass: it states no CustomResourceDefinition; decorate it with @custom_resource"),
-        ((Shop, Shop), "Shop: Shop has the version v1, too"),
+        ((Subclass,), "Subclass: it does not define a custom resource; decorate it with @custom_resource"),
+        ((Shop, Shop), "Shop: Shop also has the version v1"),
         ((Shop, Zone), "Zone: group is 'example.com', but Shop has 'shops.example.com'"),
         ((Shop, other(kind="Stall", plural="shops")), "Other: kind is 'Stall'"),
         ((Shop, other(namespaced=False)), "Other: namespaced is False"),
@@ -243,9 +243,9 @@ def test_classes_without_a_definition_are_an_error_that_names_the_class(
 def test_a_definition_needs_a_class() -> None:
     with pytest.raises(ValueError, match=r"at least one version"):
         crd_of()
-    with pytest.raises(SchemaError, match=r"^Deployment: it states no CustomResourceDefinition; decorate it with"):
+    with pytest.raises(SchemaError, match=r"^Deployment: it does not define a custom resource; decorate it with"):
         crd_of(Deployment)
-    with pytest.raises(TypeError, match=r"^'Shop': it states no CustomResourceDefinition"):
+    with pytest.raises(TypeError, match=r"^'Shop': it does not define a custom resource"):
         crd_of("Shop")  # type: ignore[arg-type]  # the mistake that is tested
 
 

@@ -334,30 +334,30 @@ class Tree(Model):
 @pytest.mark.parametrize(
     ("hint", "default", "problem"),
     [
-        (Mixed, attrs.NOTHING, "the values of an enumeration are all strings, or all integers"),
-        (Literal[True], attrs.NOTHING, "the values of an enumeration are all strings, or all integers"),
-        (Flags, attrs.NOTHING, "Flags has combinations of its members, which JSON does not have"),
+        (Mixed, attrs.NOTHING, "the values of an enumeration must be all strings or all integers"),
+        (Literal[True], attrs.NOTHING, "the values of an enumeration must be all strings or all integers"),
+        (Flags, attrs.NOTHING, "Flags allows combinations of members, which JSON cannot express"),
         (tuple[str, int], attrs.NOTHING, "tuple[str, int] has items of several types or a fixed number; write"),
-        (Mapping[int, str], attrs.NOTHING, "keys that JSON does not have; write Mapping[str, str]"),
+        (Mapping[int, str], attrs.NOTHING, "keys that are not strings; write Mapping[str, str]"),
         (Point, attrs.NOTHING, "Point has no schema; write trioformer.models.JSON"),
         (str | bool, attrs.NOTHING, "str | bool has no schema; write one type, int | str, or trioformer.models.JSON"),
         (Annotated[str, Schema(minimum=1)], attrs.NOTHING, "minimum applies to numbers"),
         (Annotated[int, Schema(minimum=2, maximum=1)], attrs.NOTHING, "minimum is 2, which is greater than maximum, 1"),
         (Annotated[str, Schema(pattern="(")], attrs.NOTHING, "the pattern '(' is not a regular expression"),
         (Annotated[str, Schema(pattern="(?=a)")], attrs.NOTHING, "which the server's regular expressions (RE2) do not"),
-        (Annotated[int, Schema(minimum=1)], 0, "the default does not follow the schema: 0 is less than 1; give a"),
-        (Annotated[int, Schema(maximum=1)], 2, "the default does not follow the schema: 2 is greater than 1; give"),
+        (Annotated[int, Schema(minimum=1)], 0, "the default does not match the schema: 0 is less than 1; give a"),
+        (Annotated[int, Schema(maximum=1)], 2, "the default does not match the schema: 2 is greater than 1; give"),
         (Annotated[int, Schema(maximum=1, exclusive_maximum=True)], 1, "1 is greater than 1 allows"),
         (Annotated[int, Schema(minimum=1, exclusive_minimum=True)], 1, "1 is less than 1 allows"),
         (Annotated[str, Schema(max_length=1)], "ab", "it has 2 characters, and at most 1 are allowed"),
-        (Annotated[str, Schema(min_length=1)], "", "it has 0 characters, and at least 1 are needed"),
+        (Annotated[str, Schema(min_length=1)], "", "it has 0 characters, and at least 1 are required"),
         (Annotated[str, Schema(pattern="^a")], "b", "'b' does not match the pattern '^a'"),
         (int, 2**63, "needs more than 64 bits"),
         (Literal["a"], "b", "'b' is not one of 'a'"),
         (float, float("nan"), "the default cannot be encoded: NaN and infinity cannot be encoded as JSON"),
         (Annotated[int, Schema(server_default=True)], attrs.NOTHING, "server_default requires"),
-        (Annotated[tuple[Part, ...], Schema(list_type="map")], (), "a list of type map needs list_map_keys"),
-        (Annotated[tuple[str, ...], Schema(list_type="map", list_map_keys=("a",))], (), "has objects as items"),
+        (Annotated[tuple[Part, ...], Schema(list_type="map")], (), "a list of type map requires list_map_keys"),
+        (Annotated[tuple[str, ...], Schema(list_type="map", list_map_keys=("a",))], (), "must be objects"),
         (Annotated[tuple[Part, ...], Schema(list_type="map", list_map_keys=("c",))], (), "list_map_keys has 'c', but"),
         (
             Annotated[tuple[Part, ...], Schema(list_type="map", list_map_keys=("b",))],
@@ -365,7 +365,7 @@ class Tree(Model):
             "list_map_keys has 'b', which must be required or have a default that is not None",
         ),
         (Annotated[tuple[Part, ...], Schema(list_map_keys=("a",))], (), "list_map_keys are for lists of type map"),
-        (Annotated[tuple[Part, ...], Schema(list_type="set")], (), "the items of a list of type set are scalars"),
+        (Annotated[tuple[Part, ...], Schema(list_type="set")], (), "the items of a list of type set must be scalars"),
         (Annotated[str, Schema(rules=("self != ''",))], "", "a rule must be a Rule, not a str; write Rule(…)"),  # type: ignore[arg-type]  # the mistake that is tested
     ],
     ids=str,
@@ -385,7 +385,7 @@ def test_a_class_that_contains_itself_has_no_schema() -> None:
 
 
 def test_two_fields_with_one_name_in_json_have_no_schema() -> None:
-    with pytest.raises(SchemaError, match=r"Twice\.sameName: two fields have the name 'sameName' in JSON"):
+    with pytest.raises(SchemaError, match=r"Twice\.sameName: two fields have the JSON name 'sameName'"):
         schema_of_field(Twice)
 
 

@@ -160,8 +160,8 @@ async def test_a_note_is_truncated_to_the_servers_limit(
     ("wrong", "message"),
     [
         ({"type": "Error"}, "the type of an event must be 'Normal' or 'Warning', not 'Error'"),
-        ({"reason": ""}, "the reason of an event must have 1 to 128 bytes, not 0"),
-        ({"action": "é" * 65}, "the action of an event must have 1 to 128 bytes, not 130"),
+        ({"reason": ""}, "the reason of an event must be 1 to 128 bytes long, not 0"),
+        ({"action": "é" * 65}, "the action of an event must be 1 to 128 bytes long, not 130"),
         ({"regarding": Pod()}, "an event must be about an object with a kind and a name"),
         ({"related": ObjectReference(name="x")}, "an event must be about an object with a kind and a name"),
         ({"regarding": pod(namespace="a/b")}, "namespace"),
@@ -193,7 +193,7 @@ async def test_a_controller_name_that_a_server_would_reject_raises_immediately(c
 async def test_the_instance_defaults_to_the_host_name(client: Client) -> None:
     assert EventRecorder(client, controller="x").instance == socket.gethostname()
     assert EventRecorder(client, controller="example.com/x_Y.z", instance="i").instance == "i"
-    with pytest.raises(ValueError, match="the reporting instance of an event must have 1 to 128 bytes, not 0"):
+    with pytest.raises(ValueError, match="the reporting instance of an event must be 1 to 128 bytes long, not 0"):
         EventRecorder(client, controller="x", instance="")
 
 

@@ -305,7 +305,7 @@ async def test_events_recorded_after_the_end_are_said_once_a_minute(
         for number in range(3):
             record(recorder, str(number))
     (line,) = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
-    assert line == f"event recorder {CONTROLLER}: events not written, because run() is not running any more: 1"
+    assert line == f"event recorder {CONTROLLER}: events not written, because run() has ended: 1"
 
 
 async def test_a_client_that_is_closed_too_early_ends_the_run_and_what_waits_is_said(

@@ -297,7 +297,7 @@ def test_embedded_every_controller_does_something(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--controllers", "pod-cleaner"], "unknown controller 'pod-cleaner'"),
+        (["--controllers", "pod-cleaner"], "unknown controllers in the list 'pod-cleaner': 'pod-cleaner'"),
         (["--lease-duration", "5"], "lease_duration must be longer than renew_deadline"),
         (["--embedded", "--kubeconfig", "x"], "--embedded cannot be combined with --kubeconfig"),
         (["--config", "missing.yaml"], "there is no file missing.yaml"),

@@ -619,7 +619,7 @@ def test_a_kubeconfig_variable_without_any_file_hides_the_home_directory(
         assert pod.load({"KUBECONFIG": "/gone:/lost"}).in_cluster
     tried = "'/gone' (does not exist), '/lost' (does not exist)"
     assert caplog.messages == [
-        f"no file of $KUBECONFIG exists: {tried}",
+        f"none of the files in $KUBECONFIG exists: {tried}",
         f"using the in-cluster configuration; tried before it: {tried}",
     ]
     assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]

@@ -69,7 +69,7 @@ async def test_an_update_sets_the_labels_and_keeps_everything_else(
     )
     api_server.create(made if not labels else made.evolve(metadata=made.metadata.evolve(labels=labels)))
     lock = LeaseLock(client.api(Lease, namespace=NAMESPACE), NAME, {"by": "us"})
-    with pytest.raises(RuntimeError, match="lease default/the-lease cannot be updated before it was read"):
+    with pytest.raises(RuntimeError, match="lease default/the-lease cannot be updated before it has been read"):
         await lock.update(LeaseRecord())
     assert await lock.get() == LeaseRecord(holder_identity="old")
     await lock.update(LeaseRecord(holder_identity="new", lease_duration_seconds=1))

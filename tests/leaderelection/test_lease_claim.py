@@ -72,7 +72,7 @@ def annotated(server: APIServer) -> None:
 # --- edited while it is held ------------------------------------------------------------------------------------------
 
 CHANGED = f"WARNING {LEASE} changed by another client; 'us' renewed it"
-EMPTIED = f"WARNING {LEASE} emptied by another client; 'us' acquired it again"
+EMPTIED = f"WARNING {LEASE} cleared by another client; 'us' acquired it again"
 
 KEPT = {
     "deleted": (deleted, f"WARNING {LEASE} deleted by another client; 'us' created it again"),
@@ -160,7 +160,7 @@ async def test_a_deleted_lease_that_cannot_be_created_is_created_at_the_next_ren
 
 LOST = {
     "another holder": (edited(holderIdentity="them"), "the lease is held by 'them'"),
-    "released by another holder": (edited(holderIdentity="", leaseTransitions=5), "the lease was emptied"),
+    "released by another holder": (edited(holderIdentity="", leaseTransitions=5), "the holder was cleared"),
 }
 
 
@@ -299,7 +299,7 @@ async def test_a_lease_whose_transitions_cannot_grow_is_not_acquired(
         assert runs.running == []
         _, line = log()
         assert line == (
-            f"WARNING {LEASE} cannot be acquired, retrying: its transitions cannot grow beyond {2**31 - 1};"
+            f"WARNING {LEASE} cannot be acquired, retrying: leaseTransitions has reached its maximum, {2**31 - 1};"
             " correct the lease"
         )
         edited(leaseTransitions=7)(api_server)

@@ -37,11 +37,11 @@ def test_a_list_enables_and_disables_controllers(enabled: str, expected: str) ->
 def test_an_unknown_name_raises_an_error_that_lists_the_known_ones(enabled: str) -> None:
     with pytest.raises(ValueError, match="known controllers: alpha, bravo, charlie") as caught:
         enabled_controllers(NAMES, enabled)
-    assert f"unknown controller 'delta' in the list '{enabled}'" in str(caught.value)
+    assert f"unknown controllers in the list '{enabled}': 'delta'" in str(caught.value)
 
 
 def test_unknown_names_in_disabled_by_default_raise() -> None:
-    with pytest.raises(ValueError, match="unknown controller 'delta', 'echo' in disabled_by_default"):
+    with pytest.raises(ValueError, match="unknown controllers in disabled_by_default: 'delta', 'echo'"):
         enabled_controllers(NAMES, "*", disabled_by_default=("echo", "delta"))
 
 

@@ -216,7 +216,7 @@ async def test_a_manager_without_controllers_waits_for_stop(
 
 
 async def test_an_unknown_controller_in_the_list_raises_before_anything_starts(client: Client) -> None:
-    with pytest.raises(ValueError, match="unknown controller 'b' in the list 'b'; known controllers: a"):
+    with pytest.raises(ValueError, match="unknown controllers in the list 'b': 'b'; known controllers: a"):
         await run_controllers(client, initializing(Worker("a", [])), enabled="b")
 
 
@@ -275,7 +275,7 @@ async def test_an_exception_of_a_controller_ends_the_manager_and_names_it(
         await run_controllers(client, initializers)
     (error,) = leaves(caught.value)
     assert error.__notes__ == ["in controller fails"]
-    assert errors_of(caplog) == ["controller fails: failed, which ends the manager: KeyError('a bug')"]
+    assert errors_of(caplog) == ["controller fails: failed, stopping the manager: KeyError('a bug')"]
     assert log[-1] == "5 works is cancelled"
 
 
@@ -343,7 +343,7 @@ async def test_controllers_that_still_run_at_the_deadline_are_cancelled(
         "5 slow is cancelled",
     ]
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
-        "controllers not stopped within 5 s are cancelled: slow"
+        "cancelling controllers that did not stop within 5 s: slow"
     ]
 
 

@@ -193,9 +193,9 @@ async def test_the_callers_checks_are_served(api_server: APIServer, client: Clie
 
 async def test_names_of_checks_and_of_what_always_runs_are_checked(client: Client) -> None:
     workers = initializing(Worker("pods", []))
-    with pytest.raises(ValueError, match="unknown controller 'nodes' in always; known controllers: pods"):
+    with pytest.raises(ValueError, match="unknown controllers in always: 'nodes'; known controllers: pods"):
         await run_controllers(client, workers, always=["nodes"])
-    with pytest.raises(ValueError, match="'pods' is not a valid name of a check: a controller has this name"):
+    with pytest.raises(ValueError, match="'pods' is not a valid name for a check: a controller has this name"):
         await run_controllers(client, workers, checks={"pods": lambda: ""})
-    with pytest.raises(ValueError, match="'ping' is not a valid name of a check: it is reserved"):
+    with pytest.raises(ValueError, match="'ping' is not a valid name for a check: it is reserved"):
         await run_controllers(client, workers, live_checks={"ping": lambda: ""})

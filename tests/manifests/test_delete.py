@@ -28,7 +28,7 @@ async def test_what_cannot_be_deleted_does_not_keep_the_others(api_server: APISe
     create(api_server, "a", "c")
     api_server.fail_next(1, verb="delete", resource="configmaps", status=403)
     done: list[ManifestResult] = []
-    with pytest.raises(ManifestsFailedError, match="1 manifests were not deleted") as caught:
+    with pytest.raises(ManifestsFailedError, match="not deleted: 1") as caught:
         await delete_manifests(client, load_manifests(text=TEXT), namespace="default", on_progress=done.append)
     assert len(caught.value.failures) == 1
     assert sorted(each.action for each in done) == ["absent", "deleted"]

@@ -209,7 +209,7 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
     [
         ("", "contains no manifests; write at least one document"),
         ("kind: List\nitems: []\n", "contains no manifests; write at least one document"),
-        ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation has a tab; use spaces"),
+        ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation contains a tab; use spaces"),
         ("a: [1, 2\n", "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or"),
         ("a: b\n{{- if .Values.a }}\n", "line 3, column 1: is not YAML: it looks like a template; render it first"),
         (f"{CONFIG_MAP}kind: Secret\n", "line 5, column 1: has a key twice in one mapping: put a line --- between"),

@@ -163,7 +163,7 @@ async def test_without_manifests_a_set_is_pruned_only_if_asked_for(api_server: A
         await apply(client, CONFIG_MAP)
         with pytest.raises(ValueError, match=r"ApplySet 'set' .* prune_all=True"):
             await apply_manifests(client, (), prune=SET)
-        with pytest.raises(ValueError, match="prune_all=True is for an ApplySet without manifests"):
+        with pytest.raises(ValueError, match="prune_all=True can be used only with an ApplySet"):
             await apply(client, CONFIG_MAP, prune_all=True)
         (result,) = await apply_manifests(client, (), prune=SET, prune_all=True)
         assert str(result) == "ConfigMap c in namespace default pruned"

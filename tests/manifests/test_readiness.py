@@ -71,7 +71,7 @@ def observed(**status: object) -> dict[str, object]:
         ("StatefulSet", TWO, observed(readyReplicas=2, **NEW), READY, "its rollout is complete"),
         ("StatefulSet", PARTITIONED, observed(readyReplicas=5, updatedReplicas=1, **OLD), WAITING, "1 of 2 pods above"),
         ("StatefulSet", PARTITIONED, observed(readyReplicas=5, updatedReplicas=2, **OLD), READY, "partitioned"),
-        ("StatefulSet", {**TWO, **ON_DELETE}, observed(readyReplicas=2, **OLD), READY, "all pods are ready, and are"),
+        ("StatefulSet", {**TWO, **ON_DELETE}, observed(readyReplicas=2, **OLD), READY, "all pods are ready; each pod"),
         (
             "ReplicaSet",
             TWO,

@@ -103,7 +103,9 @@ async def test_a_watch_that_ends_within_a_second_without_an_event_is_an_error(
     """client-go: TestReflectorHandleWatchResultChanClosedBefore, TestReflectorHandleWatchResultChanClosedAfter"""
     source = Counting([listing(version=5), listing(version=9)], [list(script)])
     await play(source, Sink(), 60)
-    assert [str(error) for error in source.errors] == ["the server ended a watch of Pod at once, without an event"]
+    assert [str(error) for error in source.errors] == [
+        "the server ended the watch of Pod immediately, without sending an event"
+    ]
     assert source.asked[1:] == [("watch", "5"), ("list", "5", "None"), ("watch", "9")]
     assert source.open_at == [0, 0, 0, 0]
 

@@ -434,6 +434,6 @@ async def test_the_log_of_a_pod_is_not_that_of_another_pod_of_its_name(
     old = await pods.get("web-0")
     api_server.delete(Pod, "web-0")
     api_server.create(pod())
-    with pytest.raises(NotFoundError, match="the pod was deleted, and a new one has the same name"):
+    with pytest.raises(NotFoundError, match="the pod was deleted, and a new pod has the same name"):
         async with follow_logs(pods, old):
             pass

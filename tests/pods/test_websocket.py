@@ -99,7 +99,7 @@ async def test_version_5_is_requested_for_an_input() -> None:
 async def test_version_4_does_all_but_ending_the_input() -> None:
     async with responding(switch(V4), messages(b"\x01", b"\x01hello", b"\x03" + SUCCESS)) as (pods, _):
         assert (await run_in_pod(pods, "web-0", ["true"])).text == "hello"
-        with pytest.raises(TrioformerError, match=r"cannot end the input .* Kubernetes 1\.30"):
+        with pytest.raises(TrioformerError, match=r"cannot close the stdin .* Kubernetes 1\.30"):
             await run_in_pod(pods, "web-0", ["cat"], input="x")
         async with exec_in_pod(pods, "web-0", ["cat"], stdin=True) as process:
             await process.stdin.send_all(b"x")

@@ -17,21 +17,21 @@ EPSILON: Final = 1e-9
 
 @attrs.frozen
 class BackoffPolicy:
-    """The growth of delays. The defaults are the same as in client-go's reflector (``tools/cache/reflector.go``)."""
+    """The parameters of growing delays. The defaults are those in client-go's ``tools/cache/reflector.go``."""
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
-    """The first delay, seconds, before jitter."""
+    """The first delay in seconds, before jitter."""
     factor: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
-    """The factor between a delay and the next."""
+    """The factor by which the delay grows after each failure."""
     maximum: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
-    """The longest delay, seconds, before jitter."""
+    """The longest delay in seconds, before jitter."""
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
     quick_tries: int = attrs.field(default=QUICK_TRIES, validator=attrs.validators.ge(0))
-    """The number of attempts in a row, each 0.5 to 1 s after the last one, when the connection fails; 0 for none.
+    """The number of quick attempts in a row after the connection has failed, 0.5 to 1 s apart; 0 disables them.
 
-    Informers, resuming watches and ``wait_for`` make these attempts before the delays above apply.  client-go repeats a
-    watch ten times too when its connection ends or times out (``rest/with_retry.go``).
+    Informers, resuming watches and ``wait_for`` make these attempts before the delays above apply.  client-go also
+    repeats a watch ten times when its connection ends or times out (``rest/with_retry.go``).
     """
 
 
@@ -40,8 +40,8 @@ class BackoffPolicy:
 class Backoff:
     """The delays of one retry loop.
 
-    The delays grow with each call of :meth:`next_delay` until :meth:`reset` is called.
-    The caller decides when to reset. Time without a retry does not shorten the delays.
+    The delays grow with each call to :meth:`next_delay` until :meth:`reset` is called.
+    The caller decides when to call :meth:`reset`. Time without a retry does not shorten the delays.
     """
 
     policy: BackoffPolicy = attrs.field(factory=BackoffPolicy)
@@ -72,7 +72,7 @@ class TokenBucket:
     """
 
     rate: float
-    """Tokens a second."""
+    """The number of tokens that are added per second."""
     burst: int
     """The number of tokens in a full bucket."""
     _tokens: float = attrs.field(init=False)  # negative when tokens that are not available yet have been reserved

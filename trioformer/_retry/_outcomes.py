@@ -1,6 +1,6 @@
 """Classify the outcomes of requests for all retries, and log failures.
 
-The reflector and the resuming watch share the outcomes, although only the reflector can list again.
+The reflector and the resuming watch use the same outcomes, although only the reflector can list again.
 An HTTP response and an ERROR event of a watch with the same error have the same outcome.
 
 Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, which have separate rules.
@@ -34,26 +34,26 @@ from ..errors import (
 )
 
 FAILURE_LOG_PERIOD = 60.0
-"""Seconds between two log lines with the same cause."""
+"""The shortest time between two log lines with the same cause, in seconds."""
 
 _failures: trio.lowlevel.RunVar[LogLimit] = trio.lowlevel.RunVar("failures that are retried")
 
 REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, LimitExceededError, UnexpectedResponseError, DecodeError)
-"""The errors of a request to a server; any other exception is an error in the program."""
+"""The errors that a request to a server can raise; all other exceptions are errors in the program."""
 
 MAX_RETRY_AFTER: Final = 300.0
-"""Seconds; a longer ``Retry-After`` is shortened to this."""
+"""The longest accepted ``Retry-After`` in seconds; longer values are shortened to it."""
 
 RETRY_JITTER: Final = 0.1
-"""The largest random extension of a wait, as a share of it, so that clients do not all retry at the same time."""
+"""The largest random extension of a wait, as a fraction of the wait.  It keeps clients from retrying simultaneously."""
 
 _REJECTIONS: Final = (BadRequestError, NotFoundError, MethodNotAllowedError, InvalidError)
 _DENIALS: Final = (UnauthorizedError, ForbiddenError)
-"""Responses that are meant for the request even if an authenticating proxy sends them, in HTML or plain text."""
+"""Responses that concern the request itself, even if an authenticating proxy sends them in HTML or plain text."""
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
-"""Called with each failure that is retried; must return quickly.  Its exceptions propagate."""
+"""A function that is called with each failure that is retried.  It must return quickly.  Its exceptions propagate."""
 
 
 class Outcome(enum.Enum):
@@ -64,7 +64,7 @@ class Outcome(enum.Enum):
     ENDED_EARLY = "the server has ended the watch within a second, after events"
     CUT_SHORT = "the connection failed inside the response to a list or a watch-list"
     CONFIRMED = "the server has the resourceVersion from which the watch resumed"
-    SILENT = "the watch received nothing for too long"
+    SILENT = "the watch delivered nothing for too long"
     LOST = "the connection failed, or could not be made"
     OVERLOADED = "429"
     UNAVAILABLE = "410, or the server has not reached the resourceVersion"
@@ -94,18 +94,18 @@ def outcome_of(error: Exception) -> Outcome:
 
 
 def is_permanent(error: Exception) -> bool:
-    """Return whether a request will fail again until a permission, a certificate or the server changes."""
+    """Return whether a request will keep failing until a permission, a certificate or the server changes."""
     return outcome_of(error) in (Outcome.REJECTED, Outcome.DENIED)
 
 
 def _is_of_a_proxy(error: Exception) -> bool:
-    """Return whether an error is the error page of a proxy, such as a 404 while no server is running."""
+    """Return whether an error comes from a proxy, such as a 404 page while no server is running."""
     is_page = isinstance(error, StatusError) and error.is_unexpected_server_error
     return is_page and not isinstance(error, _DENIALS)
 
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:
-    """Return the requested wait in seconds, at most :data:`MAX_RETRY_AFTER`, plus jitter.
+    """Return the wait that the server requested, in seconds: at most :data:`MAX_RETRY_AFTER`, plus jitter.
 
     Return 0 if no wait was requested.
     """
@@ -119,7 +119,7 @@ def count_failure(error: Exception, name: str = "") -> int:
 
     Otherwise return the number of failures that the log line represents.
 
-    All tasks of a run share the counts, because a server fails for all of them at once.
+    All tasks of a run share the counts, because a server failure affects all of them at once.
 
     Args:
         error: The failure.
@@ -133,7 +133,7 @@ def count_failure(error: Exception, name: str = "") -> int:
 
 
 def log_failure(logger: logging.Logger, error: Exception, prefix: str = "") -> None:
-    """Log a retried failure as a warning, or count it for the next line with the same cause."""
+    """Log a retried failure as a warning, or count it so that the next log line with the same cause includes it."""
     if count := count_failure(error, prefix):
         times = f"; failed {count} times since this was logged" if count > 1 else ""
         logger.warning("%s%s%s", prefix, error, times)

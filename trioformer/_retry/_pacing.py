@@ -2,23 +2,23 @@
 
 Failures are handled in two ways:
 
-- The connection failed.  The request is repeated after 0.5 to 1 s, up to ten times in a row and eighty times a minute,
-  before the delays grow. Most outages are short, and a refused connection costs the server nothing. - The server
-  responded with an error, a watch ended immediately, or the connection broke within a list.  The delays grow from the
-  first failure.
+- If the connection failed, the request is repeated after 0.5 to 1 s, up to ten times in a row and eighty times a
+  minute, before the delays grow.  Most outages are short, and a refused connection costs the server nothing.
+- If the server responded with an error, a watch ended immediately, or the connection broke during a list, the delays
+  grow from the first failure.
 
-A watch is a success if it has delivered an event or lasted for some seconds.
+A watch counts as a success if it has delivered an event or lasted for some seconds.
 After a success or a list, ten quick attempts are available again.
-The growing delays are reset after a watch of some seconds that ended or broke, and after a shorter watch that
-delivered events and then broke.  If the watch ended with an error from the server, it must have lasted for half a
+The growing delays are reset after a watch that lasted for some seconds, and after a shorter watch that delivered
+events before its connection broke.  If the watch ended with an error from the server, it must have lasted for half a
 minute.
 A list does not reset the delays, because some servers support lists but fail every watch.
 
-Recording a failure does not sleep, but sets the time of the next request.
+Recording a failure never sleeps; it only sets the time of the next request.
 If a reader is cancelled during a wait, it waits for the remaining time when it reads again.
 
-Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second when its connection
-ends or times out, and ``tools/cache/reflector.go``, whose delays grow, also when the connection is refused.
+Sources: client-go's ``rest/with_retry.go``, which retries a watch ten times at intervals of about a second when its
+connection ends or times out, and ``tools/cache/reflector.go``, which increases its delays even for refused connections.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ import trio
 from ._backoff import Backoff, BackoffPolicy, TokenBucket
 
 MIN_WATCH_TIMEOUT: Final = 300
-"""Seconds.  Each watch requests a random time between this and its double, so that watches do not end together."""
+"""Seconds.  Each watch requests a random time between this and twice this, so that watches do not end together."""
 END_GRACE: Final = 30.0
-"""Seconds by which a watch may exceed its ``timeoutSeconds``."""
+"""How much longer than its ``timeoutSeconds`` a watch may last, in seconds."""
 MAX_SILENCE: Final = 90.0
-"""The longest silence, in seconds, of a server that is known to send bookmarks, about one a minute."""
+"""The longest allowed silence in seconds, if the server is known to send a bookmark about once a minute."""
 HEALTHY_AFTER: Final = 5.0
-"""Seconds after which a watch is a success even without an event."""
+"""Seconds after which a watch counts as a success even without an event."""
 VERY_SHORT: Final = 1.0
-"""Seconds.  A watch that ends earlier counts as rejected.  Also the least time between two requests of one reader."""
+"""Seconds.  A watch that ends earlier counts as rejected.  One reader's requests are at least this far apart."""
 PAUSE_FACTOR: Final = 0.1
-"""The wait before the next watch, as a share of the last one's duration."""
+"""The wait before the next watch, as a fraction of the last watch's duration."""
 NO_PAUSE_AFTER: Final = 30.0
-"""The least duration, in seconds, of a watch that is repeated immediately, and that resets the delays after errors."""
+"""After a watch of at least this many seconds, the next watch starts at once, and the delays after errors are reset."""
 QUICK_DELAY: Final = 0.5
-"""Seconds.  After the connection failed, the next attempt follows after a random time between this and its double."""
+"""Seconds.  After the connection failed, the next attempt follows after a random time between this and twice this."""
 QUICK_TRIES_A_MINUTE: Final = 80
-"""The limit of quick attempts in a minute, even if each of them is followed by a short success."""
+"""The largest number of quick attempts in a minute, even if each of them is followed by a short success."""
 
 
 class Wait(enum.Enum):
@@ -64,7 +64,7 @@ class Wait(enum.Enum):
 
 
 def watch_timeout(rng: random.Random) -> int:
-    """Return a random ``timeoutSeconds`` for a watch, like client-go's reflector."""
+    """Return a random ``timeoutSeconds`` for a watch, as client-go's reflector does."""
     return MIN_WATCH_TIMEOUT + int(rng.random() * MIN_WATCH_TIMEOUT)
 
 
@@ -95,7 +95,7 @@ class Pacing:
     """A timer for a sequence of requests and the waits between them.
 
     Args:
-        policy: The growth of the delays. The default, None, uses the default policy.
+        policy: The parameters of the growing delays. The default, None, uses the default policy.
         rng: The source of random numbers for the waits.
     """
 
@@ -121,7 +121,7 @@ class Pacing:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the time of the next request has not come yet."""
+        """Whether the next request must still wait."""
         return self.resume_at > trio.current_time()
 
     @property
@@ -135,7 +135,7 @@ class Pacing:
         return self.duration < VERY_SHORT
 
     def record_request(self) -> None:
-        """Record the start of a request. The response is not used, because a proxy may delay its headers."""
+        """Record the start of a request. A proxy may delay the response, so its time is not used."""
         self._requested_at = trio.current_time()
         self.is_accepted = self._has_delivered = False
 
@@ -148,7 +148,7 @@ class Pacing:
         self._has_delivered = True
 
     def record_list(self) -> None:
-        """Record a complete list, which shows that the server can be reached."""
+        """Record that a list was received completely, which shows that the server can be reached."""
         self._quick_tries.reset()
 
     def set_wait(self, wait: Wait, at_least: float = 0.0) -> Wait:
@@ -195,8 +195,8 @@ class Pacing:
         """Sleep until the next request may be sent.
 
         Args:
-            wait_to_retry: An async function that waits until a time and for a turn among other retries. It is called
-                after the connection failed.
+            wait_to_retry: An async function that waits until a given time, and then for its turn among the other
+                retries. It is called after the connection failed.
             until: The latest time to sleep until.
         """
         until = min(until, self.resume_at)

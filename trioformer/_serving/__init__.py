@@ -1,7 +1,7 @@
 """An HTTP/1.1 server for a manager's health checks and metrics, and for the embedded API server on a socket.
 
 h11 parses and formats the messages, and ASGI is the interface to the application.
-All resources that a client can use, and all waits for a client, are limited.
+The resources that a client can use are limited, and so is the time for which the server waits for a client.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""One connection of a server, which reads requests and calls the application for each of them.
+"""One connection to the server: its requests are read, and the application is called for each of them.
 
-One task reads a whole request with its body before it calls the application, so a client that sends slowly never
+A task reads a whole request, including the body, before it calls the application, so a client that sends slowly never
 occupies the application.  The application's ``receive`` then waits for the client to disconnect.
 
 The application can switch to another protocol with the ``trioformer.upgrade`` extension in the ASGI scope.  Otherwise
-the
-``Upgrade`` header of a request is ignored, as HTTP allows.
+the ``Upgrade`` header of a request is ignored, as HTTP allows.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ READ_SIZE: Final = 16 * 1024
 WRITE_SIZE: Final = 64 * 1024
 """How many bytes are written within one ``send_period``."""
 LINGER: Final = 1.0
-"""Seconds for reading what still arrives before a close: with unread bytes it would reset the connection."""
+"""Seconds for reading remaining bytes before a close, because unread bytes would cause a reset of the connection."""
 _GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 """The client has disconnected, or the server gives up on it."""
 
@@ -41,37 +40,37 @@ _GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlow
 @final
 @attrs.frozen(kw_only=True)
 class ServerLimits:
-    """Limits on the resources that a client can use on the server, and on the time for which it can hold them."""
+    """Limits on the server's resources that a client can use, and on the time for which a client can hold them."""
 
     connections: int = 64
     """The maximum number of connections."""
     head_size: int = 16 * 1024
-    """The maximum number of bytes in the head of a request, and up to one read more."""
+    """The maximum number of bytes in the head of a request. A head may exceed the maximum by up to one read."""
     body_size: int = 16 * 1024
     """The maximum number of bytes in the body of a request."""
     request_period: float = 10.0
     """Seconds from the first byte of a request to its last; for the first request, from the start of the connection."""
     idle_period: float = 90.0
-    """Seconds that a connection stays open without a request."""
+    """Seconds for which a connection stays open without a request."""
     send_period: float = 5.0
-    """Seconds within which the client has to read 64 KB of the response."""
+    """Seconds within which the client must read 64 KB of the response."""
 
 
 @final
 @attrs.define(eq=False)
 class Places:
-    """The limited number of connections that one server can hold at a time.
+    """The limited number of connections that a server can have at a time.
 
     A connection that waits for its client uses a file descriptor but does no work.  When the limit is reached, the
-    connection that has waited longest is closed.  So clients with idle connections, and clients that send or read very
-    slowly, cannot lock out other clients.
+    connection that has been waiting longest is closed.  So clients that keep connections idle, or that send or read
+    very slowly, cannot lock out other clients.
     """
 
     limit: int
     """The maximum number of connections."""
     _used: int = attrs.field(default=0, init=False)
     _waiting: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The connections that wait for their clients, the longest first."""
+    """The connections that are waiting for their clients, starting with the longest wait."""
 
     @contextmanager
     def take(self) -> Iterator[bool]:
@@ -95,7 +94,7 @@ class Places:
         """Mark the connection as waiting for its client during the block.
 
         Raises:
-            TooSlowError: The time limit expired, or another connection needs the place.
+            TooSlowError: The time limit has expired, or another connection needs the place.
         """
         with trio.fail_after(seconds) as scope:
             self._waiting[scope] = None
@@ -185,7 +184,7 @@ class Connection:
         self._h11.receive_data(bytes(data))
 
     async def _refuse(self, code: int) -> None:
-        """Send a response that has only a status, unless another response has begun, and end the connection."""
+        """End the connection. If no response has begun, first send a response that has only a status."""
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-length", b"0"), (b"connection", b"close")]
             await self._write(h11.Response(status_code=code, headers=headers), h11.EndOfMessage())
@@ -268,11 +267,14 @@ class Connection:
 @final
 @attrs.define(eq=False)
 class _Switched(trio.abc.Stream):
-    """The stream of another protocol. Closing it does nothing, because the connection closes the underlying stream."""
+    """A stream of bytes in another protocol.
+
+    Closing it does nothing, because the connection closes the underlying stream.
+    """
 
     _stream: trio.abc.Stream
     _first: bytes
-    """What has arrived together with the request."""
+    """The bytes that arrived together with the request."""
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._stream.send_all(data)

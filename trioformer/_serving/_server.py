@@ -27,8 +27,8 @@ async def serve_app(
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 on a listening socket until cancelled, then close the socket.
 
-    An error of the application is logged, and the client receives a response with status 500.  A failure of one
-    connection does not end the server.
+    If the application raises an error, the error is logged, and the client receives a response with status 500.  The
+    failure of one connection does not stop the server.
 
     Args:
         app: The application, which receives only ``http`` scopes.
@@ -39,7 +39,7 @@ async def serve_app(
         task_status: Used by ``nursery.start()`` to receive the URL of the server.
 
     Cancellation:
-        Ends requests immediately.
+        Requests end immediately.
     """
     url = url_of(listener, "https" if tls else "http")
     places = Places(limits.connections)

@@ -5,13 +5,14 @@ The class of a custom resource describes everything in its definition, including
     from trioformer.crds import Schema, crd_of, custom_resource, install_crds, resource_part
 
 - ``_decorators.py``: the decorators :func:`custom_resource` and :func:`resource_part`
-- ``_facts.py``: the classes :class:`Schema`, :class:`Rule`, :class:`PrinterColumn` and others for arguments of the
-  decorators
-- ``_schemas.py``: makes the structural schema of a class
+- ``_facts.py``: the classes :class:`Schema`, :class:`Rule`, :class:`PrinterColumn` and others, which are arguments to
+  the decorators
+- ``_schemas.py``: builds the structural schema for a class
 - ``_constraints.py``: adds bounds and rules to a schema, and checks defaults against them
-- ``_sources.py``: finds the lines and descriptions of fields in the source of their class
+- ``_sources.py``: finds the line numbers and descriptions of fields in the source of their class
 - ``_definition.py``: the function :func:`crd_of`, which makes the definition of a kind
-- ``_install.py``: the function :func:`install_crds`, which waits until the server serves the kinds
+- ``_install.py``: the function :func:`install_crds`, which installs definitions and waits until the server serves their
+  kinds
 - ``__main__.py``: the command ``python -m trioformer.crds module:Class``, which prints manifests
 """
 

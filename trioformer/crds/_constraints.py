@@ -1,6 +1,6 @@
 """Add the constraints in a :class:`Schema` to the JSON schema of a type, and check defaults against the result.
 
-A JSON schema is a dict with the API's names.
+A JSON schema is a dict whose keys are the API's names.
 """
 
 from __future__ import annotations
@@ -109,19 +109,19 @@ def _check_pattern(pattern: str, fail: Fail) -> None:
         raise fail(f"the pattern {pattern!r} is not a regular expression: {error}") from error
     if found := _NOT_RE2.search(pattern):
         raise fail(
-            f"the pattern {pattern!r} has {found[0]!r}, which the server's regular expressions (RE2) do not have"
+            f"the pattern {pattern!r} has {found[0]!r}, which the server's regular expressions (RE2) do not support"
         )
 
 
 def check_list_type(schema: JSONSchema, fail: Fail) -> None:
-    """Check that the list type of a schema can distinguish the items of the list."""
+    """Check that the items of a list have the values that the list type uses to distinguish them."""
     list_type, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys", ())
     items: JSONSchema = schema.get("items", {})
     if list_type == "map":
         if not keys:
-            raise fail("a list of type map needs list_map_keys")
+            raise fail("a list of type map requires list_map_keys")
         if items.get("type") != "object" or "properties" not in items:
-            raise fail("a list of type map has objects as items")
+            raise fail("the items of a list of type map must be objects")
         for key in keys:
             found = items["properties"].get(key)
             if found is None:
@@ -135,7 +135,7 @@ def check_list_type(schema: JSONSchema, fail: Fail) -> None:
     elif list_type == "set":
         is_atomic = "atomic" in (items.get("x-kubernetes-list-type"), items.get("x-kubernetes-map-type"))
         if items.get("type") in ("object", "array") and not is_atomic:
-            raise fail("the items of a list of type set are scalars, or atomic lists or objects")
+            raise fail("the items of a list of type set must be scalars, or atomic lists or objects")
 
 
 # --- defaults ---------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def check_list_type(schema: JSONSchema, fail: Fail) -> None:
 def violation(schema: Mapping[str, Any], value: Any) -> str | None:
     """Return the reason that a value does not match a schema, or None if it matches.
 
-    Formats and validation rules are not checked here, but only on the server.
+    Formats and validation rules are checked only by the server, not here.
     """
     return next(_violations(schema, value), None)
 
@@ -174,7 +174,7 @@ def _violations(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 def _in_range(size: int, schema: Mapping[str, Any], what: str, word: str) -> Iterator[str]:
     if size < schema.get(f"min{what}", 0):
-        yield f"it has {size} {word}, and at least {schema[f'min{what}']} are needed"
+        yield f"it has {size} {word}, and at least {schema[f'min{what}']} are required"
     if size > schema.get(f"max{what}", size):
         yield f"it has {size} {word}, and at most {schema[f'max{what}']} are allowed"
 

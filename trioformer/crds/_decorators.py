@@ -55,10 +55,10 @@ def custom_resource(
     Args:
         api_version: The group and version, such as ``example.com/v1``.
         kind: The name of the kind. The default, None, uses the name of the class.
-        plural: The name in URLs. The default, None, uses the lower-case kind with a plural ending, which is ``s``,
-            ``es`` (after an s) or ``ies`` (replacing a y).
+        plural: The plural name, which appears in URLs.  The default, None, uses the lower-case kind with a plural
+            ending, which is ``s``, ``es`` (after an s) or ``ies`` (replacing a y).
         singular: The singular name. The default, None, uses the kind in lower case.
-        namespaced: Whether each object belongs to a namespace.
+        namespaced: Whether objects of the kind belong to namespaces.
         short_names: The names that kubectl accepts instead of the plural.
         categories: The names of groups that ``kubectl get`` lists together, such as ``all``.
         status: Whether the status is a subresource. The default, None, defines a status subresource if the class has a
@@ -72,7 +72,7 @@ def custom_resource(
         served: Whether the server serves this version.
         deprecated: Whether the server sends a warning to clients that use this version. A string is the text of the
             warning.
-        preserve_unknown_fields: Whether the server stores top-level members that the class has no fields for.
+        preserve_unknown_fields: Whether the server stores top-level members for which the class has no fields.
 
     Raises:
         ValueError: A name is not valid, or ``api_version`` has no group.
@@ -128,7 +128,7 @@ def resource_part(
     """Turn the decorated class into a part of custom resources, such as a spec.
 
     The decorator applies ``attrs.frozen(kw_only=True)`` unless attrs has already processed the class.  The arguments
-    of the decorator become part of the schema of each field with this class::
+    of the decorator are added to the schema of every field that has this class as its type::
 
         @resource_part(rules=(Rule("self.minReplicas <= self.maxReplicas"),))
         class Range(Model):
@@ -137,12 +137,12 @@ def resource_part(
 
     Args:
         rules: The validation rules for the part.
-        map_type: ``atomic`` if the whole part has one owner in server-side apply. The default, None, means that each
-            field has its own owner.
-        preserve_unknown_fields: Whether the server stores members that the class has no fields for.
+        map_type: ``atomic`` if the part as a whole has a single owner in server-side apply.  The default, None, means
+            that each field has its own owner.
+        preserve_unknown_fields: Whether the server stores members for which the class has no fields.
         min_properties: The minimum number of members.
         max_properties: The maximum number of members.
-        more: Other members of the schema with the API's names, such as ``oneOf``.
+        more: Additional members of the schema, such as ``oneOf``, under the API's names.
 
     Raises:
         TypeError: The class is not a Model, or a field has a type that models do not support.

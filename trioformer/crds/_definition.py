@@ -1,4 +1,4 @@
-"""Make CustomResourceDefinitions from classes, where each class is one version of a kind."""
+"""Make CustomResourceDefinitions from classes, each of which describes one version of a kind."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
     """Return the CustomResourceDefinition of one kind.
 
     Args:
-        classes: One class decorated with :func:`custom_resource` for each version, in the order of the definition.  If
-            there are several classes, exactly one of them must have ``stored=True``.
+        classes: The classes decorated with :func:`custom_resource`, one for each version, in the order of the
+            definition.  If there are several classes, exactly one of them must have ``stored=True``.
         conversion: The conversion between versions. The default, None, changes only the apiVersion, so the server
             drops fields that the stored version does not have.
 
@@ -91,7 +91,7 @@ def is_custom_resource(value: object) -> TypeGuard[Kind]:
 def _facts_of(cls: Any) -> CustomResource:
     if not is_custom_resource(cls):
         name = getattr(cls, "__name__", repr(cls))
-        text = "it states no CustomResourceDefinition; decorate it with @custom_resource"
+        text = "it does not define a custom resource; decorate it with @custom_resource"
         raise problem(cls, None, text) if isinstance(cls, type) else TypeError(f"{name}: {text}")
     facts: CustomResource = vars(cls)["__custom_resource__"]
     return facts
@@ -128,10 +128,10 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
         for name in ("group", "kind", "plural", "singular", "namespaced", "short_names", "categories"):
             mine, theirs = getattr(info, name), getattr(first.__resource__, name)
             if mine != theirs:
-                text = f"{name} is {mine!r}, but {first.__name__} has {theirs!r}; all versions must have the same"
+                text = f"{name} is {mine!r}, but {first.__name__} has {theirs!r}; all versions must have the same value"
                 raise problem(cls, None, text)
         if info.version in seen:
-            raise problem(cls, None, f"{seen[info.version].__name__} has the version {info.version}, too")
+            raise problem(cls, None, f"{seen[info.version].__name__} also has the version {info.version}")
         seen[info.version] = cls
     stored = [cls for cls in classes if _facts_of(cls).stored or (len(classes) == 1 and _facts_of(cls).stored is None)]
     if len(stored) != 1:
@@ -164,7 +164,7 @@ def _check_path(cls: Kind, schema: JSONSchema, path: str, what: str) -> JSONSche
     """Return the schema at a path, or raise an error.
 
     Raises:
-        SchemaError: The path contains anything except names, or the class has no such field.
+        SchemaError: The path does not consist only of names, or the class has no such field.
     """
     if not _is_simple(path):
         raise problem(cls, None, f"{what}: {path!r} is not a JSON path of names, such as .spec.replicas")

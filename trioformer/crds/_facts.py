@@ -123,7 +123,7 @@ class Schema:
     exclusive_maximum: bool | None = None
     """Whether a number must be less than ``maximum``."""
     multiple_of: float | None = None
-    """A number that must divide the value without a remainder."""
+    """A number of which the value must be a multiple."""
     min_length: int | None = None
     """The minimum length of a string, in code points."""
     max_length: int | None = None
@@ -146,7 +146,7 @@ class Schema:
     rules: Sequence[Rule] = attrs.field(default=(), converter=_rules)
     """The validation rules for the value."""
     nullable: bool | None = None
-    """Whether the value can be null, which the program reads as the default."""
+    """Whether the value can be null; the program reads null as the default."""
     required: bool | None = None
     """Whether the field is required.  The default, None, requires a field that has no default and whose type does not
     include None."""
@@ -158,7 +158,7 @@ class Schema:
     embedded_resource: bool | None = None
     """Whether the value is a complete object with apiVersion, kind and metadata."""
     more: Mapping[str, JSON] = attrs.field(default=EMPTY_MAP, converter=_members)
-    """Other members of the schema with the API's names, such as ``oneOf``.  They replace generated members."""
+    """Additional members of the schema, such as ``oneOf``, under the API's names.  They replace generated members."""
 
 
 @final
@@ -166,7 +166,7 @@ class Schema:
 class PrinterColumn:
     """A column that ``kubectl get`` prints.
 
-    If a class has columns, they replace the server's age column, but not the name column.
+    If a class defines columns, they replace the server's default age column, but not the name column.
     """
 
     name: str
@@ -199,7 +199,7 @@ class ScaleSubresource:
 @final
 @attrs.frozen(kw_only=True)
 class CustomResource:
-    """The arguments of :func:`custom_resource` for one class."""
+    """The arguments to :func:`custom_resource` for one class."""
 
     printer_columns: tuple[PrinterColumn, ...]
     """The columns that ``kubectl get`` prints."""

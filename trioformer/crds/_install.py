@@ -1,8 +1,8 @@
 """Install CustomResourceDefinitions, and wait until their kinds can be used.
 
 A definition is established shortly before the server serves its kind.  In between, discovery does not show the kind,
-and requests for its objects fail with 404, and then with 429 while their storage is created.
-A client cannot watch this state, so it polls the server with increasing delays.
+and requests for its objects fail, first with 404, and then with 429 while the server creates their storage.
+This state cannot be watched, so the client polls the server with increasing delays.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ async def install_crds(
             await install_crds(client, Website, Backup)
 
     Existing definitions are updated with server-side apply.
-    Several processes can call this function at the same time and repeatedly.  Unchanged definitions are not written.
+    This function can be called again at any time, and by several processes at once.  Unchanged definitions are not
+    written.
 
     Args:
         client: The client, which needs permission to get, list, watch, create and patch CustomResourceDefinitions.
@@ -68,8 +69,8 @@ async def install_crds(
 
     Raises:
         SchemaError: A class cannot be converted to a schema.
-        CRDInstallError: A definition would drop fields or a version with stored objects, or another definition has the
-            same names.
+        CRDInstallError: A definition would drop fields, or a version in which objects are stored, or another definition
+            has the same names.
         ConflictError: Another field manager has set a field to a different value.
         InvalidError: The server rejects a definition, for example because its scope has changed.
         StatusError: The server rejects a request.
@@ -106,7 +107,7 @@ async def wait_until_served(client: Client, definition: CustomResourceDefinition
         CRDInstallError: Another definition has the same names.
         NotFoundError: The definition does not exist or was deleted.
         StatusError: The server rejects a request.
-        ConnectionFailedError: The server's certificate cannot be verified, or a request failed too often.
+        ConnectionFailedError: The server's certificate cannot be verified, or a request failed too many times.
     """
     established = await wait_for(client.api(CustomResourceDefinition), definition.name, _is_established)
     for version in established.spec.versions:
@@ -118,7 +119,7 @@ async def wait_until_served(client: Client, definition: CustomResourceDefinition
 async def _apply(
     api: Api[Definition], definition: Definition, field_manager: str, force: bool, may_drop_fields: bool
 ) -> Definition:
-    """Apply a definition after a check that it does not drop a stored version or fields.
+    """Apply a definition after checking that it does not drop fields or a stored version.
 
     If the stored definition is being deleted, the function first waits until it is gone.
     """
@@ -220,13 +221,13 @@ async def _wait_for_version(client: Client, definition: Definition, version: str
 
 
 async def _serves(client: Client, definition: Definition, version: str) -> bool:
-    """Return whether the stored definition still serves a version, which another program may have changed.
+    """Return whether the stored definition, which another program may have changed, still serves a version.
 
     Raises:
         NotFoundError: The definition was deleted.
     """
     stored = await client.api(Definition).get(definition.name)
     if stored.uid != definition.uid or stored.metadata.deletion_timestamp is not None:
-        text = f"{definition.name} was deleted while its versions were waited for"
+        text = f"{definition.name} was deleted while the client waited for its versions"
         raise NotFoundError(text, code=404, reason="NotFound")
     return any(each.name == version and each.served for each in stored.spec.versions)

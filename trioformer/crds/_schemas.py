@@ -1,6 +1,6 @@
-"""Make the structural schema of a class.
+"""Build the structural schema for a class.
 
-For classes of the program, the schema contains the fields, types and defaults.
+For the program's own classes, the schema contains the fields, types and defaults.
 For built-in classes such as PodTemplateSpec, the schema contains only the types.  The server checks the values when a
 controller creates an object of the built-in kind.
 """
@@ -97,7 +97,7 @@ def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -
     Args:
         cls: The class of the kind.
         facts: The constraints on whole objects.
-        has_status: Whether the status is a subresource, in which the server does not set defaults.
+        has_status: Whether the status is a subresource.  If so, the server does not set defaults in the status.
 
     Raises:
         SchemaError: A field cannot be converted to a schema.
@@ -116,7 +116,7 @@ def schema_of(cls: type[KubernetesObject], facts: Schema, *, has_status: bool) -
 @final
 @attrs.define(eq=False)
 class _Builder:
-    """A builder of one schema, which keeps track of the classes around the current class."""
+    """A builder for one schema, which keeps track of the classes that contain the current class."""
 
     _around: list[type[Any]] = attrs.field(factory=list, init=False)
 
@@ -130,7 +130,7 @@ class _Builder:
             owner: The class that has the field.
             field: The field whose type is the class, or None if the class is the kind itself.
             fills: Whether the server sets defaults in this object.
-            has_status: Whether the status is a subresource, in which the server does not set defaults.
+            has_status: Whether the status is a subresource.  If so, the server does not set defaults in the status.
         """
         if cls in self._around:
             names = " → ".join(each.__name__ for each in (*self._around[self._around.index(cls) :], cls))
@@ -141,7 +141,7 @@ class _Builder:
         required: list[str] = []
         for each in _fields_of(cls, owner, field):
             if each.json in properties:
-                raise problem(cls, each.name, f"two fields have the name {each.json!r} in JSON")
+                raise problem(cls, each.name, f"two fields have the JSON name {each.json!r}")
             is_filled = fills and not (has_status and each.name == "status")
             properties[each.json], is_required = self._field(cls, each, fills=is_filled)
             if is_required:
@@ -180,7 +180,7 @@ class _Builder:
             if facts.server_default or not (is_empty or is_required):
                 if text := violation(schema, default):
                     where = "give a default that the server accepts, None or none"
-                    raise problem(cls, field.name, f"the default does not follow the schema: {text}; {where}")
+                    raise problem(cls, field.name, f"the default does not match the schema: {text}; {where}")
                 schema["default"] = default
         return schema, is_required
 
@@ -208,7 +208,7 @@ class _Builder:
             raise problem(cls, name, f"{_text(hint)} has no schema; write trioformer.models.JSON")
         if issubclass(hint, enum.Enum):
             if issubclass(hint, enum.Flag):
-                raise problem(cls, name, f"{hint.__name__} has combinations of its members, which JSON does not have")
+                raise problem(cls, name, f"{hint.__name__} allows combinations of members, which JSON cannot express")
             return _enum(cls, name, [member.value for member in hint])
         if issubclass(hint, KubernetesObject | Unstructured):
             embedded = "x-kubernetes-embedded-resource"
@@ -250,16 +250,14 @@ class _Builder:
             return {"type": "object", **_ANYTHING}
         value = args[-1]
         if len(args) == 2 and args[0] is not str:
-            raise problem(
-                cls, name, f"{_text(hint)} has keys that JSON does not have; write Mapping[str, {_text(value)}]"
-            )
+            raise problem(cls, name, f"{_text(hint)} has keys that are not strings; write Mapping[str, {_text(value)}]")
         values = self._item(cls, name, value, fills=fills)
         if values == _ANYTHING:
             return {"type": "object", **_ANYTHING}
         return {"type": "object", "additionalProperties": values}
 
     def _item(self, cls: type[Any], name: str, hint: Any, *, fills: bool) -> JSONSchema:
-        """Return the schema of a list item or map value, where None in the type means null."""
+        """Return the schema of a list item or map value; if the type allows None, the schema allows null."""
         schema = self._value(cls, name, hint, fills=fills)
         if _has_none(hint) and schema != _ANYTHING:
             schema["nullable"] = True
@@ -326,7 +324,7 @@ def _enum(cls: type[Any], name: str, values: list[Any]) -> JSONSchema:
     elif kinds and all(issubclass(kind, int) and kind is not bool for kind in kinds):
         found = {"type": "integer", "enum": [int(value) for value in values]}
     else:
-        raise problem(cls, name, "the values of an enumeration are all strings, or all integers")
+        raise problem(cls, name, "the values of an enumeration must be all strings or all integers")
     return found
 
 
@@ -338,7 +336,7 @@ def _encoded_default(cls: type[Any], field: _Field) -> Any:
 
 
 def _filled(schema: JSONSchema, value: Any) -> Any:
-    """Return a value with defaults for its absent members."""
+    """Return a value with its absent members set to their defaults."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, Any]", value)

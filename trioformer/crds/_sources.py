@@ -1,4 +1,4 @@
-"""Find the lines of a class's fields, and the description strings below the fields, in the source code."""
+"""Find the line numbers of a class's fields and the description strings below them in the source code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Source", "description_of", "problem", "source_of"]
 @final
 @attrs.frozen
 class Source:
-    """The source location of a class, and the lines and descriptions of its fields."""
+    """The source location of a class, and the line numbers and descriptions of its fields."""
 
     file: str | None = None
     """The file, or None if it is not known."""

@@ -1,4 +1,4 @@
-"""The exceptions that trioformer defines.
+"""The exceptions that trioformer raises.
 
 ::
 
@@ -16,7 +16,7 @@
     │   └── ProxyError                  the proxy did not connect: the server has not received the request
     ├── CommandFailedError              a command in a container exited with a code other than 0
     ├── CopyFailedError                 files were not copied to or from a container: tar failed, or its archive is bad
-    ├── PortForwardError                no pod runs, there is no such port, or nothing in the pod listens on it
+    ├── PortForwardError                no pod is running, the pod lacks the port, or nothing listens on it
     ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              a response or an output exceeded a limit, which ``limit`` names
     ├── UnexpectedResponseError         a success or redirect that is not from an API server: HTML, incomplete JSON
@@ -46,10 +46,9 @@
     ├── TransformError                  an informer's transform failed, or changed the identity of an object
     └── HandlerOverflowError            a handler with overflow="block" fell behind
 
-If an object is used after it was closed, or by two tasks at the same time, trio's own errors
-(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError`` are raised.
-The text of an error is one line that names the object and, if possible, the fix.
-The text never contains a secret.
+Using an object after it was closed, or in two tasks at the same time, raises one of trio's own errors
+(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or a ``RuntimeError``. The text of an error is a single
+line, which names the object and, if possible, suggests a fix. The text never contains a secret.
 
 - ``_base.py``: :class:`TrioformerError`, and the errors of configurations, connections and limits
 - ``_status.py``: :class:`StatusError`, a class for each reason, and the details of a Status

@@ -29,10 +29,10 @@ __all__ = [
 
 
 class TrioformerError(Exception):
-    """The base class of trioformer's exceptions.
+    """The base class of all exceptions from trioformer.
 
-    The text is always a single line of at most 4,000 printable characters.  Control characters, terminal escapes, line
-    ends and bidirectional controls from a server or a tenant are escaped or replaced.
+    The text is always a single line of at most 4,000 printable characters.  Control characters, terminal escape
+    sequences, line endings and bidirectional controls that come from a server or a tenant are escaped or replaced.
     """
 
     def __init__(self, message: str) -> None:
@@ -86,7 +86,7 @@ class ConfigError(TrioformerError):
     Attributes:
         file: The file with the problem, or None if the problem is not in a single file.
         key: The key in the file, such as ``users[dev].user.token``, or None if there are several problems.
-        problems: All problems, each a :class:`ConfigProblem`. The text of the error may show only some of them.
+        problems: All problems, each a :class:`ConfigProblem`. The text of the error may omit some of them.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
@@ -101,7 +101,7 @@ class SelectorError(TrioformerError, ValueError):
 
 
 class SchemaError(TrioformerError, TypeError):
-    """A class does not describe a CustomResourceDefinition that a server would accept.
+    """A class does not describe a valid CustomResourceDefinition.
 
     Attributes:
         cls: The name of the class.
@@ -136,20 +136,20 @@ class CRDInstallError(TrioformerError):
 
 
 class DecodeError(TrioformerError, ValueError):
-    """JSON data does not match the required type, or is not valid JSON.
+    """Data is not valid JSON, or does not match the required type.
 
-    Objects are decoded when an attribute is first read, so reading an attribute may raise this error.
-    This is not an ``AttributeError``, because ``hasattr`` would hide it.
+    Objects are decoded when an attribute is first read, so reading an attribute may raise this error. This class is not
+    an ``AttributeError``, because ``hasattr`` would hide the error.
     """
 
 
 class ConnectionFailedError(TrioformerError):
-    """No complete response was received, for example because of a reset connection, a timeout, or a TLS failure.
+    """No complete response was received, for example because of a connection reset, a timeout or a TLS failure.
 
     Attributes:
         refused: Whether the connection was refused. If so, the server has not received the request.
-        permanent: Whether a retry cannot succeed, for example because a certificate does not verify.
-        partial: Whether a part of the response has arrived.
+        permanent: Whether retries cannot succeed, for example because a certificate cannot be verified.
+        partial: Whether part of the response had arrived.
     """
 
     def __init__(self, message: str, *, refused: bool = False, permanent: bool = False, partial: bool = False) -> None:
@@ -162,8 +162,8 @@ class ConnectionFailedError(TrioformerError):
 class ExecPluginError(ConnectionFailedError):
     """A credential plugin did not return a credential, so the request was not sent.
 
-    The request is retried as after any other connection failure, because the user may log in later.
-    The error is ``permanent`` if the plugin is not installed, is not allowed, has another version, or needs a terminal.
+    The request is retried as after any other connection failure, because the user may log in later. The error is
+    ``permanent`` if the plugin is not installed, is not allowed, uses another API version, or requires a terminal.
     """
 
 
@@ -174,8 +174,8 @@ class ProxyError(ConnectionFailedError):
 
     Attributes:
         refused: Whether the proxy refused the connection.
-        permanent: Whether a retry cannot succeed, because the proxy rejects the credentials or the server, its
-            certificate does not verify, or it is not a proxy of this type.
+        permanent: Whether retries cannot succeed. This is the case if the proxy rejects the credentials or the server,
+            if the proxy's certificate cannot be verified, or if the proxy has another type.
     """
 
 
@@ -185,7 +185,7 @@ class CommandFailedError(TrioformerError):
     Attributes:
         exit_code: The exit code.
         stdout: The standard output of the command, as bytes.
-        stderr: The standard error of the command, as bytes. The text of the exception contains its end.
+        stderr: The standard error of the command, as bytes. The text of the exception contains the end of this output.
     """
 
     def __init__(self, message: str, *, exit_code: int, stdout: bytes = b"", stderr: bytes = b"") -> None:
@@ -198,14 +198,14 @@ class CommandFailedError(TrioformerError):
 class CopyFailedError(TrioformerError):
     """Files were not copied to or from a container.
 
-    For example, tar failed or is missing, its archive is not accepted, or a local file cannot be read or written.
+    For example, tar failed or is missing, the archive was rejected, or a local file cannot be read or written.
     """
 
 
 class ListenError(TrioformerError, OSError):
     """Listening on a local port failed.
 
-    The attribute ``errno`` contains the reason: the port may be in use, or the program may not have the permission.
+    The attribute ``errno`` contains the reason. For example, the port is in use, or the program lacks the permission.
     """
 
     def __init__(self, message: str, *, errno: int | None = None) -> None:
@@ -218,7 +218,7 @@ class ListenError(TrioformerError, OSError):
 
 
 class PortForwardError(TrioformerError):
-    """A port cannot be forwarded, because no pod is running, or nothing in the pod listens on the port."""
+    """A port cannot be forwarded, for example because no pod is running or nothing listens on the port."""
 
 
 class LimitExceededError(TrioformerError):
@@ -235,7 +235,7 @@ class LimitExceededError(TrioformerError):
 class UnexpectedResponseError(TrioformerError):
     """A successful response or a redirect, such as a login page, cannot be from a Kubernetes API server.
 
-    Every response with code 400 or above is a :class:`StatusError`.
+    For every response with code 400 or above, a :class:`StatusError` is raised instead.
 
     Attributes:
         code: The HTTP status code of the response.

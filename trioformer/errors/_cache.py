@@ -21,7 +21,7 @@ __all__ = [
 class CacheNotSyncedError(TrioformerError):
     """A lister was used before its cache had synced.
 
-    An empty result would make a controller treat all objects as deleted.
+    If the lister returned an empty result instead, a controller would treat all objects as deleted.
     """
 
 
@@ -52,7 +52,7 @@ class CacheSyncError(TrioformerError):
 
 
 class QuarantinedError(TrioformerError):
-    """An object exists, but the cache cannot store its newest state. Reading its key from a lister raises this error.
+    """An object exists, but the cache cannot store its newest state. Listers raise this error for the object's key.
 
     Attributes:
         key: The object's key.
@@ -68,10 +68,10 @@ class QuarantinedError(TrioformerError):
 
 
 class IndexerError(TrioformerError):
-    """An index is unknown or already exists, or its function failed. The store is unchanged.
+    """An index does not exist or already exists, or the index function failed. The store is unchanged.
 
     Attributes:
-        index: The name of the index if its function failed, or else an empty string.
+        index: The name of the index if the index function failed, or otherwise an empty string.
     """
 
     def __init__(self, message: str, index: str = "") -> None:
@@ -84,7 +84,7 @@ class LeadershipLostError(TrioformerError):
 
 
 class TransformError(TrioformerError):
-    """An informer's transform failed on an object, or changed the object's identity.
+    """An informer's transform failed for an object, or changed the object's identity.
 
     Attributes:
         key: The object's key.

@@ -1,4 +1,4 @@
-"""Names for the other packages of trioformer, which are not part of the public API."""
+"""Names that other packages of trioformer import; not part of the public API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors in manifest files, and errors of a server that applies manifests."""
+"""Errors in manifest files, and errors from applying manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN: Final = 20
 
 @attrs.frozen
 class ManifestProblem:
-    """One problem in a manifest. ``str()`` returns the file, the line, the column and the message, in one line."""
+    """One problem in a manifest. ``str()`` returns its position and message in one line."""
 
     message: str
     """The problem; it does not quote values, which may be secrets."""
@@ -29,9 +29,9 @@ class ManifestProblem:
 
     @property
     def place(self) -> str:
-        """The position as ``file:line:column``, or as ``line 3, column 5`` for a text without a file.
+        """The position as ``file:line:column``, or as ``line 3, column 5`` for text that is not from a file.
 
-        It is empty if unknown.
+        If the position is unknown, the string is empty.
         """
         if self.file is None:
             return "" if self.line is None else f"line {self.line}, column {self.column}"
@@ -45,7 +45,8 @@ class ManifestError(TrioformerError, ValueError):
     """Manifests are not valid, for example because they are not YAML, lack a kind, or contain an object twice.
 
     Attributes:
-        problems: All problems, each a :class:`ManifestProblem`. The text of the error contains the first twenty.
+        problems: All problems, each a :class:`ManifestProblem`. The text of the error contains only the first twenty
+            problems.
     """
 
     def __init__(self, problems: Sequence[ManifestProblem]) -> None:
@@ -85,8 +86,8 @@ class ManifestsFailedError(TrioformerError):
     """Some manifests were not applied, were not deleted or did not become ready. Other changes are not rolled back.
 
     Attributes:
-        failures: The failed manifests and their errors, each a :class:`ManifestFailure`. The text of the error
-            contains the first twenty.
+        failures: The failed manifests and their errors, each a :class:`ManifestFailure`. The text of the error contains
+            only the first twenty failures.
     """
 
     def __init__(self, summary: str, failures: Sequence[ManifestFailure]) -> None:

@@ -1,4 +1,4 @@
-"""The errors that a server reports with a ``Status``, with a class for each reason.
+"""The errors that a server reports with a ``Status``: one class for each reason.
 
 The details are read from unchecked JSON.
 """
@@ -58,7 +58,7 @@ MAX_RETRY_AFTER: Final = 999_999_999
 
 @attrs.frozen
 class StatusCause:
-    """One cause in a ``Status``, which is usually one invalid field."""
+    """One cause in a ``Status``, usually an invalid field."""
 
     reason: str = ""
     """A machine-readable reason, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
@@ -98,7 +98,7 @@ def name_in(members: Mapping[str, object], name: str) -> str:
 
 
 def details_in(status: Mapping[str, object]) -> StatusDetails:
-    """Read the details of a ``Status``. Values that are missing or have a wrong type become empty."""
+    """Read the details of a ``Status``. Missing values and values of a wrong type become empty."""
     raw = status.get("details")
     if not isinstance(raw, Mapping):
         return StatusDetails()
@@ -129,7 +129,7 @@ def _cause(cause: Mapping[str, object]) -> StatusCause:
 
 
 def _without_patch(message: str) -> str:
-    """Return the message of a ``Status`` without a quoted patch, which may contain a Secret."""
+    """Return the message of a ``Status`` without the patch in it, if any. The patch may contain a Secret."""
     text, quotes, rest = message.partition('patch: Invalid value: "')
     if not quotes:
         return message
@@ -138,7 +138,7 @@ def _without_patch(message: str) -> str:
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
-    """Return the error code of the ``Status``, or else the code of the response, or 0 if neither is an error code.
+    """Return the error code of the ``Status`` or of the response, or 0 if neither is an error code.
 
     A successful response may contain the Status of a failure, with any code.
     """
@@ -151,23 +151,22 @@ def error_code_in(status: Mapping[str, object], *, code: int) -> int:
 class StatusError(TrioformerError):
     """The API server rejected the request with a ``Status``, which has a code, a reason, a message and details.
 
-    The reason determines the class of the error, or the code if the reason is unknown (apimachinery
-    ``pkg/api/errors``).
-    A response with code 400 or above but without a ``Status`` gets the reason that belongs to its code. For example, a
-    proxy's 503 is a :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
+    The reason determines the class of the error. If the reason is unknown, the code determines the class instead
+    (apimachinery ``pkg/api/errors``). If a response with code 400 or above has no ``Status``, the reason is derived
+    from the code. For example, a proxy's 503 is a :class:`ServiceUnavailableError`; see
+    :attr:`is_unexpected_server_error`.
 
     Attributes:
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``. It may be empty.
-        status_message: The server's message, as one printable line of at most 4,000 characters.  A quoted patch, which
-            may contain a Secret, is replaced by ``…``.
+        status_message: The server's message, as one printable line of at most 4,000 characters.  If the message quotes
+            a patch, ``…`` replaces the patch, because it may contain a Secret.
         details: The details of the ``Status``. All fields are empty if the server sent no details.
         request_id: The ID of the request in the server's audit log (``Audit-Id``). It is empty if the server did not
-            send an ID.
-            The ID is a note of the exception, so tracebacks show it.  The text does not contain the ID, because
-            programs store the text in the status of objects, and it must not change when an error repeats.  Another
-            note names the server and its configuration. After a 401 or 403, it also names the kind of credential,
-            without secrets.
+            send an ID. The ID is also a note on the exception, so tracebacks show it.  The text does not contain the
+            ID, because programs store the text in the status of objects, and the text must stay the same if the same
+            error occurs again.  Another note names the server and its configuration. After a 401 or 403, it also names
+            the kind of credential, without secrets.
     """
 
     hint: str = ""
@@ -201,13 +200,13 @@ class StatusError(TrioformerError):
     def from_status(
         cls, status: Mapping[str, object], *, code: int = 0, where: str = "", request_id: str = ""
     ) -> StatusError:
-        """Make an error of the matching subclass from a decoded ``Status`` object.
+        """Return an error of the matching subclass for a decoded ``Status`` object.
 
         Args:
-            status: The decoded ``Status``. Fields that are missing or have a wrong type count as empty.
-            code: The code to use if the object does not contain an error code. If there is neither, the reason
-                determines the code.
-            where: The operation, such as ``list pods``, with which the text begins.
+            status: The decoded ``Status``. Fields that are missing or have a wrong type are treated as empty.
+            code: The code to use if the object does not contain an error code. If this code is not an error code
+                either, the reason determines the code.
+            where: The operation, such as ``list pods``. The text of the error begins with the operation.
             request_id: The server's ID of the request.
         """
         code = error_code_in(status, code=code)
@@ -227,15 +226,15 @@ class StatusError(TrioformerError):
         )
 
     def _hint_about(self, message: str) -> str:
-        """Return advice for an error with this message."""
+        """Return advice for an error that has this message."""
         return self.hint
 
     @property
     def is_unexpected_server_error(self) -> bool:
         """Whether the response was plain text, HTML or empty instead of a ``Status`` (``IsUnexpectedServerError``).
 
-        A proxy or load balancer may have sent it.
-        Check this before you treat an object as gone because of a :class:`NotFoundError`.
+        In this case, the response may be from a proxy or load balancer. Check this property before you conclude from a
+        :class:`NotFoundError` that an object is gone.
         """
         return any(cause.reason == UNEXPECTED_SERVER_RESPONSE for cause in self.details.causes)
 
@@ -243,8 +242,8 @@ class StatusError(TrioformerError):
     def is_too_large_resource_version(self) -> bool:
         """Whether the server's watch cache has not yet reached the requested resourceVersion.
 
-        Servers report this in one of three ways: with the reason of a cause (since 1.19), the message of a cause (1.17
-        and 1.18), or the message of the Status (before).
+        Servers report this with the reason of a cause (1.19 or newer), the message of a cause (1.17 and 1.18), or the
+        message of the Status (older versions).
         """
         causes = self.details.causes
         if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
@@ -265,7 +264,7 @@ class UnauthorizedError(StatusError):
 
 
 class ForbiddenError(StatusError):
-    """403: the user is authenticated but not allowed to do this."""
+    """403: the user is authenticated, but does not have permission for the request."""
 
     hint = "give the user a role that allows it"
 
@@ -282,7 +281,7 @@ class NotFoundError(StatusError):
 class NotInCacheError(NotFoundError):
     """An informer's cache does not contain an object with this key. No request was sent.
 
-    This is a subclass of :class:`NotFoundError`, so the same code can read from a cache or a server.
+    This is a subclass of :class:`NotFoundError`, so the same code can handle reads from a cache and from a server.
     """
 
     def __init__(self, message: str) -> None:
@@ -295,7 +294,7 @@ class MethodNotAllowedError(StatusError):
 
 
 class ConflictError(StatusError):
-    """409: the object has changed since it was read. Read it again, and repeat the change."""
+    """409: the object has changed since it was read. Read the object again, and repeat the change."""
 
 
 class AlreadyExistsError(ConflictError):
@@ -319,14 +318,15 @@ class FieldConflict:
 class ApplyConflictError(ConflictError):
     """409: other managers own some of the applied fields, with different values.
 
-    Applying the same fields again would fail again, so :func:`~trioformer.client.retry_on_conflict` does not retry it.
+    Applying the same fields again would also fail, so :func:`~trioformer.client.retry_on_conflict` does not retry this
+    error.
     """
 
     hint = "leave the fields out, apply their values, or take them with force=True"
 
     @property
     def conflicts(self) -> tuple[FieldConflict, ...]:
-        """The conflicting fields and their managers, at most 500."""
+        """The conflicting fields and their managers. At most 500 are included."""
         return tuple(_field_conflict(cause) for cause in self.details.causes if cause.reason == FIELD_MANAGER_CONFLICT)
 
 
@@ -355,7 +355,7 @@ class InvalidError(StatusError):
 
 
 class TooManyRequestsError(StatusError):
-    """429: the server limits requests. Wait for ``details.retry_after_seconds``."""
+    """429: the server limits requests. Wait for ``details.retry_after_seconds`` before the next request."""
 
 
 class ServerError(StatusError):
@@ -367,7 +367,7 @@ class InternalServerError(ServerError):
 
 
 class ServiceUnavailableError(ServerError):
-    """503: the server, or an aggregated server behind it, is not ready."""
+    """503: the server is not ready, or an aggregated server is not ready."""
 
 
 class ServerTimeoutError(ServerError):

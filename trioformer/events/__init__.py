@@ -1,7 +1,7 @@
 """Event recorder: records Kubernetes Events about objects (client-go ``tools/events`` and ``tools/record``).
 
 - ``_recorder.py``: :class:`EventRecorder`
-- ``_series.py``: a recorded event, and the series of equal events that one Event on the server counts
+- ``_series.py``: a recorded event, and a series of equal events, which one Event on the server counts
 - ``_correlation.py``: combines similar events, and limits the number of Events for each object
 - ``_write_queue.py``: the queue of Events to write, with one line for each object
 - ``_write_loop.py``: decides which Event is written next

@@ -23,7 +23,7 @@ COMBINED: Final = "(combined from similar events): "
 
 
 def remember(cache: OrderedDict[K, V], key: K, value: V, size: int) -> V | None:
-    """Store a value as the most recently used one, and return the evicted value, or None."""
+    """Store a value as the most recently used value, and return the evicted value, or None."""
     cache[key] = value
     cache.move_to_end(key)
     return cache.popitem(last=False)[1] if len(cache) > size else None

@@ -26,14 +26,14 @@ class EventRecorderOptions:
     cache_size: int = 4_096
     """The maximum number of remembered series, and also of groups of similar events and of rate-limited objects."""
     max_similar: int = 10
-    """The number of similar events from which further ones are combined.  Similar events differ only in their note or
+    """Similar events are combined when there are at least this many.  Similar events differ only in their note or
     ``related`` object."""
     similar_period: float = 600.0
     """The time without a similar event after which the count of similar events restarts, in seconds."""
     spam_burst: int = 25
     """The maximum number of new Events of one type that an object may get in a burst."""
     spam_refill_period: float = 300.0
-    """The time until an object may get one more Event of that type after a burst, in seconds."""
+    """After a burst, the time until an object may get one more Event of that type, in seconds."""
     flush_period: float = 5.0
     """How long a cancelled :meth:`EventRecorder.run` may still write, in seconds.  Then the remaining Events are
     dropped and logged."""
@@ -59,12 +59,12 @@ class EventRecorderOptions:
 class EventRecorderStatistics:
     """Statistics of an event recorder.
 
-    Each call of :meth:`EventRecorder.event` is counted in exactly one of the fields ``written``, ``waiting``,
+    Each call to :meth:`EventRecorder.event` is counted in exactly one of the fields ``written``, ``waiting``,
     ``dropped`` and ``filtered``, so ``recorded == written + waiting + dropped + filtered``.
     """
 
     recorded: int
-    """The number of calls of :meth:`EventRecorder.event`."""
+    """The number of calls to :meth:`EventRecorder.event`."""
     written: int
     """The number of calls that an Event on the server counts."""
     waiting: int
@@ -75,7 +75,8 @@ class EventRecorderStatistics:
     filtered: int
     """The number of calls that were discarded because the object exceeded its rate limit."""
     combined: int
-    """The number of calls that became part of a combined event.  One of the four fields also counts each of them."""
+    """The number of calls that became part of a combined event.  Each of them is also counted in one of the four
+    fields."""
     queued: int
     """The number of Events that wait to be created or patched."""
     series: int

@@ -67,7 +67,7 @@ def _instance_or_hostname(instance: str | None) -> str:
 
 def _check_word(name: str, value: str) -> str:
     if not 1 <= len(value.encode()) <= MAX_WORD:
-        raise ValueError(f"the {name} of an event must have 1 to {MAX_WORD} bytes, not {len(value.encode())}")
+        raise ValueError(f"the {name} of an event must be 1 to {MAX_WORD} bytes long, not {len(value.encode())}")
     return value
 
 
@@ -91,9 +91,10 @@ class EventRecorder:
 
     - If an event repeats, no new Event is created.  Instead, the ``series`` field of the existing Event counts it.
       The second occurrence is written immediately.  Further occurrences are written every half hour, or when the event
-      has not occurred for six minutes.  Events are equal if all their fields except for the object versions are equal.
-    - Similar events differ only in their note or ``related`` object.  From the tenth on, similar events are combined
-      into one Event, until ten minutes pass without a similar event.  The note of this Event begins with
+      has not occurred for six minutes.  Events are equal if all their fields, except for the object versions, are
+      equal.
+    - Similar events differ only in their note or ``related`` object.  From the tenth similar event on, they are
+      combined into one Event, until ten minutes pass without a similar event.  The note of this Event begins with
       ``(combined from similar events):``.
     - An object gets at most 25 Events of a type in a burst, and then one more every five minutes.  Further Events are
       filtered.
@@ -228,7 +229,7 @@ class EventRecorder:
             self._enqueue(series)
             self._remember(series)
         if self._has_ended:
-            self._log("ended", f"events not written, because run() is not running any more: {self._waiting()}")
+            self._log("ended", f"events not written, because run() has ended: {self._waiting()}")
 
     def _repeat(self, series: Series, now: float) -> None:
         series.count += 1
@@ -269,8 +270,8 @@ class EventRecorder:
 
         Cancellation:
             Each remaining Event or count is tried once.  These writes are shielded from cancellation, and take at most
-            ``flush_period`` seconds in total.  Then the rest is dropped, and one log line shows the number of lost
-            events and their objects.
+            ``flush_period`` seconds in total.  The remaining Events are then dropped, and one log line shows the
+            number of lost events and their objects.
 
         Ownership:
             All tasks have ended when this method returns.  A later run also writes the events that were recorded in the

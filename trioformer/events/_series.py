@@ -74,7 +74,7 @@ def truncate(text: str, limit: int) -> str:
 @final
 @attrs.frozen(kw_only=True)
 class Observation:
-    """One call of :meth:`EventRecorder.event`."""
+    """One call to :meth:`EventRecorder.event`."""
 
     regarding: ObjectReference
     related: ObjectReference | None
@@ -150,7 +150,7 @@ class Series:
     quick_tries: int = 0
     """The number of quick retries after failed connections since the last success."""
     was_delayed: bool = False
-    """Whether the series was delayed by the retry period since the last success."""
+    """Whether the series has been delayed by the retry period since the last success."""
 
     def __attrs_post_init__(self) -> None:
         self.rename(self.stamp)

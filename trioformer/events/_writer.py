@@ -38,8 +38,8 @@ MAX_TRIES: Final = 12
 ``tools/record/event.go``).  The Event is dropped after the last try."""
 
 RETRY_PERIOD: Final = 10.0
-"""The time between two tries, in seconds.  A random factor shortens the first delay.  A longer ``Retry-After`` of the
-server takes precedence."""
+"""The time between two tries, in seconds.  A random factor shortens the first delay.  A longer ``Retry-After`` from
+the server takes precedence."""
 
 REQUEST_DEADLINE: Final = 30.0
 """The maximum duration of a single request, in seconds."""

@@ -1,8 +1,8 @@
 """The configuration of a client: kubeconfig files, ``$KUBECONFIG``, and the in-cluster service account.
 
 The search order, the merge and the checks follow client-go's ``tools/clientcmd`` and ``rest.InClusterConfig``.
-An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which names the file and the key and never
-shows a secret.
+If the configuration is invalid, the functions raise :class:`~trioformer.errors.ConfigError`, which names the file and
+the key and never shows a secret.
 
 The functions are synchronous: they read a few small local files and do not execute a checkpoint.
 

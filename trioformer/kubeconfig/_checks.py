@@ -1,7 +1,7 @@
 """Checks of server URLs, proxies and namespaces.
 
-Each function raises :class:`CheckError` with a predicate, such as "is empty", that never shows a secret.  The caller
-adds the names of the file and the key.
+Each function raises :class:`CheckError`. Its message is a predicate, such as "is empty", and never shows a secret.
+The caller adds the names of the file and the key.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_proxy_url(url: str) -> str:
     The URL is parsed when a client is opened.
 
     Raises:
-        CheckError: The scheme is not supported, or the host is missing. The text does not quote the URL.
+        CheckError: The scheme is not supported, or the host is missing. The message does not quote the URL.
     """
     if not _has_host(url, ("http", "https", "socks5")):
         raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")

@@ -1,4 +1,4 @@
-"""The configuration of a client: a server, credentials, and values that override a kubeconfig."""
+"""The configuration of a client: the server, the credentials, and values that override a kubeconfig."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def hide_frames(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function to remove the frames and causes of its errors, because their variables contain credentials.
+    """Decorate a function to remove the frames and causes of its errors.
 
-    Some tracebacks, such as from ``pytest -l`` and Sentry, print the variables of each frame.
+    The variables in these frames contain credentials, and tools such as ``pytest -l`` and Sentry show them.
     """
 
     @functools.wraps(function)
@@ -55,7 +55,7 @@ def _absolute(given: str | os.PathLike[str] | None) -> str | None:
 
 def _strings(given: Collection[str]) -> tuple[str, ...]:
     if isinstance(given, str):  # for type checkers, this is a collection of strings
-        raise TypeError("must be a list or tuple of strings, not a single string; write [text]")
+        raise TypeError("must be a list or tuple of strings, not a single string")
     return tuple(given)
 
 
@@ -95,13 +95,13 @@ class ExecConfig:
     command: str
     """The program: a name that is looked up in ``$PATH``, or an absolute path."""
     args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=_hide)
-    """Its arguments."""
+    """The arguments of the program."""
     env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=_hide)
     """Variables to add to the environment of this process."""
     install_hint: str | None = None
     """Advice if the program is not installed."""
     interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
-    """Whether it may read from the terminal."""
+    """Whether the plugin may read from the terminal."""
     provide_cluster_info: bool = False
     """Whether to pass the cluster to the plugin in ``$KUBERNETES_EXEC_INFO``."""
     cluster_config: object = attrs.field(default=None, hash=False, repr=_hide)
@@ -111,9 +111,9 @@ class ExecConfig:
 @final
 @attrs.frozen(kw_only=True)
 class Impersonation:
-    """The user that requests act as (impersonation).
+    """The user to impersonate in requests.
 
-    The authenticated user needs the permission to impersonate this user.
+    The authenticated user needs permission to impersonate this user.
 
     Raises:
         TypeError: ``groups``, or a value of ``extra``, is a single string, not a list.
@@ -153,9 +153,9 @@ class ClusterConfig:
     namespace: str = "default"
     """The default namespace."""
     ca_data: bytes | None = attrs.field(default=None, repr=_hide)
-    """PEM certificates of the trusted authorities; if neither data nor a file is set, the system's are trusted."""
+    """PEM certificates of the trusted authorities; by default, the system's authorities are trusted."""
     ca_file: str | None = attrs.field(default=None, converter=_path)
-    """The file with these certificates; it may be rotated while the program runs."""
+    """The file with the trusted authorities; it may be rotated while the program runs."""
     insecure_skip_tls_verify: bool = False
     """Whether to skip the verification of the server's certificate."""
     tls_server_name: str | None = None
@@ -163,11 +163,11 @@ class ClusterConfig:
     client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_path)
-    """The file that contains it."""
+    """The file with the client's certificate chain."""
     client_key_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client certificate's PEM private key."""
     client_key_file: str | None = attrs.field(default=None, converter=_path)
-    """The file that contains it."""
+    """The file with the client certificate's private key."""
     token: str | None = attrs.field(default=None, repr=_hide)
     """The bearer token; with a ``token_file``, it is used until that file can be read."""
     token_file: str | None = attrs.field(default=None, converter=_path)
@@ -195,9 +195,10 @@ class ClusterConfig:
 @final
 @attrs.frozen(kw_only=True)
 class ConfigOverrides:
-    """Values that override a kubeconfig, like kubectl options such as ``--server``.
+    """Values that override a kubeconfig, as kubectl options such as ``--server`` do.
 
-    Most fields have the name of a field of :class:`ClusterConfig`. None, False and an empty string keep the old value.
+    Most fields have the same name as the corresponding field of :class:`ClusterConfig`. A field that is None, False or
+    an empty string keeps the old value.
     These fields are replaced together, so that old values do not contradict new ones:
 
     - ``insecure_skip_tls_verify``, ``ca_file`` and ``ca_data``;
@@ -207,7 +208,7 @@ class ConfigOverrides:
     - all of ``impersonate``.
 
     If ``server`` is set, no kubeconfig is needed, and the service account of a pod is not used.
-    Files are relative to the working directory.
+    Relative file names are relative to the working directory.
     ``repr()`` shows no secret.
     """
 
@@ -222,7 +223,7 @@ class ConfigOverrides:
     ca_data: bytes | None = attrs.field(default=None, repr=_hide)
     """PEM certificates of the trusted authorities."""
     ca_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file with these certificates."""
+    """The file with the certificates of the trusted authorities."""
     insecure_skip_tls_verify: bool = False
     """Whether to skip the verification of the server's certificate."""
     tls_server_name: str | None = None
@@ -234,11 +235,11 @@ class ConfigOverrides:
     client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file that contains it."""
+    """The file with the client's certificate chain."""
     client_key_data: bytes | None = attrs.field(default=None, repr=_hide)
     """The client certificate's PEM private key."""
     client_key_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file that contains it."""
+    """The file with the client certificate's private key."""
     token: str | None = attrs.field(default=None, repr=_hide)
     """The bearer token; with a ``token_file``, it is used until that file can be read."""
     token_file: str | None = attrs.field(default=None, converter=_absolute)

@@ -26,7 +26,7 @@ _VERSIONS: Final = (_V1, f"{_V1}beta1")
 def read_server(cluster: Entry) -> str | None:
     """Return the URL of the API server, or None if it is missing or not valid.
 
-    As in client-go (``DefaultServerURL``), a ``host:port`` value gets the scheme https if there are TLS settings, and
+    As in client-go (``DefaultServerURL``), the scheme of a ``host:port`` value is https if there are TLS settings, and
     otherwise http.
     """
     server = cluster.text("server")
@@ -41,7 +41,7 @@ def read_server(cluster: Entry) -> str | None:
 
 
 def read_connection(cluster: Entry) -> dict[str, Any]:
-    """Return the settings of the connection: the proxy and the compression of responses."""
+    """Return the settings for the connection: the proxy, and whether responses are compressed."""
     return {
         "proxy_url": cluster.check("proxy-url", check_proxy_url, cluster.text("proxy-url")),
         "disable_compression": cluster.flag("disable-compression"),
@@ -61,7 +61,7 @@ def read_tls(cluster: Entry) -> dict[str, Any]:
 
 
 def _read_pem(entry: Entry, field: str, name: str) -> dict[str, Any]:
-    """Return the data in ``<field>-data``, or the path in ``field``. The file at this path must be readable."""
+    """Return the data from ``<field>-data``, or the path from ``field``. The file at this path must be readable."""
     if entry.has(field) and entry.has(f"{field}-data"):
         entry.report(field, f"is set together with {field}-data: remove one of the two")
     data = entry.data(f"{field}-data")
@@ -80,7 +80,7 @@ def _content(path: str) -> bytes:
 
 
 def read_credentials(user: Entry, cluster: Entry) -> dict[str, Any]:
-    """Return the credentials of the user. A plugin also receives the extension of the cluster for plugins."""
+    """Return the credentials of the user. A plugin also receives the cluster's extension for plugins."""
     if user.fields.get("auth-provider") is not None:  # without an error the user would be anonymous
         text = "was removed from kubectl: use a credential plugin (exec), such as gke-gcloud-auth-plugin or kubelogin"
         user.report("auth-provider", text)

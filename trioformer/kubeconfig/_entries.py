@@ -55,7 +55,7 @@ class Problems:
 @final
 @attrs.frozen
 class Entry:
-    """A named entry of a kubeconfig (a cluster, a context or a user), or a mapping in one.
+    """A named entry of a kubeconfig (a cluster, a context or a user), or a mapping inside such an entry.
 
     If a field is absent, empty or of the wrong type, the methods that read it return None or an empty value.  A wrong
     type is also recorded as a problem.
@@ -73,9 +73,9 @@ class Entry:
     """Fields with values that are not from the file, and the keys that name them in errors."""
 
     def override(self, fields: Mapping[str, Any], names: Mapping[str, str]) -> Entry:
-        """Return a copy with other values.
+        """Return a copy with some values replaced.
 
-        An error about such a value shows the name from ``names`` instead of the file and the key.
+        An error about a replaced value shows the name from ``names`` instead of the file and the key.
         """
         return attrs.evolve(self, fields={**self.fields, **fields}, overridden={**self.overridden, **names})
 
@@ -89,7 +89,7 @@ class Entry:
     def check(self, field: str, check: Callable[[str], T], value: str | None, subject: str = "") -> T | None:
         """Return the result of ``check``.
 
-        A :class:`CheckError` is recorded as a problem that begins with ``subject``.
+        If ``check`` raises a :class:`CheckError`, record a problem that begins with ``subject``.
         """
         try:
             return None if value is None else check(value)
@@ -131,7 +131,7 @@ class Entry:
     def path(self, field: str) -> str | None:
         """Return an absolute path.
 
-        A relative path starts at the kubeconfig's directory, and ``~`` is not expanded, as in kubectl.
+        As in kubectl, a relative path is relative to the kubeconfig's directory, and ``~`` is not expanded.
         """
         text = self.text(field)
         if text is None or os.path.isabs(text):

@@ -1,15 +1,15 @@
 """Read and merge kubeconfig files.
 
-The first file that contains an entry wins (client-go's ``tools/clientcmd/loader.go``).
+If several files contain the same entry, the first file wins (client-go's ``tools/clientcmd/loader.go``).
 
-This module checks only the structure. The methods of ``Entry`` check the fields of the entries that are used.
+This module checks only the structure of the files. The methods of ``Entry`` check the fields of the entries that are
+used.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -39,13 +39,13 @@ class Kubeconfig:
     """The merged content of kubeconfig files."""
 
     problems: Problems = attrs.field(factory=Problems)
-    """The problems of its entries."""
+    """The problems with the entries."""
     files: tuple[str, ...] = ()
     """The files, in order of precedence."""
     current_context: str | None = None
     """The name of the default context."""
     current_context_file: str | None = None
-    """The file that sets it."""
+    """The file that sets the current context."""
     contexts: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
     """Contexts by name."""
     clusters: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
@@ -59,7 +59,7 @@ class Kubeconfig:
         return not (self.current_context or self.contexts or self.clusters or self.users)
 
     def merge(self, other: Kubeconfig) -> Kubeconfig:
-        """Add the entries of ``other``. If both contain an entry of the same name, the entry in ``self`` is kept."""
+        """Add the entries of ``other``. If both contain an entry with the same name, the entry in ``self`` is kept."""
         chosen = self if self.current_context else other
         return Kubeconfig(
             problems=self.problems,
@@ -87,10 +87,10 @@ def read_one(file: str) -> Kubeconfig:
 
 
 def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
-    """Merge the existing files, and return the reasons why other files were skipped.
+    """Merge the existing files, and return the reasons why the remaining files were skipped.
 
     Raises:
-        StreamError: A file is a FIFO or a device, and a trio task must not block on it. The file was not read.
+        StreamError: A file was not read because it is a FIFO or a device, on which a trio task must not block.
         ConfigError: A file cannot be read or is not a kubeconfig. The error lists all problems.
     """
     merged = Kubeconfig()
@@ -143,7 +143,7 @@ def _parse(content: Secret[bytes], file: str, problems: Problems) -> Kubeconfig:
 def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
     """Return the value of the only document, or None for an empty file.
 
-    An empty document may follow, for example after a ``---`` at the end of a file.
+    The document may be followed by an empty one, for example after a ``---`` at the end of the file.
     """
     # PyYAML is a fifth of this library's import time, and a program in a pod does not read a kubeconfig.
     from .._yaml import YamlError, compose, decode_text  # noqa: PLC0415
@@ -168,20 +168,22 @@ def _load_yaml(content: Secret[bytes], file: str, problems: Problems) -> Any:
 
 
 def _warn_about_mode(file: str) -> None:
-    """Warn once per file if other users can read or change it. helm warns about this too, but kubectl does not."""
+    """Warn once per file if other users can read or change the file. Unlike kubectl, helm warns about this too."""
     if os.name == "nt":  # Windows does not have such modes
         return
     with suppress(OSError):  # the file was replaced meanwhile
         mode = os.stat(file).st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
             shown = f"{file}: other users can read or change it (mode {stat.S_IMODE(mode):04o})"
+            import shlex  # noqa: PLC0415  # only for this warning
+
             warn_once(_log, f"{shown}: run chmod 600 {shlex.quote(file)}")
 
 
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
-    """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
+    """Return the entries of ``section``, which is a list of mappings ``{name: …, field: {…}}``.
 
-    Entries that are null or unnamed are skipped, because kubectl accepts them and nothing can refer to them.
+    Null and unnamed entries are skipped, because kubectl accepts them and nothing can refer to them.
     """
     entries: dict[str, Entry] = {}
     for unnamed in top.mappings(section):

@@ -35,15 +35,15 @@ def load_config(
 ) -> ClusterConfig:
     """Load the configuration that kubectl would use.
 
-    The first of these sources that is set is used: the file ``kubeconfig``, the merged files of ``$KUBECONFIG``, or
-    ``~/.kube/config``.
-    The service account of the program's own pod is used if the source does not set a current context, for example
-    because its files are missing, and neither a context nor a server is given.
+    The configuration is read from the first source that is set: the file ``kubeconfig``, the merged files of
+    ``$KUBECONFIG``, or ``~/.kube/config``.
+    If this source does not set a current context, for example because its files are missing, the service account of
+    the program's own pod is used. This does not apply if a context, a cluster or a server is given.
     An invalid kubeconfig is always an error.
     Inside a pod, a context without a namespace uses the namespace of the pod (``$POD_NAMESPACE``, or else the
     namespace of the service account).
 
-    This reads a few small local files, and does not execute a checkpoint.
+    The function reads a few small local files, and does not execute a checkpoint.
     A kubeconfig that is a FIFO or a device is read to its end.  In a trio task, which must not block, such a file is
     an error. Call ``open_client(kubeconfig=…)`` instead.
     The behavior follows client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context with a missing
@@ -52,13 +52,13 @@ def load_config(
     Args:
         kubeconfig: The only kubeconfig file to use. The file must exist.
         context: The context to use instead of the current one.
-        overrides: Values that replace values of the context, its cluster and its user, or of the service account.
+        overrides: Values that override the context, its cluster and its user, or the service account.
         environ: The environment variables. The default, None, uses the variables of the process.
         service_account_directory: The directory of the pod's service account.
 
     Raises:
-        ConfigError: No configuration was found, or it is not valid or not supported. The error lists the tried
-            sources, or names the file and the key.
+        ConfigError: No configuration was found, or the configuration is not valid or not supported. The error lists
+            the sources that were tried, or names the file and the key.
     """
     environ = os.environ if environ is None else environ
     overrides = overrides or ConfigOverrides()
@@ -71,7 +71,7 @@ def load_config(
         merged, reasons = read_list(files)
         tried += reasons
         if environ.get("KUBECONFIG") and files and not merged.files:
-            _log.warning("no file of $KUBECONFIG exists: %s", ", ".join(reasons))
+            _log.warning("none of the files in $KUBECONFIG exists: %s", ", ".join(reasons))
     pod_problem = _pod_problem(environ, directory)
     if context is None and not (merged.current_context or overrides.server or overrides.cluster):
         if pod_problem is None:
@@ -107,7 +107,7 @@ def _pod_problem(environ: Mapping[str, str], directory: str) -> str | None:
 
 
 def _load_pod(environ: Mapping[str, str], directory: str, overrides: ConfigOverrides) -> ClusterConfig:
-    """Load the service account like a context of a kubeconfig, and apply the overrides."""
+    """Load the service account as if it were a kubeconfig context, and apply the overrides."""
     host, port = (environ[variable] for variable in _SERVICE)
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
     token = os.path.join(os.path.abspath(directory), "token")

@@ -1,4 +1,4 @@
-"""Make the :class:`ClusterConfig` of a context, and apply overrides.
+"""Create the :class:`ClusterConfig` for a context, and apply overrides.
 
 Source: client-go ``tools/clientcmd/client_config.go`` and ``overrides.go``.
 """
@@ -27,7 +27,7 @@ def resolve(
     overrides: ConfigOverrides | None = None,
     default_namespace: Callable[[], str] = lambda: "default",
 ) -> ClusterConfig:
-    """Make the configuration of a context, and check the context, its cluster and its user.
+    """Return the configuration for a context, after checking the context, its cluster and its user.
 
     If the server's URL is not ``https``, credentials are checked and then omitted, as in client-go. Impersonation is
     kept.
@@ -55,9 +55,9 @@ def configure(
     default_namespace: Callable[[], str],
     **about: Any,
 ) -> ClusterConfig:
-    """Make the configuration of a context, its cluster and its user.
+    """Return the configuration for a context, its cluster and its user.
 
-    A missing cluster has already been recorded as a problem.
+    If ``cluster`` is None, the caller has already recorded the problem.
 
     Raises:
         ConfigError: Problems were recorded. The error lists all of them.
@@ -76,7 +76,7 @@ def configure(
         return ClusterConfig(server=server, **reachable, **tls, **credentials)
     if any(value is not None for value in credentials.values()):
         place = f"{user.file}: {user.key}" if user.file else about["source"]
-        _log.warning("%s: not sending credentials to %s, because it is not https", place, server)
+        _log.warning("%s: not sending credentials to %s, because its URL is not https", place, server)
     return ClusterConfig(server=server, **reachable)
 
 
@@ -132,7 +132,7 @@ _USER: Final[_Groups] = (
 
 
 def _override(entry: Entry, overrides: ConfigOverrides, groups: _Groups) -> Entry:
-    """Return a copy of an entry, in which each group of fields with at least one given value is replaced."""
+    """Return a copy of an entry, replacing each group of fields if at least one of its values is given."""
     for names in groups:
         values = {key: getattr(overrides, name) or None for key, name in names.items()}
         if any(values.values()) or ("tls-server-name" in names and overrides.server):

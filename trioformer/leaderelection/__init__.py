@@ -1,4 +1,4 @@
-"""Leader election on a Lease: only one of several processes runs the leader code at a time.
+"""Leader election on a Lease: of several processes, only one runs the leader code at a time.
 
 - ``_elector.py``: the public API, :class:`LeaderElector`, :func:`leadership` and :func:`run_as_leader`
 - ``_acquire.py``: waits for the Lease

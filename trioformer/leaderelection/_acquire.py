@@ -1,4 +1,4 @@
-"""Acquire the Lease, and retry until this succeeds.
+"""Acquire the Lease, and retry until an attempt succeeds.
 
 The problem: a leader that crashes does not notify the candidates.  A candidate must therefore poll the Lease until it
 has not changed for a whole lease duration::
@@ -17,7 +17,7 @@ A wait ends at the earliest of these times:
 
 A wait is never shorter than the server's ``Retry-After`` header.
 
-The source is ``acquire`` in client-go's ``tools/leaderelection/leaderelection.go``, which does not watch the Lease.
+Source: ``acquire`` in client-go's ``tools/leaderelection/leaderelection.go``, which does not watch the Lease.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Acquisition:
         """Try to acquire the Lease until this candidate holds it.
 
         Raises:
-            StatusError: For ``grace_period`` seconds, every response was a permanent error.
+            StatusError: All responses during ``grace_period`` seconds were permanent errors.
         """
         self._claim.may_hold = False
         self._watch.begin()

@@ -11,8 +11,8 @@ three parts::
                      └─ leader code ── returns, raises, or is cancelled ─ cleans up ──────┘
 
 - ``_acquire.py`` waits for the lease.  ``_lease_watch.py`` notifies ``_acquire.py`` of a release.
-- ``_hold.py`` contains the renewer and the watchdog.  The caller's cancellation cancels the leader code first, and
-  these two tasks only when the leader code has ended.
+- ``_hold.py`` contains the renewer and the watchdog.  If the caller is cancelled, the leader code is cancelled first.
+  These two tasks are cancelled only when the leader code has ended.
 - ``_release.py`` then clears the holder of the lease, so that the next leader does not wait for its expiry.
 
 The leader code runs in the caller's task, and no nursery wraps its exceptions (``_background.py``).
@@ -85,15 +85,15 @@ class LeaderElector:
 
     A program that does not need the methods of this class can call :func:`run_as_leader` instead.
 
-    Two processes never run the leader code at the same time, even if their clocks differ, under these conditions:
+    Even if their clocks differ, two processes never run the leader code at the same time under these conditions:
 
-    - When the leader code is cancelled, it ends within ``lease_duration - renew_deadline``.  The leader code does not
-      block the event loop, and leaves no code running in threads, because threads are not cancelled.
-    - The leader's machine is not suspended, and its process is not stopped.  Otherwise, the leader code may run until
-      its next checkpoint before it is cancelled, and after a suspend up to ``retry_period`` longer.
-      :attr:`Leadership.is_held` is False immediately.
-    - No other client edits the Lease.  If an edit sets another holder, the leader code is cancelled at the next
-      renewal.
+    - When the leader code is cancelled, it ends within ``lease_duration - renew_deadline`` seconds.  The leader code
+      does not block the event loop, and leaves no code running in threads, because threads are not cancelled.
+    - The leader's machine is not suspended, and its process is not stopped.  Otherwise, the leader code may continue
+      until its next checkpoint, and after a suspend for up to ``retry_period`` seconds more. In this case,
+      :attr:`Leadership.is_held` is nevertheless False immediately.
+    - No other client edits the Lease.  If another client sets a different holder, the leader code is cancelled at the
+      next renewal.
       If the Lease is deleted or its holder is cleared, the leader acquires it again at the next renewal, unless
       another candidate acquires it first.  Candidates that have observed the holder of a deleted Lease wait until the
       Lease would have expired.
@@ -111,7 +111,7 @@ class LeaderElector:
         name: The name of the Lease.
         namespace: The namespace of the Lease.
         identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
-            generates one from the host name and a random part.
+            generates an identity from the host name and a random part.
         options: The durations and callbacks of the election.
 
     Ownership:
@@ -136,7 +136,7 @@ class LeaderElector:
         if not self._name:
             raise ValueError("the name of the lease must not be empty")
         if not self.identity:
-            raise ValueError("the identity must not be empty; in a lease, an empty one means that there is no holder")
+            raise ValueError("the identity must not be empty; a lease with an empty identity has no holder")
         # The client must not retry a renewal, because the renewer decides when to send the next one.
         api = without_retries(self._client.api(Lease, namespace=self._namespace))
         lock = LeaseLock(api, self._name, self.options.labels)
@@ -192,28 +192,28 @@ class LeaderElector:
         Args:
             async_fn: The leader code, an async function that takes a :class:`Leadership`.
             again_after_loss: Whether to wait for the lease and run ``async_fn`` again when the leadership is lost,
-                instead of raising an exception.  If the clean-up of ``async_fn`` then raises an ``Exception``, this is
-                logged, and the run continues.
+                instead of raising an exception.  If ``async_fn`` then raises an ``Exception`` while it cleans up, the
+                exception is logged, and the run continues.
 
         Returns:
             The result of ``async_fn``.  The result is returned even if ``async_fn`` was cancelled, provided that it
             returned normally.
 
         Raises:
-            LeadershipLostError: The lease could not be renewed in time or was taken by another candidate, and the
+            LeadershipLostError: The lease could not be renewed in time, or another candidate acquired it, and the
                 leader code was cancelled.
-            StatusError: While this candidate waited for the lease, every response for ``grace_period`` seconds was a
-                permanent error.
-            Exception: The function ``async_fn`` raised an exception.  The exception is raised unchanged and not in a
-                group, after the lease was released.
-                If the leadership was lost before, a note explains the loss.  Exceptions of ``on_new_leader`` and
-                ``on_overrun`` are raised too.  If ``async_fn`` raises an exception as well, that one is raised, and
-                the exception of the callback is logged and added as a note.
+            StatusError: While this candidate was waiting for the lease, all responses during ``grace_period`` seconds
+                were permanent errors.
+            Exception: The function ``async_fn`` raised an exception.  It propagates unchanged and not in a group,
+                after the lease has been released.
+                If the leadership was lost before the exception, a note explains the loss.  Exceptions from
+                ``on_new_leader`` and ``on_overrun`` are raised too.  If ``async_fn`` raises an exception as well, the
+                exception of ``async_fn`` is raised, and the callback's exception is logged and added as a note.
             trio.BusyResourceError: This elector is already running.
 
         Cancellation:
-            If cancelled, the leader code is cancelled, and the lease is renewed until the leader code has ended, and
-            then released.
+            If this method is cancelled, the leader code is cancelled too. The lease is renewed until the leader code
+            has ended, and is then released.
             The release cannot be cancelled, but takes at most ``renew_deadline`` seconds.
         """
         while True:
@@ -236,7 +236,7 @@ class LeaderElector:
     async def lead(self) -> AsyncGenerator[Leadership, None]:
         """Wait for the lease, and hold it during the ``async with`` block, which is the leader code.
 
-        An exception that the block raises is raised unchanged.
+        Exceptions raised in the block propagate unchanged.
         If the leadership is lost, the block is cancelled, and :class:`LeadershipLostError` is raised.
         If the block itself raises an exception after the loss, this exception is raised instead, with a note that
         explains the loss.
@@ -262,7 +262,7 @@ class LeaderElector:
 
     @asynccontextmanager
     async def _hold(self, term: Term) -> AsyncGenerator[None, None]:
-        """Renew the lease during the block, then release it and raise the exception of the block or of a loss."""
+        """Renew the lease during the block, then release it. Raise the block's exception or the loss."""
         self._term, self._raised_by_loss = term, None
         self._counts.terms += 1
         leader_scope = trio.CancelScope()
@@ -298,7 +298,7 @@ class LeaderElector:
             del raised
 
     def _explain(self, term: Term, raised: BaseException) -> None:
-        """Add a note to the leader code's exception that explains why the leader code was cancelled."""
+        """Add a note to the leader code's exception to explain why the leader code was cancelled."""
         if isinstance(raised, trio.Cancelled) or raised is term.unexpected_error:
             return
         if term.unexpected_error is not None:
@@ -339,7 +339,7 @@ async def run_as_leader(
         name: The name of the Lease.
         namespace: The namespace of the Lease.
         identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
-            generates one from the host name and a random part.
+            generates an identity from the host name and a random part.
         again_after_loss: Whether to wait for the lease and run ``async_fn`` again when the leadership is lost, instead
             of raising an exception.
         options: The durations and callbacks of the election.
@@ -368,7 +368,7 @@ def leadership(
         name: The name of the Lease.
         namespace: The namespace of the Lease.
         identity: The identity of this candidate, which must be unique among all candidates.  The default, None,
-            generates one from the host name and a random part.
+            generates an identity from the host name and a random part.
         options: The durations and callbacks of the election.
     """
     return LeaderElector(client, name=name, namespace=namespace, identity=identity, options=options).lead()

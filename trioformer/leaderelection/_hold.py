@@ -1,12 +1,12 @@
 """Hold the Lease while the leader code runs: the renewer and the watchdog.
 
 The problem: the leader code may run only while no other candidate can acquire the Lease.  But a renewal may fail, hang
-or be late, and the leader code needs time to end after it was cancelled.  Two tasks handle this:
+or be late, and the leader code needs time to end after it has been cancelled.  Two tasks handle this:
 
-- The renewer sends requests.  The renewer renews the Lease every retry period, even after the leadership was lost.
+- The renewer sends requests.  The renewer renews the Lease every retry period, even after the leadership has been lost.
   The renewer stops when the leader code has ended or another candidate holds the Lease.
 - The watchdog sends no requests, so an API server that does not respond cannot delay it.  The watchdog cancels the
-  leader code if the Lease was not renewed within the renew deadline.  If the leader code still runs when the Lease
+  leader code if the Lease has not been renewed within the renew deadline.  If the leader code still runs when the Lease
   expires, the watchdog reports an overrun.
 
 ::
@@ -17,7 +17,7 @@ or be late, and the leader code needs time to end after it was cancelled.  Two t
           └───────────────▶ ENDED ◀──────────── the leader code has ended ◀────────────────────┘
 
 The leader measures the lease duration from the time when it sent a renewal.  Candidates measure the lease duration
-from the time when they observed the renewal, which is later.  So if the leader code ends within the lease duration,
+from the later time when they observed the renewal.  So if the leader code ends within the lease duration,
 two leaders never overlap, even if the clocks of their machines differ.
 """
 
@@ -60,8 +60,8 @@ class Hold:
     async def run(self) -> None:
         """Run the renewer and the watchdog until cancelled, which happens when the leader code has ended.
 
-        This method raises no errors.  If an error is not retried, the leadership is lost, and the error is stored in
-        the term.
+        This method raises no errors.  After an error that is not retried, the leadership is lost, and the error is
+        stored in the term.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._guard, self._renew)
@@ -79,8 +79,8 @@ class Hold:
     async def _renew(self) -> None:
         """Renew the Lease every retry period, and sooner if the connection failed.
 
-        Renewals continue after the leadership was lost, so that no candidate acquires the Lease while the leader code
-        is ending.
+        Renewals continue after the leadership has been lost, so that no candidate acquires the Lease while the leader
+        code is ending.
         """
         claim, period = self._claim, self._options.retry_period
         due = self._term.renewed_at.trio + period
@@ -97,7 +97,7 @@ class Hold:
                 continue
             if not is_ours:
                 self._term.has_successor = True
-                self._lose(f"the lease is held by {quoted(claim.holder)}" if claim.holder else "the lease was emptied")
+                self._lose(f"the lease is held by {quoted(claim.holder)}" if claim.holder else "the holder was cleared")
                 return
             self._check_age()
             claim.clear_failures()

@@ -21,7 +21,7 @@ JITTER: Final = 1.2
 RETRY_FACTORS: Final = (0.4, 0.8)
 """A candidate reads the Lease again after a random delay between these multiples of the retry period.
 
-A longer delay means that the candidate observes a renewal later, and therefore takes over later after the last one.
+With a longer delay, the candidate observes the last renewal later, and therefore takes over later.
 client-go's candidates always wait as long as after a failure, and do not read the Lease when it expires.  This delays
 the takeover by up to 4.4 retry periods.
 """
@@ -31,7 +31,7 @@ _BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "
 
 
 def boot_clock() -> float:
-    """Return the seconds of a monotonic clock that includes suspend time if the system supports this."""
+    """Return the time of a monotonic clock in seconds. The clock includes suspend time if the system supports this."""
     return time.perf_counter() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
@@ -40,7 +40,7 @@ def boot_clock() -> float:
 class LeaderElectionOptions:
     """The durations and callbacks of an election.
 
-    The defaults and the rule ``lease_duration > renew_deadline > 1.2 * retry_period`` are client-go's.
+    The defaults and the rule ``lease_duration > renew_deadline > 1.2 * retry_period`` are the same as in client-go.
     Use the same durations for all candidates.
     """
 
@@ -86,7 +86,7 @@ class LeaderElectionOptions:
         if not self.lease_duration > self.renew_deadline:
             raise ValueError(
                 f"lease_duration must be longer than renew_deadline, but {self.lease_duration:g} s is not longer than "
-                f"{self.renew_deadline:g} s; the leader code has the difference to clean up"
+                f"{self.renew_deadline:g} s; the leader code needs the difference to clean up"
             )
         if not self.renew_deadline > JITTER * self.retry_period:
             raise ValueError(
@@ -120,7 +120,7 @@ class Stamp:
 @final
 @attrs.frozen
 class Clocks:
-    """The clocks that measure elapsed time, including the time that the machine was suspended."""
+    """The clocks that measure elapsed time, including the time during which the machine was suspended."""
 
     boot_clock: Callable[[], float]
 
@@ -129,7 +129,7 @@ class Clocks:
         return Stamp(trio.current_time(), time.perf_counter(), self.boot_clock())
 
     def age(self, then: Stamp) -> float:
-        """Return the seconds since ``then``, including the time that the machine was suspended.
+        """Return the seconds since ``then``, including the time during which the machine was suspended.
 
         The wall clock is not used, because it can be set.
         """
@@ -140,7 +140,7 @@ class Clocks:
 
 
 class TermState(enum.Enum):
-    """The state of a leadership, which only changes in the order in which the members are defined."""
+    """The state of a leadership, which changes only in the order in which the members are defined."""
 
     HELD = "the leader code runs, and the lease is renewed in time"
     LOST = "the leader code is cancelled and still runs; the lease is renewed until another candidate holds it"
@@ -150,7 +150,7 @@ class TermState(enum.Enum):
 @final
 @attrs.frozen
 class Loss:
-    """The reason for the loss of a leadership."""
+    """The reason why a leadership was lost."""
 
     reason: str
     """The reason for the loss, as a text."""
@@ -174,7 +174,7 @@ class Term:
     """The loss, or None if the leadership was not lost before the leader code ended."""
     lost: trio.Event = attrs.field(factory=trio.Event, init=False)
     unexpected_error: Exception | None = attrs.field(default=None, init=False)
-    """An exception of a renewal or a callback that is not retried."""
+    """An exception that is not retried, from a renewal or a callback."""
     has_successor: bool = attrs.field(default=False, init=False)
     """Whether another candidate holds the lease, or has held it."""
 
@@ -235,7 +235,7 @@ class Leadership(metaclass=NoPublicConstructor):
     def transitions(self) -> int:
         """The Lease's ``leaseTransitions``, a number that increases with every change of the holder.
 
-        Use this number as a fencing token: store it with each write, so that a late write by a former leader can be
+        Use this number as a fencing token: store it with each write, so that late writes by a former leader can be
         detected.
         The number starts again from 0 if the Lease is deleted and the next leader has never read it.
         """
@@ -248,9 +248,10 @@ class Leadership(metaclass=NoPublicConstructor):
 
     @property
     def expires_at(self) -> float:
-        """The time on trio's clock when another candidate may take over unless the lease is renewed.
+        """The time, on trio's clock, from which another candidate may take over unless the lease is renewed.
 
-        The time is based on when the last successful renewal was *sent*, so no candidate takes over earlier.
+        The time is computed from the time when the last successful renewal was *sent*, so no candidate takes over
+        earlier.
         """
         return trio.current_time() + self._term.lease_duration - self._term.age()
 

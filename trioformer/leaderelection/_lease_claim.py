@@ -2,7 +2,7 @@
 
 ``_acquire.py``, ``_hold.py`` and ``_release.py`` decide when to make an attempt.
 
-The source is ``tryAcquireOrRenew`` and ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
+Source: ``tryAcquireOrRenew`` and ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class LeaseClaim:
 
     @property
     def duration(self) -> float:
-        """Seconds that this candidate waits after each change of the Lease before it acquires the Lease.
+        """How long this candidate waits after each change to the Lease before it acquires the Lease, in seconds.
 
-        The value is the longer of the duration in the Lease and the duration in this candidate's options.  If another
-        client has shortened or removed the duration in the Lease, the holder still relies on its own duration, so a
+        The value is the longer of the duration in the Lease and the duration in this candidate's options.  Even if
+        another client has shortened or removed the duration in the Lease, the holder relies on its own duration. So a
         shorter wait could lead to two leaders.
         """
         observed = 0 if self._observed is None else self._observed.lease_duration_seconds
@@ -135,7 +135,9 @@ class LeaseClaim:
             known = last if current is None else current
             if known is not None and known.lease_transitions >= MAX_INT32:
                 # The number is a fencing token, so it must not start again from 0.
-                raise DecodeError(f"lease {self}: its transitions cannot grow beyond {MAX_INT32}; correct the lease")
+                raise DecodeError(
+                    f"lease {self}: leaseTransitions has reached its maximum, {MAX_INT32}; correct the lease"
+                )
             own = LeaseRecord(
                 holder_identity=self._identity,
                 acquire_time=self._datetime(),
@@ -151,7 +153,7 @@ class LeaseClaim:
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
 
     def is_held_by_another(self) -> bool:
-        """Return True if another candidate holds the Lease, and it has not expired by the local clock."""
+        """Return True if another candidate holds the Lease, and the Lease has not expired by the local clock."""
         return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
 
     def _log_missing(self) -> None:
@@ -167,7 +169,7 @@ class LeaseClaim:
         self._is_missing = True
 
     def _observe(self, record: LeaseRecord | None, *, notifies: bool = True) -> None:
-        """Record the observed state of the Lease.  If the state has changed, the lease duration starts again."""
+        """Record the observed state of the Lease.  If the state has changed, the lease duration is measured anew."""
         if record != self._observed:
             self._observed, self._observed_at = record, trio.current_time()
         if notifies and self.holder != self._reported:
@@ -198,7 +200,7 @@ class LeaseClaim:
         elif current.holder_identity == self._identity:
             change, response = "changed", "renewed it"
         elif not current.holder_identity and current.lease_transitions == term.transitions:
-            change, response = "emptied", "acquired it again"
+            change, response = "cleared", "acquired it again"
         else:
             return False  # another candidate leads, or has led in the meantime
         term.renewed_at = await self._write()
@@ -273,7 +275,7 @@ class LeaseClaim:
         return datetime.fromtimestamp(self._options.wall_clock(), UTC)
 
     def failed(self, error: Exception, what: str, level: int = logging.WARNING) -> None:
-        """Count a failure, and log it at ``level``, or at DEBUG if the same message was logged last."""
+        """Count a failure, and log it at ``level``, or at DEBUG if the last logged message was the same."""
         self.failures += 1
         self.last_error = self.failure = error
         line = f"{what}: {str(error).removeprefix(f'lease {self._lock}: ')}"

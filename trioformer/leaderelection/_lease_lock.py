@@ -1,6 +1,6 @@
 """A Lease that is used as a lock: its holder, its times and its duration.
 
-The source is client-go's ``leaselock.go`` and ``interface.go`` in ``tools/leaderelection/resourcelock``.
+Source: client-go's ``leaselock.go`` and ``interface.go`` in ``tools/leaderelection/resourcelock``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class LeaseRecord:
 
 
 def _int32(value: int | None) -> int:
-    """Limit a number to the range from 0 to ``MAX_INT32``, which kube-apiserver accepts."""
+    """Limit a number to the range that kube-apiserver accepts, from 0 to ``MAX_INT32``."""
     return min(max(value or 0, 0), MAX_INT32)
 
 
@@ -81,7 +81,7 @@ def _int32(value: int | None) -> int:
 class LeaseLock:
     """A lock that reads and writes one Lease.
 
-    Updates send its resourceVersion, so one of two concurrent updates fails with a conflict.
+    Each update sends the Lease's resourceVersion, so one of two concurrent updates fails with a conflict.
     """
 
     _api: Api[Lease]
@@ -117,7 +117,7 @@ class LeaseLock:
     def watch(
         self, resource_version: str, *, on_retry: Callable[[Exception], None]
     ) -> AbstractAsyncContextManager[ResumingWatch[Lease]]:
-        """Watch this Lease by name, so that a role can restrict access to it.
+        """Watch this Lease by name, so that a role can restrict access to this one Lease.
 
         Objects that cannot be decoded are skipped.
         """
@@ -151,10 +151,10 @@ class LeaseLock:
         self._lease = await self._api.create(Lease(metadata=metadata, spec=record.written_to(LeaseSpec())))
 
     async def update(self, record: LeaseRecord) -> None:
-        """Update the Lease that was last read or written with this record.  The other fields of the Lease are kept."""
+        """Write this record to the Lease that was last read or written.  The other fields of the Lease are kept."""
         lease = self._lease
         if lease is None:
-            raise RuntimeError(f"lease {self} cannot be updated before it was read; call get() or create() first")
+            raise RuntimeError(f"lease {self} cannot be updated before it has been read; call get() or create() first")
         metadata = lease.metadata
         if any(metadata.labels.get(key) != value for key, value in self._labels.items()):
             metadata = metadata.evolve(labels={**metadata.labels, **self._labels})

@@ -1,7 +1,7 @@
 """Watch the Lease, so that a candidate is notified of a release at once.
 
-The problem: a candidate that only polls takes over up to a retry period after a release.  A watch reports the release
-within milliseconds, but it may be late, fail, or be forbidden.  So watch events are only hints:
+The problem: after a release, a candidate that only polls may take up to a retry period to take over.  A watch reports
+the release within milliseconds, but it may be late, fail, or be forbidden.  So watch events are only hints:
 
 - A watch event never decides which candidate leads.  If an event shows a Lease without a holder, the candidate tries
   to acquire the Lease at once.  If several candidates do so, only one of their updates succeeds, and the others fail
@@ -10,7 +10,7 @@ within milliseconds, but it may be late, fail, or be forbidden.  So watch events
 - All candidates are notified of a release at the same time.  Each candidate waits for a random time of a few
   milliseconds, and does not try if the watch has reported a new holder by then.
 
-A watch starts at the version that a poll has read, so it needs no ``list`` request, and no release is missed.  Watch
+A watch starts at the version that a poll has read. So no ``list`` request is needed, and no release is missed.  Watch
 requests do not count against the client's rate limit, except for a small list after a lost connection.
 """
 
@@ -56,7 +56,7 @@ class LeaseWatch:
     _logged: str = attrs.field(default="", init=False)
 
     def begin(self) -> None:
-        """Reset the state before a new wait for the Lease."""
+        """Reset the state before waiting for the Lease again."""
         self._version, self._released = "", trio.Event()
 
     def record_poll(self) -> None:
@@ -91,7 +91,7 @@ class LeaseWatch:
                     async for event in events:
                         self._notice(event)
             except ExpiredError as error:
-                logger.debug("lease %s: the watch begins again at the next change: %s", self._lock, error)
+                logger.debug("lease %s: the watch restarts at the next change: %s", self._lock, error)
                 unusable = version
             except REQUEST_ERRORS as error:
                 self._log(f"{error}; grant the verb watch for leases" if isinstance(error, ForbiddenError) else error)
@@ -114,7 +114,7 @@ class LeaseWatch:
 
     def _on_retry(self, error: Exception) -> None:
         # The polls warn about each outage.
-        logger.debug("lease %s: the watch is interrupted: %s", self._lock, error)
+        logger.debug("lease %s: the watch was interrupted: %s", self._lock, error)
 
     def _log(self, problem: object) -> None:
         """Log a problem as a warning, or at DEBUG if it repeats the last problem."""

@@ -1,10 +1,10 @@
 """Release the Lease when the leader code has ended.
 
 The problem: if the Lease is not released, the next leader must wait until it expires.  So a failed release is retried,
-even if the caller was cancelled.  But the end of a program must not be delayed for long by an API server that does not
-respond, so the time is limited.
+even if the caller was cancelled.  But an API server that does not respond must not delay the end of a program for
+long, so the time is limited.
 
-The source is ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
+Source: ``release`` in client-go's ``tools/leaderelection/leaderelection.go``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RELEASE_CONFLICTS: Final = 5
 async def release(claim: LeaseClaim, identity: str, options: LeaderElectionOptions) -> None:
     """Release the Lease, so that another candidate can acquire it at once.
 
-    Failures are only logged, and the Lease then expires.
+    Failures are only logged. In this case, the Lease eventually expires.
 
     Cancellation:
         The release is shielded from cancellation, for at most ``renew_deadline`` seconds.

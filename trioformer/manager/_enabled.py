@@ -1,4 +1,4 @@
-"""The selection of controllers with a list such as ``"*,-foo"``, as in kube-controller-manager's ``--controllers``."""
+"""The selection of controllers by a list such as ``"*,-foo"``, as in kube-controller-manager's ``--controllers``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ RESERVED_NAMES = ("ping", "informer-sync", "leaderElection", "shutdown")
 def enabled_controllers(
     names: Collection[str], enabled: str = "*", *, disabled_by_default: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the names of the controllers that a list enables.
+    """Return the names of the controllers that are enabled by a list.
 
     The first item of the list that names a controller decides: ``foo`` enables the controller ``foo``, and ``-foo``
-    disables it.  If no item names a controller, ``*`` enables it, unless it is disabled by default.
+    disables it.  If no item names a controller, ``*`` enables this controller, unless it is disabled by default.
 
     Source: ``IsControllerEnabled`` of kube-controller-manager (``controller-manager/app/helper.go``).
 
@@ -55,7 +55,7 @@ def check_known(requested: Iterable[str], names: Collection[str], where: str) ->
     unknown = sorted({name for name in requested if name not in names})
     if unknown:
         known = ", ".join(sorted(names)) or "none"
-        raise ValueError(f"unknown controller {', '.join(map(repr, unknown))} in {where}; known controllers: {known}")
+        raise ValueError(f"unknown controllers in {where}: {', '.join(map(repr, unknown))}; known controllers: {known}")
 
 
 def check_controller_name(name: str, what: str = "controller name") -> None:

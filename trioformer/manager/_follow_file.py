@@ -1,12 +1,12 @@
 """A configuration file that is reloaded when it changes.
 
 Watching the file itself would not work, because it is usually replaced instead of changed.  Editors write a new file
-and rename it.  In a pod, a file of a ConfigMap is a link through ``..data``, which is a link to a directory.  After an
-update, ``..data`` is replaced by a link to a new directory.  So the directory of the file is watched, and each event
-in it causes a reload.
+and rename it.  In a pod, a ConfigMap's file is a link through ``..data``, which is itself a link to a directory.
+After an update, ``..data`` is replaced by a link to a new directory.  So the directory of the file is watched, and each
+event in it causes a reload.
 
-No change is missed, because another reload follows when the watch has started.  Each reload reads the whole file, so
-superfluous events, and events while the file is only partly written, do no harm.
+No change is missed, because the file is reloaded once more when the watch has started.  Each reload reads the whole
+file. So superfluous events do no harm, and neither do events while the file is only partly written.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ _Awatch: TypeAlias = Callable[..., AsyncGenerator[object, None]]
 
 
 def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> FollowedFile[T]:
-    """Return a :class:`FollowedFile`, which follows a configuration file.
+    """Return a :class:`FollowedFile` that follows a configuration file.
 
     Args:
         path: The path of the file.
         parse: A function that converts the text to a value, such as ``yaml.safe_load``, or raises an exception if the
-            text is not valid. The function is called in the event loop, and blocks all other tasks.  Parsing YAML of 1
-            MiB may
-            take seconds.
+            text is not valid. The function is called in the event loop, and blocks all tasks while it runs.  Parsing
+            YAML of 1 MiB may take seconds.
     """
     return FollowedFile(trio.Path(path), parse)
 
@@ -61,12 +60,14 @@ class FollowedFile(Generic[T]):
             value = await config.changed(value)
 
     If the file cannot be read or parsed after a change, the last valid value is kept, and the reason is logged.  The
-    log message contains the type of the error and the first line of its text, or for YAML the problem and its
-    position. So the first line of an error that ``parse`` raises must not contain a secret.
+    log message contains the type of the error and the first line of its text. For a YAML error, it contains the
+    problem and its position. So if ``parse`` raises an error, the first line of the error's text must not contain a
+    secret.
 
-    The directory of the file must not be removed or renamed.  If the file is a link into another directory, the value
-    is reloaded when the link is replaced.  The value is also reloaded when ``..data`` is replaced, as in a mounted
-    ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes). A ``subPath`` mount of a ConfigMap never changes.
+    The directory of the file must not be removed or renamed.  If the file is a link to another directory, the value is
+    reloaded when the link is replaced.  The value is also reloaded when ``..data`` is replaced, as in a mounted
+    ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes). If a ConfigMap is mounted with ``subPath``, the
+    file never changes.
 
     """
 
@@ -98,8 +99,8 @@ class FollowedFile(Generic[T]):
         """Wait until the value differs from ``seen``, and return the value.
 
         If the value already differs, the method returns immediately.  So a busy caller receives the latest value, and
-        skips the values in between. Values are compared by identity.  Writing the same text again does not replace the
-        value.
+        skips the intermediate values. Values are compared by identity.  Writing the same text again does not replace
+        the value.
 
         Args:
             seen: The value that the caller already has.
@@ -118,8 +119,8 @@ class FollowedFile(Generic[T]):
             ModuleNotFoundError: watchfiles is not installed.
             RuntimeError: The file is already being followed.
             OSError: The file cannot be read at the start.
-            ConfigError: At the start, the file is not valid UTF-8, or ``parse`` raised an exception.  A
-                `TrioformerError` of ``parse`` is raised unchanged, with a note that names the file.
+            ConfigError: At the start, the file is not valid UTF-8 or ``parse`` raised an exception.  A
+                `TrioformerError` from ``parse`` propagates unchanged, with a note that names the file.
             ExceptionGroup: The directory cannot be watched.  The group contains an ``OSError``.
 
         Cancellation: the method may take up to 50 ms to return, because it waits for a thread.
@@ -177,7 +178,7 @@ class FollowedFile(Generic[T]):
             self._problem = problem
 
     async def _read(self) -> Secret[str]:
-        """Return the text of the file with Python's line endings, as a secret."""
+        """Return the text of the file as a secret, with Python's line endings."""
         try:
             content = await trio.to_thread.run_sync(read_file, self.path)
             return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
@@ -197,8 +198,8 @@ class FollowedFile(Generic[T]):
 class _StopEvent:
     """The ``stop_event`` argument of watchfiles, which calls :meth:`is_set` every 50 ms in a thread.
 
-    The first call of :meth:`is_set` shows that the watch has started.  This call causes a reload, which finds earlier
-    changes.
+    The first call to :meth:`is_set` shows that the watch has started.  This call triggers a reload, which finds
+    earlier changes.
     """
 
     _on_watching: Callable[[], None]
@@ -224,9 +225,9 @@ class _StopEvent:
 
 
 def _reason_of(error: Exception) -> str:
-    """Return a description of an error in one line, without text of the file, which may contain secrets.
+    """Return a one-line description of an error. It contains no text from the file, which may contain secrets.
 
-    An error of PyYAML quotes a line of the file after the first line of its text.  The attribute ``problem`` of such
+    The text of a PyYAML error quotes a line of the file after its own first line.  The attribute ``problem`` of such
     an error may quote tags, aliases and characters.
     """
     for each in (error, error.__cause__):

@@ -1,4 +1,4 @@
-"""Named health checks and their HTTP responses, which have the same format as in kube-apiserver.
+"""Named health checks and their HTTP responses, in the same format as kube-apiserver's.
 
 Source: ``InstallHandler`` in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``, and the functions that it calls.
 """
@@ -16,16 +16,16 @@ from .._text import one_line
 logger: Final = logging.getLogger("trioformer.manager")
 
 HealthCheck: TypeAlias = Callable[[], str]
-"""A function that returns the reason of a failure, or an empty string if the check passes."""
+"""A function that returns the reason for a failure, or an empty string if the check passes."""
 
 
 def ping() -> str:
-    """Always pass, because a process that can run the check is alive."""
+    """Always pass, because a process that can run this check is alive."""
     return ""
 
 
 def run_check(check: HealthCheck) -> str:
-    """Run a check of the caller, and return the reason of its failure; an exception of the check is a failure too."""
+    """Run one of the caller's checks, and return the reason for its failure. An exception is a failure too."""
     try:
         reason: object = check()
     except Exception as error:  # noqa: BLE001  # the documented boundary to a caller's function
@@ -53,7 +53,7 @@ def health_response(
 ) -> Response:
     """Return the response for all checks, such as ``/healthz``, or for a single check, such as ``/healthz/ping``.
 
-    The response for all checks does not contain the reasons of failures, because anyone may request it.  The reasons
+    The response for all checks does not contain the reasons for failures, because anyone may request it.  The reasons
     are logged instead.
     """
     root, slash, name = path.removeprefix("/").partition("/")

@@ -39,7 +39,7 @@ BUSY: Final = Response(
 @final
 @attrs.define(eq=False)
 class ErrorLog:
-    """A log of the exceptions of repeated calls, which logs only the first of several consecutive exceptions."""
+    """A log for the exceptions of repeated calls, which records only the first of several consecutive exceptions."""
 
     _failing: set[str] = attrs.field(factory=set, init=False)
 
@@ -57,7 +57,7 @@ class ErrorLog:
 @final
 @attrs.frozen(eq=False)
 class Endpoints:
-    """An ASGI 3 application for the scope ``http``, which handles all exceptions of checks and collectors."""
+    """An ASGI 3 application for the scope ``http``, which handles all exceptions from checks and collectors."""
 
     health: Mapping[str, Callable[[], Mapping[str, HealthCheck]]]
     """A mapping of paths to functions that return the current checks."""
@@ -105,7 +105,7 @@ class Endpoints:
     # --- metrics ------------------------------------------------------------------------------------------------------
 
     async def _refusal(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response | None:
-        """Return an error response for a request for the metrics, or None if the request is allowed."""
+        """Return an error response to a request for the metrics, or None if the request is allowed."""
         required, checks = self.options.metrics_token, self._token_checks
         if required is None and checks is None:
             return None
@@ -181,7 +181,7 @@ def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> No
 
 
 def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
-    """Return the TLS context of the options, or None for plain HTTP.
+    """Return the TLS context for the options, or None for plain HTTP.
 
     Raises:
         ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not match the

@@ -29,7 +29,7 @@ def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
 class HTTPOptions:
     """Options for the HTTP server of :func:`run_controllers`, which serves health, readiness and metrics.
 
-    By default, the server uses plain HTTP without authentication, as the probes of a kubelet do.
+    By default, the server uses plain HTTP without authentication, as the kubelet's probes do.
 
     Raises:
         ValueError: ``bind`` is not of the form ``host:port``, only one of ``certificate`` and ``key`` is given,

@@ -31,12 +31,13 @@ class Runnable(Protocol):
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Run until cancelled or stopped, and call ``task_status.started()`` when the work has started.
 
-        If this method returns before it was stopped, the manager continues.  An exception ends the manager.
+        If this method returns before it was stopped, the manager continues.
+        If it raises an exception, the manager ends.
         """
         ...
 
     async def stop(self) -> None:
-        """Shut down gracefully, and return after :meth:`run`; the manager cancels this call at the deadline."""
+        """Shut down gracefully, and return after :meth:`run`. The manager cancels this call at the deadline."""
         ...
 
 
@@ -75,8 +76,7 @@ class ManagerContext:
     def controller_observer(self, workers: int = 1) -> ControllerObserver[Hashable] | None:
         """Return a controller observer for a custom :class:`Runnable`, or None if the manager has no metrics.
 
-        For a :class:`~trioformer.controller.Controller`, no observer is necessary, because the manager measures it
-        automatically.
+        A :class:`~trioformer.controller.Controller` needs no observer, because the manager measures it automatically.
 
         Args:
             workers: The number of workers of the controller.
@@ -91,8 +91,8 @@ class ManagerContext:
 ControllerInitializer: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
 """An async function that creates a controller without running it.
 
-If the function returns None, the manager skips the controller in this process, and logs this. An exception ends the
-manager.
+If the function returns None, the manager skips the controller in this process, and logs this.
+If the function raises an exception, the manager ends.
 """
 
 

@@ -45,7 +45,7 @@ class ManagedController:
         return self.phase in ("waiting to start", "running", "stopping")
 
     def not_ready_reason(self) -> str:
-        """Return why the controller has not started its work, or an empty string if it has started."""
+        """Return the reason why the controller has not started its work, or an empty string if it has started."""
         if self.phase != "waiting to start":
             return ""
         missing = self.runnable.statistics().waiting_for if isinstance(self.runnable, Controller) else ()
@@ -63,7 +63,7 @@ class ManagedController:
         """Call the initializer, and return the controller that it created.
 
         Raises:
-            TypeError: The initializer is not an async function, or does not return a controller or None.
+            TypeError: The initializer is not an async function, or returned neither a controller nor None.
         """
         initializing = self.initializer(self.context)
         if not hasattr(initializing, "__await__"):  # the error of await does not name the function
@@ -83,7 +83,7 @@ class ManagedController:
             await self.runnable.run(task_status=self)
         except Exception as error:
             error.add_note(f"in controller {self.name}")
-            logger.error("controller %s: failed, which ends the manager: %r", self.name, error)
+            logger.error("controller %s: failed, stopping the manager: %r", self.name, error)
             self.phase = "failed"
             raise
         else:

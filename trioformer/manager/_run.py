@@ -56,7 +56,7 @@ class Group:
 @final
 @attrs.define(eq=False, kw_only=True)
 class ManagerRun:
-    """The state and the arguments of one call of :func:`run_controllers`."""
+    """The state and the arguments of one call to :func:`run_controllers`."""
 
     client: Client
     factory: SharedInformerFactory
@@ -104,7 +104,7 @@ class ManagerRun:
                 await self._run_recorded()
 
     async def _run_recorded(self) -> None:
-        """Run the controllers inside the event recorders, which end after the controllers, also when cancelled."""
+        """Run the controllers inside the event recorders, which end after the controllers, even after cancellation."""
         scopes = [trio.CancelScope(shield=True) for _ in self.controllers]
 
         async def record(recorder: EventRecorder, scope: trio.CancelScope) -> None:
@@ -237,7 +237,7 @@ class ManagerRun:
                     nursery.start_soon(stop, each)
         if unfinished:
             names = ", ".join(sorted(unfinished))
-            logger.warning("controllers not stopped within %g s are cancelled: %s", self.shutdown_grace, names)
+            logger.warning("cancelling controllers that did not stop within %g s: %s", self.shutdown_grace, names)
 
     # --- health -------------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class ManagerRun:
         """Return the current checks for ``/healthz``, which is for liveness probes.
 
         The check of a controller passes while the controller is active.  For most controllers, kube-controller-manager
-        checks only this.
+        has only this check.
         """
         checks: dict[str, HealthCheck] = {"ping": ping}
         elector = self.elector

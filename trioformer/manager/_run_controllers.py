@@ -59,10 +59,10 @@ async def run_controllers(
 
         await run_controllers(client, {"pods": start_pods}, http="127.0.0.1:8080", stop=stop)
 
-    For each controller, the log says whether it was started, was skipped, is disabled, or has failed. A controller that
-    cannot start its work yet, for example because its caches have not synced, does not delay the next one.  An
-    exception of an initializer, of a controller or of an informer of the factory ends the manager. If a controller
-    returns without being stopped, the other controllers continue.
+    For each controller, the log says whether it was started, was skipped, is disabled, or has failed. Controllers do
+    not wait for the previous controller to start its work.
+    The manager ends if an initializer, a controller or one of the factory's informers raises an exception. If a
+    controller returns without being stopped, the other controllers continue.
 
     Source: controller-runtime ``pkg/manager/internal.go`` for the order, and kube-controller-manager
         (``app/controllermanager.go``) for everything else.
@@ -77,26 +77,27 @@ async def run_controllers(
             serve requests from the caches.
         start_interval: The minimum time to wait before each controller starts, in seconds.  The actual time is random,
             up to twice as long, so that not all controllers send list requests at the same time.
-        http: The address of the HTTP server, as ``host:port``.  The server has the paths ``/healthz``, ``/readyz``
-            and, with ``metrics``, ``/metrics``.  Use ``:port`` to listen on all interfaces, port 0 to listen on a free
+        http: The address of the HTTP server, as ``host:port``.  The server serves ``/healthz``, ``/readyz`` and,
+            with ``metrics``, ``/metrics``.  Use ``:port`` to listen on all interfaces, port 0 to listen on a free
             port, and :class:`HTTPOptions` for TLS and authentication.  The default, None, starts no server.
-        checks: A mapping of names to additional checks for ``/readyz``, for example of a remote system.  A check is a
-            synchronous function that returns the reason of a failure, or an empty string.  An exception is also a
-            failure.
+        checks: A mapping of names to additional checks for ``/readyz``, for example a check of a remote system.  A
+            check is a synchronous function that returns the reason for a failure, or an empty string.  An exception is
+            also a failure.
         live_checks: A mapping of names to additional checks for ``/healthz``.  If ``/healthz`` is the liveness probe,
             the kubelet restarts the container after a failure.
-        leader_election: The options of a leader election.  If this argument is given, the controllers run only while
+        leader_election: The options for a leader election.  If this argument is given, the controllers run only while
             this process holds the Lease.
-        warm_up: Whether to call the initializers before the lease is acquired.  The caches of a waiting replica are
-            then filled, and its controllers start immediately when it becomes the leader.  With ``warm_up``,
+        warm_up: Whether to call the initializers before the lease is acquired.  A replica that is waiting for the lease
+            then fills its caches, and its controllers start immediately when it becomes the leader.  With ``warm_up``,
             initializers must not write to the API server.
-        metrics: The metrics that measure the factory, the election and each :class:`~trioformer.controller.Controller`
-            until this function returns.  A factory or controller that was registered earlier stays registered.
+        metrics: The metrics for the factory, the election and each :class:`~trioformer.controller.Controller`, which
+            are measured until this function returns.  A factory or controller that was registered earlier stays
+            registered.
         factory: The factory of shared informers, which this function runs.  The default, None, creates a factory.
             Informers that were requested earlier are also synced while a replica waits for the lease.
         stop: An event that shuts the manager down gracefully when it is set.  The manager then stops waiting for the
-            lease or for caches, and controllers finish their running calls of ``reconcile``.
-        shutdown_grace: The time that controllers have for a graceful shutdown before they are cancelled, in seconds.
+            lease or for caches, and controllers finish their running calls to ``reconcile``.
+        shutdown_grace: How long controllers may take to shut down gracefully before they are cancelled, in seconds.
         task_status: Used by ``nursery.start()``, which returns the URL of the HTTP server, or None, when all
             controllers have started their work.  With leader election, ``nursery.start()`` returns when this process
             has become a candidate.  ``nursery.start()`` also returns if the manager is stopped earlier.
@@ -123,9 +124,9 @@ async def run_controllers(
     check_known(always, initializers, "always")
     checks, live_checks = checks or {}, live_checks or {}
     for name in (*checks, *live_checks):
-        check_controller_name(name, "name of a check")
+        check_controller_name(name, "name for a check")
         if name in initializers:
-            raise ValueError(f"{name!r} is not a valid name of a check: a controller has this name")
+            raise ValueError(f"{name!r} is not a valid name for a check: a controller has this name")
     factory = SharedInformerFactory(client) if factory is None else factory
     url: str | None = None
     has_started = False

@@ -1,8 +1,8 @@
-"""Token checks: a function of the program decides which bearer tokens may read the metrics.
+"""Token checks: a function in the program decides which bearer tokens may read the metrics.
 
-The function usually sends requests to a server, and any client that can reach the port can cause a call with any
+The function usually sends requests to a server, and any client that can reach the port can trigger a call with any
 token. So each call has a deadline, the number of concurrent calls is limited, and results are kept for a few seconds.
-Thus connections remain available for probes, and a scrape does not always cause a request to the server.
+This keeps connections available for probes, and not every scrape causes a request to the server.
 
 In controller-runtime, results are kept longer: for a minute after a TokenReview, for five minutes after a
 SubjectAccessReview that allows the request, and for 30 seconds after one that denies it.
@@ -36,7 +36,7 @@ MAX_KEPT: Final = 256
 @final
 @attrs.define(eq=False)
 class TokenChecks:
-    """A wrapper that limits the calls of the function."""
+    """A wrapper that limits the calls to the function."""
 
     _check: TokenCheck
     _running: int = attrs.field(default=0, init=False)

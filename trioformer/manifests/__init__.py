@@ -3,7 +3,7 @@
 - ``_load.py``: the function :func:`load_manifests`, which reads files or a string
 - ``_yaml.py``: parses YAML and JSON, and finds lines and columns
 - ``_manifest.py``: the class :class:`Manifest`, an object with its location, and :class:`ManifestResult`
-- ``_targets.py``: finds the API of each manifest and the order of application
+- ``_targets.py``: finds the API for each manifest and the order in which to apply them
 - ``_apply.py``: the function :func:`apply_manifests`
 - ``_apply_set.py``: the class :class:`ApplySet`, a set of objects that are applied and pruned together
 - ``_prune.py``: deletes objects whose manifests were removed

@@ -40,9 +40,9 @@ async def apply_manifests(
 
         results = await apply_manifests(client, load_manifests("deploy/"), field_manager="deployer")
 
-    Namespaces are applied first, then CustomResourceDefinitions, then the objects that pods require for admission, and
-    webhooks last.  Apart from that, the given order of the manifests is kept.  After the CustomResourceDefinitions, the
-    function waits until the server serves their kinds.
+    Namespaces are applied first, then CustomResourceDefinitions, then objects that must exist before pods are created,
+    such as ServiceAccounts.  Webhooks are applied last.  Otherwise, the manifests are applied in the given order.
+    After the CustomResourceDefinitions, the function waits until the server serves their kinds.
     If the server rejects an object, all other objects are still applied, but nothing is pruned.  At the end, one
     exception lists all rejected objects.
     Applying the same manifests again changes nothing, so it is safe to repeat the call after an error or cancellation.
@@ -55,20 +55,21 @@ async def apply_manifests(
         force: Whether to take over fields that another field manager has set to a different value.
         namespace: The namespace for objects without a namespace. The default, None, uses the namespace in the client's
             configuration.
-        dry_run: Whether to validate and default the objects on the server without storing them.  The server then
-            rejects an object if its namespace or its kind would be created by the same manifests.
+        dry_run: Whether the server only validates the objects and sets their defaults, without storing them.  The
+            server then rejects an object whose namespace or kind is defined by the same manifests and does not exist
+            yet.
         prune: The :class:`ApplySet` that the manifests belong to.  Objects of the set that no longer have a manifest
             are deleted.  The default, None, deletes nothing.
         prune_all: Whether to delete the whole ApplySet if there are no manifests.
         on_progress: A function that is called with each result.
 
     Returns:
-        A result for each object with ``action``, ``manifest`` and ``object``.  The manifests are in the order of
-        application, followed by the pruned objects.
+        A result for each object, with the attributes ``action``, ``manifest`` and ``object``.  The results are in the
+        order in which the manifests were applied, followed by those of the pruned objects.
 
     Raises:
         ManifestsFailedError: The server rejected some manifests, and all others were applied.  If the parent belongs
-            to another ApplySet, or an API group of the ApplySet is down, nothing was applied.
+            to another ApplySet, or an API group of the ApplySet is unavailable, nothing was applied.
         ManifestError: Two manifests describe the same object, or a manifest has no name.  Nothing was applied.
         ConnectionFailedError: No complete response arrived.  A note on the exception names the object.
         UnauthorizedError: The server rejected the credentials.
@@ -89,7 +90,7 @@ async def apply_manifests(
         what = f"there are no manifests, so the whole ApplySet {prune.name!r} would be deleted"
         raise ValueError(f"{what}; to delete it, pass prune_all=True")
     if prune_all and (manifests or prune is None):
-        raise ValueError("prune_all=True is for an ApplySet without manifests; omit it")
+        raise ValueError("prune_all=True can be used only with an ApplySet and no manifests; omit it")
     targets = await find_targets(client, manifests, namespace)
     run = _Run(client, manager, force, dry_run, on_progress, failures=targets.failures)
     membership: Membership | None = None
@@ -128,7 +129,7 @@ def _content(obj: KubernetesObject) -> dict[str, object]:
 @final
 @attrs.define(eq=False)
 class _Run:
-    """The state of one call of :func:`apply_manifests`."""
+    """The state of one call to :func:`apply_manifests`."""
 
     _client: Client
     _field_manager: str

@@ -48,7 +48,7 @@ _Change: TypeAlias = Callable[[set[tuple[str, str]], set[str]], tuple[set[tuple[
 @final
 @attrs.frozen
 class ApplySet:
-    """A set of objects for ``apply_manifests(prune=…)``, like ``kubectl apply --applyset``.
+    """A set of objects for ``apply_manifests(prune=…)``, as with ``kubectl apply --applyset``.
 
     Objects in the set that no longer have a manifest are deleted, even if no manifest has the same kind or namespace.
     """
@@ -65,7 +65,7 @@ class ApplySet:
     """The kind of the parent object."""
 
     def id(self, namespace: str) -> str:
-        """Return the set's ID, the value of its members' label, for a parent in this namespace."""
+        """Return the set's ID for a parent in this namespace; the label of each member has this value."""
         text = f"{self.name}.{namespace}.{self.kind}."
         digest = hashlib.sha256(text.encode()).digest()
         return f"applyset-{base64.urlsafe_b64encode(digest).decode().rstrip('=')}-v1"
@@ -109,7 +109,7 @@ class Membership:
     async def prune(self, report: Callable[[ManifestResult], None]) -> None:
         """Delete objects that no longer have a manifest, and update the parent.
 
-        The search covers all kinds and namespaces that the set ever had.
+        The search covers all kinds and namespaces that the parent lists.
         """
         apis: list[Api[KubernetesObject]] = []
         for cls in self._classes:
@@ -145,7 +145,7 @@ class Membership:
         await self._write(parent, lambda had, places: (had | kinds, places | namespaces))
 
     async def _remove_unused(self, not_searched: Collection[ResourceInfo]) -> None:
-        """Remove kinds and namespaces without members from the parent, if they were searched.
+        """Remove kinds and namespaces from the parent if they were searched and have no members.
 
         Kinds and namespaces that another program has added stay in the parent.
         """
@@ -170,7 +170,8 @@ class Membership:
                 raise
             return None
         if (problem := _problem_of(parent, self.id)) is not None:
-            raise ManifestsFailedError("the set cannot be used", [ManifestFailure(_named(parent), _conflict(problem))])
+            failure = ManifestFailure(_named(parent), _conflict(problem))
+            raise ManifestsFailedError("the ApplySet cannot be used", [failure])
         return parent
 
     async def _write(self, parent: KubernetesObject, change: _Change) -> None:
@@ -275,7 +276,7 @@ def _served(
         if down or not any(bool(info.group) == bool(group) for info in served.resources):
             name = f"{kind}.{group}" if group else kind
             why = f"{', '.join(down)} does not respond" if down else "the server did not list its groups"
-            what = f"the set may have objects of {name} that cannot be found now: {why}; apply again when it does"
+            what = f"the set may have objects of {name} that cannot be found now: {why}; apply again later"
             failures.append(ManifestFailure(_named(parent), NotFoundError(what, code=404, reason="NotFound")))
     if failures:
         raise ManifestsFailedError("nothing was applied", failures)
@@ -297,7 +298,7 @@ def _problem_of(parent: KubernetesObject, own: str) -> str | None:
         return f"it exists and {found} {PARENT_LABEL}, so it is not the parent of this ApplySet; choose another name"
     tool = parent.metadata.annotations.get(TOOLING, "")
     if tool.partition("/")[0] != _TOOL:
-        return f"its ApplySet belongs to another tool, {tool or 'without a name'}: prune it by that tool"
+        return f"its ApplySet belongs to another tool, {tool or 'without a name'}: prune it with that tool"
     return None
 
 
@@ -310,7 +311,7 @@ def _conflict(message: str) -> ConflictError:
 
 
 def _contents(targets: Iterable[Target]) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return the kinds (with their groups) and the namespaces of some targets."""
+    """Return the kinds (with their groups) and the namespaces of the given targets."""
     targets = tuple(targets)
     kinds = {(target.api.resource.kind, target.api.resource.group) for target in targets}
     return kinds, {target.api.namespace for target in targets if target.api.namespace is not None}

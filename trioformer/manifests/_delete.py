@@ -24,7 +24,7 @@ async def delete_manifests(
     propagation_policy: PropagationPolicy = "Background",
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
-    """Delete the objects of manifests in the reverse order of :func:`apply_manifests`.
+    """Delete the objects that manifests describe, in the reverse of the order that :func:`apply_manifests` uses.
 
     If an object does not exist, or its kind is no longer served, its result is ``absent`` and no error is raised.
     If the server rejects a deletion, the other objects are still deleted.
@@ -36,12 +36,13 @@ async def delete_manifests(
             configuration.
         wait: Whether to wait until the objects are gone. Finalizers and graceful termination take time, so set a
             deadline.
-        propagation_policy: Whether and when the server deletes owned objects. The default is kubectl's default.
+        propagation_policy: Whether and when the server deletes the objects that a deleted object owns.  The default is
+            kubectl's default.
         on_progress: A function that is called with each result. If ``wait`` is true, it is called when the object is
             gone.
 
     Returns:
-        A result for each object in the order of deletion.
+        The results for all objects, in the order in which the objects were handled.
 
     Raises:
         ManifestsFailedError: The server rejected some deletions. All other objects were deleted.
@@ -90,5 +91,5 @@ async def delete_manifests(
             await wait_for(target.api, left.name, deleted(uid=left.uid))
         report(ManifestResult(manifest=target.manifest, action="deleted"))
     if failures:
-        raise ManifestsFailedError(f"{len(failures)} manifests were not deleted", failures)
+        raise ManifestsFailedError(f"manifests not deleted: {len(failures)}", failures)
     return tuple(results)

@@ -23,7 +23,7 @@ def dump_manifests(
 
     Each document begins with the line ``---``, so that several results can be concatenated.
 
-    For example, export deployments to another cluster::
+    For example, export deployments in order to apply them to another cluster::
 
         deployments = await client.api(Deployment, namespace="web").list()
         text = dump_manifests(deployments, drop_server_fields=True, drop_status=True)
@@ -101,7 +101,7 @@ def _text(dumper: Any, value: str) -> Any:
 
 
 def _is_block(value: str) -> bool:
-    """Return whether a multi-line string can be written as a YAML block, where indentation must not matter."""
+    """Return whether a multi-line string can be written as a YAML block that does not need an indentation indicator."""
     lines = value.split("\n")
     return (
         all(line.isprintable() and line == line.rstrip() for line in lines)

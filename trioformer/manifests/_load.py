@@ -33,7 +33,7 @@ from ._manifest import Manifest
 from ._yaml import parse_documents, position_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""The suffixes of the files that are read in a directory, as in kubectl."""
+"""The suffixes of the files that are read from a directory, as in kubectl."""
 
 _STEP: Final = re.compile(r"\[(?:\.\.\.|([0-9]+))\]|\.(\w+)")
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -53,8 +53,8 @@ def load_manifests(
 
         manifests = load_manifests("deploy/", "extra.yaml")
 
-    A file contains any number of YAML or JSON documents.  Empty documents are skipped, and each list is replaced with
-    its items.
+    A file can contain any number of YAML or JSON documents.  Empty documents are skipped, and each list is replaced
+    with its items.
     In a directory, the files ``*.yaml``, ``*.yml`` and ``*.json`` are read in the order of their names.
 
     An object of a built-in kind, or of a class in ``kinds``, is loaded as an instance of its class, and the types of
@@ -77,7 +77,7 @@ def load_manifests(
         TypeError: Both paths and ``text`` are given, or neither of them.
 
     Time:
-        The function reads and parses without a checkpoint, and 10 MB take some seconds.  Use
+        The function reads and parses without a checkpoint, which takes some seconds for 10 MB.  Use
         ``trio.to_thread.run_sync`` if other tasks must not be blocked.
     """
     if (text is None) is not bool(paths):
@@ -117,12 +117,12 @@ class _Raw:
 @final
 @attrs.define(eq=False)
 class _Loading:
-    """The state of one call of :func:`load_manifests`."""
+    """The state of one call to :func:`load_manifests`."""
 
     problems: list[ManifestProblem] = attrs.field(factory=list)
     _raws: list[_Raw] = attrs.field(factory=list)
     _files: list[str | None] = attrs.field(factory=list)
-    """The files in the order of reading, by which problems are sorted."""
+    """The files in the order in which they were read; problems are sorted by this order."""
 
     def report(self, message: str, file: str | None, line: int | None = None, column: int | None = None) -> None:
         if file not in self._files:
@@ -130,7 +130,7 @@ class _Loading:
         self.problems.append(ManifestProblem(message, file, line, column))
 
     def in_order(self) -> list[ManifestProblem]:
-        """Return the problems in the order of files and lines."""
+        """Return the problems sorted by file and line."""
         places = {file: index for index, file in enumerate(self._files)}
         return sorted(self.problems, key=lambda one: (places[one.file], one.line or 0, one.column or 0))
 
@@ -188,7 +188,7 @@ class _Loading:
         if items is None:
             return
         if not isinstance(items, list) or not levels:
-            what = "must be a list" if levels else "have too many lists inside each other"
+            what = "must be a list" if levels else "contain too many nested lists"
             self.report(f"the items of a {kind} {what}", raw.file, raw.line, raw.column)
             return
         api_version = value.get("apiVersion")
@@ -249,7 +249,7 @@ def _cannot_read(error: OSError) -> str:
 
 
 def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | None:
-    """Return a problem with an object's kind or name and the path of the wrong field, or None."""
+    """Check an object's kind and name; return the path of the invalid field and the problem, or None."""
     for key, example in (("apiVersion", "apps/v1"), ("kind", "Deployment")):
         if not value.get(key):
             return (), f"a manifest has no {key}: add one, such as {example}"

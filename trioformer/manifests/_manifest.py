@@ -75,6 +75,6 @@ manifests are processed."""
 
 
 def check_progress(given: object, definition: str, *, arguments: int = 1) -> None:
-    """Check that a progress callback is not an async function, because it would not be awaited."""
+    """Check that a progress callback is not an async function, because the callback would not be awaited."""
     if given is not None:
         check_sync(given, "on_progress", definition, arguments=arguments)

@@ -21,7 +21,7 @@ async def prune_objects(
     *,
     dry_run: bool,
 ) -> frozenset[ResourceInfo]:
-    """Delete objects that were applied with a label and are not among the targets, in the reverse order of application.
+    """Delete objects that were applied with a label and are not among the targets, in the reverse of the apply order.
 
     Args:
         apis: The APIs to search, each for one kind and namespace.
@@ -35,8 +35,8 @@ async def prune_objects(
         The kinds that could not be searched because the server does not serve them.
 
     Raises:
-        TrioformerError: A kind could not be listed or an object could not be deleted. Earlier objects are already
-            deleted.
+        TrioformerError: A kind could not be listed or an object could not be deleted.  The objects before it have
+            already been deleted.
     """
     kept = {target.key for target in targets}
     not_searched: set[ResourceInfo] = set()

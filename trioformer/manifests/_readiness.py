@@ -14,7 +14,7 @@ import attrs
 from ..models import KubernetesObject, resource_of, to_dict
 
 ReadyState: TypeAlias = Literal["ready", "waiting", "failed"]
-"""The state of an object.  ``failed`` means that the object does not become ready unless it is changed."""
+"""The state of an object.  ``failed`` means that the object will not become ready unless it is changed."""
 
 _JSON: TypeAlias = Mapping[str, Any]
 
@@ -47,9 +47,9 @@ def readiness_of(obj: KubernetesObject) -> Readiness:
     - CustomResourceDefinitions are ready when they are established, and have failed if another definition has the same
       names.
     - APIServices are ready when they are available.
-    - All other objects are ready when their condition ``Ready`` or ``Available`` is true.  Without these conditions,
-      they are ready unless their status is from an older generation.  An object whose condition ``Stalled`` is true
-      has failed.
+    - All other objects are ready when their condition ``Ready`` or ``Available`` is true.  Objects that have neither
+      condition are ready unless their status is from an older generation.  An object whose condition ``Stalled`` is
+      true has failed.
 
     An object of any kind that is being deleted is not ready.
     """
@@ -97,7 +97,7 @@ def _stateful_set(whole: _JSON, spec: _JSON, status: _JSON) -> Readiness:
         return Readiness("waiting", f"{ready} of {wanted} pods are ready")
     strategy = _map(spec, "updateStrategy")
     if strategy.get("type") == "OnDelete":
-        return Readiness("ready", "all pods are ready, and are updated when they are deleted")
+        return Readiness("ready", "all pods are ready; each pod is updated when it is deleted")
     updated = _number(status, "updatedReplicas")
     if partition := _number(_map(strategy, "rollingUpdate"), "partition"):
         if updated < wanted - partition:

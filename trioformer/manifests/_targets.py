@@ -1,4 +1,4 @@
-"""Find the API of each manifest and the order of application."""
+"""Find the API for each manifest and the order in which to apply the manifests."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Targets:
     """The targets that :func:`find_targets` has found."""
 
     found: tuple[Target, ...]
-    """The targets in the order of application."""
+    """The targets in the order in which they are applied."""
     not_served: tuple[tuple[Manifest, TrioformerError], ...]
     """The manifests whose kinds the server does not serve, each with the error from the server."""
 
@@ -107,7 +107,7 @@ async def find_targets(
     manifests: Iterable[Manifest | KubernetesObject],
     namespace: str | None,
 ) -> Targets:
-    """Find the API of each manifest; only unknown kinds are looked up on the server.
+    """Find the API for each manifest; only unknown kinds are looked up on the server.
 
     Args:
         client: The cluster.
@@ -139,7 +139,7 @@ async def find_targets(
 
 def _made_by_program(obj: object) -> Manifest:
     if not isinstance(obj, KubernetesObject):
-        raise TypeError(f"a manifest must be a Manifest of load_manifests() or an object, not a {type(obj).__name__}")
+        raise TypeError(f"a manifest must be a Manifest from load_manifests() or an object, not a {type(obj).__name__}")
     return Manifest(object=obj)
 
 

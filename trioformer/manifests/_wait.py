@@ -20,7 +20,7 @@ WATCHES: Final = 50
 """The maximum number of objects that are watched at the same time, each on its own connection."""
 
 WaitProgress: TypeAlias = Callable[[Manifest, Readiness], None]
-"""A function that is called when an object is ready, and when the reason for waiting changes."""
+"""A function that is called when an object becomes ready, and when the reason for waiting changes."""
 
 
 async def wait_for_manifests(
@@ -46,16 +46,16 @@ async def wait_for_manifests(
         manifests: The manifests from :func:`load_manifests`, or objects.
         namespace: The namespace for objects without a namespace. The default, None, uses the namespace in the client's
             configuration.
-        on_progress: A function that is called when an object is ready, and when the reason for waiting changes.
+        on_progress: A function that is called when an object becomes ready, and when the reason for waiting changes.
 
     Returns:
-        A result for each ready object, in the order of application.
+        A result for each ready object, in the order in which the manifests are applied.
 
     Raises:
         ManifestsFailedError: An object has failed, does not exist or was deleted, or the server rejected a request.
             The function stops waiting for the other objects.
         ManifestError: Two manifests describe the same object, or a manifest has no name.
-        ConnectionFailedError: The server's certificate cannot be verified, or the discovery of a kind failed.
+        ConnectionFailedError: The server's certificate cannot be verified, or discovery failed for a kind.
         ExceptionGroup: ``on_progress`` raised an exception, which is in the group.
         TypeError: ``on_progress`` is an async function.
 

@@ -1,4 +1,4 @@
-"""Parse manifests: YAML documents, or a sequence of JSON documents."""
+"""Parse manifests, which are YAML documents or a sequence of JSON documents."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _syntax_problem(error: YamlError, text: Secret[str], file: str | None) -> Ma
     lines = text.reveal().split("\n", mark.line + 1)
     before = lines[mark.line][: mark.column + 1] if mark.line < len(lines) else ""
     if "\t" in before and not before.strip():
-        what = "is not YAML: the indentation has a tab; use spaces"
+        what = "is not YAML: the indentation contains a tab; use spaces"
     elif any("{{" in line and "}}" in line for line in lines[max(0, mark.line - 1) : mark.line + 1]):
         what = "is not YAML: it looks like a template; render it first, for example with `helm template`"
     return ManifestProblem(what, file, mark.line + 1, mark.column + 1)

@@ -218,7 +218,7 @@ EMPTY_QUEUE: Final = QueueStatistics(
     tasks_waiting=0,
     is_shut_down=True,
 )
-"""The statistics of a controller that is not running, so it has no queue."""
+"""The statistics of a controller that is not running and therefore has no queue."""
 
 
 @final
@@ -361,7 +361,7 @@ def _queue_statistics(each: QueueOwner) -> QueueStatistics:
 
 
 def _number_duplicates(objects: Sequence[tuple[Labels, T]]) -> list[tuple[Labels, T]]:
-    """Number objects with equal labels, because Prometheus rejects the whole scrape if labels are not unique."""
+    """Make all labels unique by adding numbers, because otherwise Prometheus would reject the whole scrape."""
     found: dict[Labels, T] = {}
     for labels, obj in objects:
         own, number = labels, 1

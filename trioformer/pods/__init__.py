@@ -14,7 +14,7 @@ Every function takes an :class:`~trioformer.client.Api`, usually the API of pods
 - ``_ports.py``: the functions :func:`forward_port` and :func:`connect_port`
 - ``_port_forward.py``: the class :class:`PortForward`
 - ``_port_streams.py``: one connection to a port
-- ``_port_targets.py``: selection of the pod for a port
+- ``_port_targets.py``: chooses the pod for a port
 - ``_copy/``: the functions :func:`copy_to_pod` and :func:`copy_from_pod`
 """
 

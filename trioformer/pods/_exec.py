@@ -49,7 +49,8 @@ async def exec_in_pod(
         pods: The API of pods.
         name: The pod, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
         command: The program and its arguments; no shell is involved.
-        namespace: The namespace of the pod. The default, None, uses the namespace in ``name`` or of the API.
+        namespace: The namespace of the pod.  The default, None, uses the namespace in ``name``, or otherwise the
+            namespace of the API.
         container: The name of the container. The default, None, selects the only container, or the container named by
             the annotation ``kubectl.kubernetes.io/default-container``.
         stdin: Whether to connect standard input.
@@ -117,10 +118,10 @@ async def attach_to_pod(
         name: The pod; see :func:`exec_in_pod`.
         namespace: The namespace of the pod; see :func:`exec_in_pod`.
         container: The name of the container; see :func:`exec_in_pod`.
-        stdin: Whether to connect standard input. The container must have an input (``stdin: true``).
+        stdin: Whether to connect standard input.  The container must be defined with ``stdin: true``.
         stdout: Whether to connect standard output.
         stderr: Whether to connect standard error. This argument is ignored if ``tty`` is true.
-        tty: Whether the container has a terminal (``tty: true``).
+        tty: Whether the container has a terminal, which means that it is defined with ``tty: true``.
         terminal_size: The initial size of the terminal; see :func:`exec_in_pod`.
 
     Raises:
@@ -213,7 +214,8 @@ async def run_in_pod(
         TypeError: The command is a string.
         ValueError: The command is empty, or ``max_output_bytes`` is negative.
         ConnectionFailedError: No response arrived, or the connection ended before the command did.
-        TrioformerError: ``input`` is given, but the server is older than Kubernetes 1.30 and cannot end the input.
+        TrioformerError: ``input`` is given, but the server is older than Kubernetes 1.30 and cannot close the stdin of
+            the command.
 
     Cancellation:
         Closes the connection.  The command loses its input and output, but the node does not kill it.
@@ -231,7 +233,7 @@ async def run_in_pod(
             await outputs.collect()
         else:
             if not process.can_close_stdin:
-                problem = "the server cannot end the input of a command; this requires Kubernetes 1.30"
+                problem = "the server cannot close the stdin of a command; this requires Kubernetes 1.30 or later"
                 raise TrioformerError(f"{process._where}: {process._server}: {problem}")
             await _communicate(process.stdin, data, outputs)
         exit_code = await process.wait()

@@ -1,8 +1,8 @@
-"""Follow the logs of all pods that match a selector, like the program stern.
+"""Follow the logs of all pods that match a selector, as the program stern does.
 
 An informer reports the pods and the instances of their containers; a restart of a container starts a new instance.
-Each instance is identified by the number of restarts, and followed by its own task.  So no instance is followed twice,
-and the last lines of one instance cannot be mistaken for lines of the next.
+Each instance is identified by its number of restarts, and a separate task follows its log.  So no instance is followed
+twice, and the last lines of one instance cannot be mistaken for lines of the next.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Follower:
             self.scope.deadline = self.deadline
 
     def record_delivery(self) -> None:
-        """Restart the timeout for a deleted pod, which does not include the time that a slow reader needs."""
+        """Restart the timeout for a deleted pod, so that it does not include the time that a slow reader needs."""
         self.has_delivered = True
         if self.deadline < math.inf:
             self.deadline = trio.current_time() + DELETED_PATIENCE
@@ -94,7 +94,8 @@ class FollowedLogs(metaclass=NoPublicConstructor):
 
     ``async for line in logs`` iterates over :class:`LogLine` objects.  The loop never ends by itself, because new pods
     may be added.
-    The lines of one container instance are in the order of its log, and lines of different containers are in any order.
+    The lines of one container instance are in the order of its log, but lines from different containers can be in any
+    order.
     """
 
     _pods: Api[Pod]
@@ -202,7 +203,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             return  # the reader gets the error; an undecodable pod may have the container
         for missing in sorted((self._containers or frozenset()) - names) if names else ():
             known = one_line(", ".join(sorted(names)), longest=MAX_NAME)
-            logger.warning("no pod has a container %s so far; the containers are %s", quoted(missing), known)
+            logger.warning("no pod has a container named %s yet; the containers are %s", quoted(missing), known)
 
     def _follow_all(self, pod: Pod, nursery: trio.Nursery, *, is_initial: bool) -> None:
         """Start a task for each container instance that has started and is not followed yet."""
@@ -307,7 +308,8 @@ async def follow_logs_of(
 
     To wait for lines and get up to 100 lines at once, call ``await lines.receive_batch()``.  If a read is cancelled,
     no line is lost.
-    The lines of one container instance are in the order of its log, and lines of different containers are in any order.
+    The lines of one container instance are in the order of its log, but lines from different containers can be in any
+    order.
 
     All containers are followed, including init containers and restarted containers.  As with :func:`follow_logs`, no
     line is lost or repeated if a connection breaks.

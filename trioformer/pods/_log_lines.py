@@ -106,7 +106,7 @@ class LineSplitter:
         return pieces
 
     def end(self) -> list[Piece]:
-        """Return the last line if it has no line end, at the end of the log."""
+        """At the end of the log, return the last line if it does not end with a newline."""
         return [self._take_last()] if self._begin or self._index else []
 
     def clear(self) -> None:
@@ -154,8 +154,8 @@ class ReceivedLines:
 
     Repeated lines are read from the same file in the same order.
     Before the first remembered line in the repetition, every line up to the oldest remembered time was already
-    received or was not requested.  After the first remembered line, exactly the remembered lines were received, each
-    as often as it is remembered.
+    received or was not requested.  After the first remembered line, only the remembered lines were already received,
+    each as many times as it is remembered.
     """
 
     __slots__ = ("_forgotten", "_horizon", "_last", "_newest", "_received", "_repeated", "_to_skip", "_was_found")

@@ -125,7 +125,7 @@ def several_containers(where: str, pod: Pod) -> BadRequestError:
 
 
 def not_scheduled(where: str) -> BadRequestError:
-    """Return the error for a pod that is not assigned to a node, because the server only sends an empty response."""
+    """Return the error for a pod that is not assigned to a node; the server itself sends only an empty response."""
     problem = "the pod is not assigned to a node yet, so it has no log"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
@@ -163,7 +163,7 @@ async def open_log(
 
 def replaced(where: str, name: str) -> NotFoundError:
     """Return the error for a deleted pod whose name now belongs to another pod."""
-    problem = "the pod was deleted, and a new one has the same name"
+    problem = "the pod was deleted, and a new pod has the same name"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
@@ -176,11 +176,11 @@ def lost(where: str, name: str) -> NotFoundError:
 
 
 class Instance(enum.Enum):
-    """The state of the container instance that is followed."""
+    """The state of the container instance whose log is followed."""
 
     RUNNING = "it runs or is about to start"
     ENDED = "it has ended, and the container may be restarted"
-    FINISHED = "it has ended, and the pod has, too"
+    FINISHED = "it has ended, and so has the pod"
     REPLACED = "it has ended, and the container was restarted"
     LOST = "it has ended, and the container was restarted more than once: a node keeps one previous log"
     GONE = "the pod was deleted"
@@ -190,7 +190,7 @@ class Instance(enum.Enum):
 @final
 @attrs.frozen
 class LogTarget:
-    """A container instance, identified by the number of restarts."""
+    """A container instance, identified by its number of restarts."""
 
     uid: str
     container: str
@@ -198,7 +198,7 @@ class LogTarget:
 
     @classmethod
     def of(cls, pod: Pod, container: str) -> LogTarget:
-        """Return the current instance in a pod's status, which is the running instance or the next one."""
+        """Return the current instance in a pod's status: the instance that is running or will start next."""
         status = status_of(pod, container)
         return cls(pod.uid, container, 0 if status is None else status.restart_count)
 
@@ -219,7 +219,10 @@ class LogTarget:
 
 
 def status_of(pod: Pod, container: str) -> ContainerStatus | None:
-    """Return the status of any type of container, or None if the kubelet has not written the status yet."""
+    """Return the status of a container of any type (regular, init or ephemeral).
+
+    Return None if the kubelet has not written the status yet.
+    """
     status = pod.status
     found = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
     return next((each for each in found if each.name == container), None)

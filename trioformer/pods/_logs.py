@@ -1,4 +1,4 @@
-"""Read the lines of a log that is followed.
+"""Read the lines of a followed log.
 
 The API server forwards a log request to the kubelet on the node.
 The response ends normally when the container ends.  The response also ends normally if the connection between API

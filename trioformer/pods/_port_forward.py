@@ -147,7 +147,7 @@ class PortForward(metaclass=NoPublicConstructor):
 
 
 async def _send_all(local: trio.SocketStream, remote: PodConnection, scope: trio.CancelScope) -> None:
-    """Copy data to the pod until the program sends the end of its data."""
+    """Copy data to the pod until the program has sent all its data."""
     while True:
         try:
             data = await local.receive_some(_RECEIVE_SIZE)
@@ -216,7 +216,7 @@ def check_addresses(address: str | Sequence[str]) -> dict[str, bool]:
 
 
 async def _listen(addresses: Mapping[str, bool], port: int, where: str) -> list[trio.SocketListener]:
-    """Listen on the same port of all addresses.
+    """Listen on the same port on all addresses.
 
     Raises:
         ListenError: The port is not available on a required address.

@@ -1,4 +1,4 @@
-"""Connect to a port of a pod, with the connection as a trio stream.
+"""Connect to a port of a pod through a trio stream.
 
 ::
 
@@ -12,8 +12,8 @@ Each connection uses its own WebSocket.  One WebSocket could carry several conne
 implementation of SPDY, an unread connection blocks all others.
 There is no background task.  While no task receives, the pod can send only as much data as the buffers can hold.
 
-The receiving task pings a silent node.  A ping has no deadline, because a node does not respond while the pod does not
-read its data.
+The receiving task pings a silent node.  A ping has no deadline, because a node does not respond while the pod is not
+reading its data.
 The ping is necessary because kube-apiserver notices the failure of a node only when it sends data to the node.  After
 a failure, kube-apiserver closes the connection.
 
@@ -113,7 +113,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             rest = rest[_PIECE:]
 
     async def send_eof(self) -> None:
-        """Send the end of the data to the pod; data from the pod can still be received.
+        """Signal the end of the data to the pod; data from the pod can still be received.
 
         Raises:
             trio.BrokenResourceError: The connection has ended, or an earlier call was cancelled.
@@ -127,7 +127,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
         self._has_sent_eof = True
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately, because it is not known whether the pod reads data."""
+        """Return immediately, because it is not known whether the pod is reading data."""
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
@@ -223,7 +223,7 @@ class PodConnection(trio.abc.HalfCloseableStream, metaclass=NoPublicConstructor)
             raise ConnectionFailedError(f"{self._where}: {self._server}: {problem}")
 
     async def _wait_until_accepted(self) -> None:
-        """Wait until the node accepts the streams, because it drops data that arrives earlier."""
+        """Wait until the node accepts the streams, because the node drops data that arrives earlier."""
         while True:
             await self._receive()
             if self._accepted.issuperset((_DATA, _ERROR)):

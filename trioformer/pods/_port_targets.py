@@ -1,4 +1,4 @@
-"""Find the pod and port for connections to a pod, Service or workload, with the same rules as kubectl.
+"""Find the pod and port for connections to a pod, Service or workload, following the same rules as kubectl.
 
 Source: ``pkg/cmd/portforward/portforward.go``, ``pkg/polymorphichelpers`` and ``pkg/util/podutils`` in kubectl.
 """

@@ -31,7 +31,7 @@ async def forward_port(
 ) -> AsyncGenerator[PortForward, None]:
     """Forward a local port to a port of a pod (``kubectl port-forward``).
 
-    Yields a :class:`PortForward`.  Any program on this machine can connect to its local port::
+    Yields a :class:`PortForward`.  Any program on this machine can connect to the local port::
 
         async with forward_port(services, "web", 80) as forward:
             await open_tcp_stream("127.0.0.1", forward.port)
@@ -48,10 +48,11 @@ async def forward_port(
         api: The API of a kind that has pods.
         name: The object, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
         port: The number or name of the port.
-        namespace: The namespace of the object. The default, None, uses the namespace in ``name`` or of the API.
+        namespace: The namespace of the object.  The default, None, uses the namespace in ``name``, or otherwise the
+            namespace of the API.
         local_port: The local port. The default, 0, selects a free port, and None uses the number of ``port``.
         address: One or several IP addresses to listen on. ``localhost`` means 127.0.0.1 and ::1, if they are
-            available.  Every program that can connect to an address can connect to the pod.
+            available.  Every program that can connect to one of these addresses can connect to the pod.
         max_connections: The maximum number of connections that are forwarded at the same time. Further connections
             wait.
         on_error: A function that is called with the error of each connection that fails. By default, the error is

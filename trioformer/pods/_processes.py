@@ -54,7 +54,7 @@ _MAX_STATUS: Final = 64 * 1024
 _MAX_STATUS_PIECES: Final = 64
 """The maximum number of messages for one Status, which is decoded again after each message."""
 _END_PATIENCE: Final = 1.0
-"""The number of seconds after the Status in which the last output may still arrive."""
+"""The number of seconds after the Status during which the last output may still arrive."""
 _LAST_PATIENCE: Final = 0.1
 """The minimum number of seconds to wait for output that arrived while no task was receiving."""
 _NAMES: Final = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
@@ -66,7 +66,7 @@ class PodProcess(metaclass=NoPublicConstructor):
     """A process in a container, opened and closed by :func:`exec_in_pod` and :func:`attach_to_pod`.
 
     ``stdin``, ``stdout`` and ``stderr`` are trio streams, which different tasks may use at the same time.
-    Access to a stream that was not requested raises ``RuntimeError``.  A process with a terminal has no ``stderr``.
+    Accessing a stream that was not requested raises ``RuntimeError``.  A process with a terminal has no ``stderr``.
     If the connection fails, the streams raise ``trio.BrokenResourceError``.  The cause of this exception is the
     :class:`~trioformer.errors.ConnectionFailedError` that :meth:`wait` raises.
 
@@ -103,7 +103,7 @@ class PodProcess(metaclass=NoPublicConstructor):
 
     @property
     def stdin(self) -> trio.abc.SendStream:
-        """The standard input, which ``aclose()`` ends."""
+        """The standard input; call its ``aclose()`` method to close it."""
         return self._requested(self._stdin, "stdin")
 
     @property
@@ -119,13 +119,13 @@ class PodProcess(metaclass=NoPublicConstructor):
     def _requested(self, stream: Stream | None, name: str) -> Stream:
         if stream is None:
             in_terminal = self.tty and name == "stderr"
-            hint = "with a terminal, stdout has both outputs" if in_terminal else f"pass {name}=True"
+            hint = "with a terminal, stdout contains both outputs" if in_terminal else f"pass {name}=True"
             raise RuntimeError(f"this process has no {name}: {hint}")
         return stream
 
     @property
     def can_close_stdin(self) -> bool:
-        """Whether the input can be ended, which requires Kubernetes 1.30 or later."""
+        """Whether the standard input can be closed, which requires Kubernetes 1.30 or later."""
         return self._socket.can_close_channels
 
     async def wait(self) -> int:
@@ -156,14 +156,14 @@ class PodProcess(metaclass=NoPublicConstructor):
             trio.BrokenResourceError: The process or the connection has ended.
         """
         if not self.tty:
-            raise RuntimeError("only a terminal has a size; pass tty=True")
+            raise RuntimeError("only a terminal has a size; to allocate one, pass tty=True")
         await self._send(RESIZE, dumps({"Width": columns, "Height": rows}))
 
     # --- for the streams ---
 
     async def _send(self, channel: int, data: bytes | bytearray | memoryview) -> None:
         if self._is_closed:
-            raise trio.ClosedResourceError("the block of this process has ended")
+            raise trio.ClosedResourceError("the `async with` block that opened this process has ended")
         if self.exit_code is not None or self._error is not None:
             await trio.lowlevel.checkpoint()
             raise trio.BrokenResourceError("the process has ended") from self._error
@@ -174,7 +174,7 @@ class PodProcess(metaclass=NoPublicConstructor):
         await trio.lowlevel.checkpoint_if_cancelled()
         while not is_done():
             if self._is_closed:
-                raise trio.ClosedResourceError("the block of this process has ended")
+                raise trio.ClosedResourceError("the `async with` block that opened this process has ended")
             if self._has_ended:
                 return
             if self._is_receiving or any(each is not None and each._is_full for each in (self._stdout, self._stderr)):
@@ -209,7 +209,7 @@ class PodProcess(metaclass=NoPublicConstructor):
             elif channel == ERROR:
                 self._take_status(data)
             elif data or channel > RESIZE:  # some servers start each channel with an empty message
-                self._end(trio.BrokenResourceError(f"data on channel {channel}, which was not requested"))
+                self._end(trio.BrokenResourceError(f"received data on channel {channel}, which was not requested"))
 
     def _take_status(self, data: bytes) -> None:
         self._status += data
@@ -224,7 +224,7 @@ class PodProcess(metaclass=NoPublicConstructor):
             return  # the rest of it may follow
         self._status_deadline = trio.current_time() + _END_PATIENCE
         if not isinstance(status, dict):
-            self._end(trio.BrokenResourceError("the node has not sent a valid Status"))
+            self._end(trio.BrokenResourceError("the node sent an invalid Status"))
             return
         members = cast("dict[str, Any]", status)
         code = exit_code_in(members)
@@ -299,11 +299,11 @@ class ProcessInput(trio.abc.SendStream, metaclass=NoPublicConstructor):
             self._is_sending = False
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Return immediately, because it is not known whether the process reads its input."""
+        """Return immediately, because it is not known whether the process is reading its input."""
         await trio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
-        """End the input of the process.  Servers older than Kubernetes 1.30 ignore this."""
+        """Close the standard input of the process.  Servers older than Kubernetes 1.30 ignore this."""
         if self._is_closed:
             await trio.lowlevel.checkpoint()
             return
@@ -406,7 +406,7 @@ def check_command(command: Sequence[str]) -> list[str]:
         raise ValueError("a command must not be empty")
     for each in command:
         if "\0" in each:
-            raise ValueError(f"a command must not contain a NUL: {each!r}")
+            raise ValueError(f"a command must not contain a NUL character: {each!r}")
     return list(command)
 
 
@@ -430,7 +430,7 @@ async def open_process(
     if not (stdin or stdout or stderr):
         raise ValueError("at least one of stdin, stdout and stderr must be true")
     if terminal_size is not None and not tty:
-        raise ValueError("only a terminal has a size; pass tty=True")
+        raise ValueError("only a terminal has a size; to allocate one, pass tty=True")
     flags = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty}
     query = [("command", each) for each in command] + [(name, "true") for name, flag in flags.items() if flag]
     if container is None:

@@ -36,7 +36,8 @@ async def read_logs(
     Args:
         pods: The API of pods.
         name: The pod, as a name, an :class:`ObjectRef` (such as a controller's request) or an object.
-        namespace: The namespace of the pod. The default, None, uses the namespace in ``name`` or of the API.
+        namespace: The namespace of the pod.  The default, None, uses the namespace in ``name``, or otherwise the
+            namespace of the API.
         container: The name of the container or init container. The default, None, selects the only container, or the
             container named by the annotation ``kubectl.kubernetes.io/default-container``.
         previous: Whether to read the log of the previous instance of the container.
@@ -97,7 +98,7 @@ async def follow_logs(
     lines.  At the end of the log, the list is empty.
     If a read is cancelled, no line is lost.
 
-    The first read sends the request for the log.  A node responds only when there is a first line.
+    The first read sends the request for the log.  A node does not respond until the log has a first line.
     If the response ends or the connection breaks, the log is requested again from the last line.  The requests are
     repeated until the container has ended according to the pod's status, or the pod is deleted.
     Each line is returned exactly once, unless the node removes the line before it is sent.  After a repeated request,
@@ -118,8 +119,8 @@ async def follow_logs(
             By default, these errors are logged.
 
     Raises:
-        NotFoundError: The pod does not exist, or ``name`` is a deleted pod object whose name now belongs to another
-            pod.  Errors from the log request itself are raised by the first read.
+        NotFoundError: The pod does not exist, or ``name`` is the object of a deleted pod whose name now belongs to
+            another pod.  Errors from the log request itself are raised by the first read.
         BadRequestError: The pod has several containers and no default container.
         ValueError: An argument is out of range.
 

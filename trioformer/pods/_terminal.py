@@ -37,7 +37,7 @@ async def interact(process: PodProcess, *, stdin: int = 0, stdout: int = 1, stde
     If the process has a terminal and ``stdin`` is a terminal, the local terminal is set to raw mode during the call,
     so Ctrl-C is sent to the process.  At the end, the previous mode is always restored.
     The process's terminal has the same size as the local terminal.  If trio does not run in the main thread, later
-    changes of the size are ignored.
+    size changes are ignored.
 
     Args:
         process: The process.  Only the streams that were requested for the process are connected.

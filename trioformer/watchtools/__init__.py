@@ -1,4 +1,4 @@
-"""Watches without a cache: resume a watch when it ends, or wait for one object.
+"""Watches without a cache: watch objects continuously, or wait for one object.
 
 - ``_resuming_watch.py``: :func:`resuming_watch` returns events, and resumes the watch when it ends or fails
 - ``_wait_for.py``: :func:`wait_for` waits until an object meets a condition

@@ -15,9 +15,9 @@ _JSONObject: TypeAlias = Mapping[str, object]
 @final
 @attrs.frozen
 class Condition:
-    """A predicate for existing objects of any kind; made by functions such as :func:`has_condition`.
+    """A predicate for existing objects of any kind. Functions such as :func:`has_condition` return it.
 
-    To combine conditions, call them in another predicate::
+    To combine conditions, call them in a function::
 
         ready = has_condition("Ready")
         await wait_for(pods, "web-0", lambda pod: ready(pod) and pod.spec.node_name == "node-1")
@@ -41,7 +41,7 @@ class Condition:
 @final
 @attrs.frozen
 class Deletion:
-    """The condition that an object has been deleted; made by :func:`deleted`."""
+    """The condition that an object has been deleted, as returned by :func:`deleted`."""
 
     uid: str | None = None
     """The uid of the object. If None, the condition applies to the object that exists when the wait begins."""
@@ -58,12 +58,12 @@ def created() -> Condition:
 def deleted(*, uid: str | None = None) -> Deletion:
     """Return the condition that the object has been deleted (``kubectl wait --for=delete``).
 
-    The condition is met when no object with the name exists, or when the object with the name has another uid. Another
-    uid shows that the old object was deleted, even if no watch has reported the deletion.
+    The condition is met when no object with the name exists, or when the existing object has a different uid. A
+    different uid shows that the old object was deleted, even if no watch has reported the deletion.
 
     Args:
-        uid: The uid of the object, such as the uid that a delete request returned. If None, the condition applies to
-            the object that exists when the wait begins, which may already be a new object with the same name.
+        uid: The uid of the object, such as the uid in the response to a delete request. If None, the condition applies
+            to the object that exists when the wait begins. This may already be a new object with the same name.
     """
     return Deletion(uid)
 
@@ -71,8 +71,8 @@ def deleted(*, uid: str | None = None) -> Deletion:
 def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  # what the API calls it
     """Return the condition that an entry of ``status.conditions`` has a status (``kubectl wait --for=condition=…``).
 
-    The condition is not met if the entry is missing, or if the entry is for an older generation of the object. If the
-    entry has no ``observedGeneration``, the ``observedGeneration`` of the status is used.
+    The condition is not met if the entry is missing, or if it describes an older generation of the object. If the entry
+    has no ``observedGeneration``, the ``observedGeneration`` of the status is used.
 
     Args:
         type: The type of the entry, such as ``Ready`` or ``Available``. Case is ignored, as in kubectl.
@@ -91,16 +91,16 @@ def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  
 
 
 def has_field(path: str, value: str | float) -> Condition:
-    """Return the condition that a field has a value (``kubectl wait --for=jsonpath=…``).
+    """Return the condition that a field has the given value (``kubectl wait --for=jsonpath=…``).
 
     Args:
         path: The path of the field: attribute names and map keys joined by dots, such as ``status.phase``,
-            ``spec.node_name`` or ``metadata.labels.app``. For an :class:`~trioformer.models.Unstructured`, use the
-            names in its JSON. To check an item of a list, or a name that contains a dot, write a predicate instead.
+            ``spec.node_name`` or ``metadata.labels.app``. For an :class:`~trioformer.models.Unstructured`, use the JSON
+            names. To check a list item, or a field whose name contains a dot, write a predicate instead.
         value: The required value. A missing field does not equal any value, and ``True`` does not equal 1.
 
     Raises:
-        AttributeError: The kind does not have the field. ``wait_for`` raises this error when it checks the condition.
+        AttributeError: The kind does not have the field. This error is raised when ``wait_for`` checks the condition.
     """
     names = path.split(".")
 
@@ -124,7 +124,7 @@ def _is_same(found: object, wanted: str) -> bool:
 
 
 def _is_current(entry: _JSONObject, whole: _JSONObject) -> bool:
-    """Return whether an entry is about the current generation of the object (kubectl ``pkg/cmd/wait``)."""
+    """Return whether an entry describes the current generation of the object (kubectl ``pkg/cmd/wait``)."""
     generation = _mapping(whole.get("metadata")).get("generation")
     observed = entry.get("observedGeneration")
     if not isinstance(observed, int):

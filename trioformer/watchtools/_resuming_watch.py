@@ -1,7 +1,7 @@
-"""A watch that resumes after it ends or fails, without a cache (client-go ``tools/watch/retrywatcher.go``).
+"""A watch without a cache that resumes after it ends or fails (client-go ``tools/watch/retrywatcher.go``).
 
 A single watch is one HTTP response. The server ends it after some minutes, or the connection breaks earlier. After an
-outcome in :data:`RETRIES`, the next watch starts after a delay. Every other failure raises an error:
+outcome in :data:`RETRIES`, the next watch starts after a delay. For every other failure, an error is raised:
 
 - ExpiredError after a 410 response or event, or for a resourceVersion that is too large: the caller must list again
 - StatusError after 400, 401, 403, 404, 405 or 422, and ConnectionFailedError for an invalid certificate: waiting does
@@ -9,11 +9,11 @@ outcome in :data:`RETRIES`, the next watch starts after a delay. Every other fai
 - LimitExceededError for an event that is too large: the caller must list the objects to get the object of the event
 - DecodeError after three watches in a row that end at an undecodable frame: the server keeps sending the frame
 
-The reflector follows the same rules with one exception: it lists again if the resourceVersion may have expired. This
-watch instead resumes from the resourceVersion and lets the server reject it. After a lost connection, this watch first
-checks that the server has reached the resourceVersion.
+The reflector follows the same rules with one exception: if the resourceVersion may have expired, the reflector lists
+again. This watch instead tries to resume, and lets the server reject the resourceVersion. After a lost connection, this
+watch first checks that the server has reached the resourceVersion.
 
-The task that reads from the watch does all of this during a read.
+All of this happens in the task that reads from the watch.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ logger = logging.getLogger("trioformer.watchtools")
 @final
 @attrs.define(eq=False, repr=False)
 class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
-    """The events of a watch that resumes automatically, for one task at a time; made by :func:`resuming_watch`.
+    """The events of a watch that resumes automatically. One task at a time may read from the watch.
 
-    ``async for event in events`` ends only with an error. Each event is returned once, in the server's order. Two
-    changes of one object are returned as two events. Bookmarks are not returned. If the server no longer has the next
-    event, reading raises :class:`~trioformer.errors.ExpiredError`.
+    ``async for event in events`` ends only when an error is raised. Each event is returned once, in the server's order.
+    Two changes to an object are returned as two events. Bookmarks are not returned. If the server no longer has the
+    next event, :class:`~trioformer.errors.ExpiredError` is raised.
     """
 
     _watch: Callable[..., AbstractAsyncContextManager[WatchStream[T]]]
@@ -134,7 +134,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     def resource_version(self) -> str:
         """The resourceVersion to resume from.
 
-        Another watch from this version returns every event that this watch has not returned.
+        A new watch from this version returns all events that this watch has not returned yet.
         """
         return self._returned_version if self._events else self._version
 
@@ -155,21 +155,22 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return event
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait until at least one event has been received, and return all received events.
+        """Wait for at least one event, and return all received events.
 
         Raises:
-            ExpiredError: The server no longer has the events after the last received event. List the objects again. A
-                note on the error and :attr:`resource_version` contain the resourceVersion of the last event.
+            ExpiredError: The server no longer has the events after the last received event. List the objects again. The
+                resourceVersion of the last event is in a note on the error and in :attr:`resource_version`.
             StatusError: The server responded with a permanent error: 400, 401, 403, 404, 405 or 422.
             ConnectionFailedError: The server's certificate is not valid.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
-            LimitExceededError: An event is too large. To get its object, list the objects. Lists have no size limit.
+            LimitExceededError: An event is too large. To get the object of the event, list the objects. Lists have no
+                size limit.
             trio.ClosedResourceError: The watch is closed.
             trio.BusyResourceError: Another task is receiving from the watch.
 
         Cancellation:
-            Closes the connection. No event is lost: the next read resumes after the last received event, at least one
-            second after the last request.
+            The connection is closed. No event is lost: the next read resumes after the last received event, at the
+            earliest one second after the last request.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -254,8 +255,8 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     async def _check_version(self) -> None:
         """Check that the server has reached the resourceVersion.
 
-        A server that was restored from a backup may not have reached the resourceVersion. A watch would then receive no
-        events.
+        A server that was restored from a backup may not have reached the resourceVersion. In this case, a watch would
+        receive no events.
         """
         try:
             await self._check(self._version)
@@ -298,7 +299,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._pacing.set_wait(RETRIES[outcome])
         self._phase = "backing off"
         if outcome is Outcome.FAILED:
-            self._report(ConnectionFailedError(f"watch {self._name}: the server ended it immediately without an event"))
+            self._report(ConnectionFailedError(f"watch {self._name}: it ended immediately without an event"))
 
     def _handle_failure(self, error: TrioformerError) -> None:
         """Schedule the next request after a temporary failure, or raise the error if it is permanent."""
@@ -369,22 +370,22 @@ async def resuming_watch(
         api: The API for the kind and namespace of the objects.
         resource_version: The resourceVersion after which events are returned, such as the ``resource_version`` of a
             list.
-        label_selector: The labels that objects must have. The default, None, selects all objects.
-        field_selector: The fields that objects must have. The default, None, selects all objects.
+        label_selector: A label selector. The default, None, selects all objects.
+        field_selector: A field selector. The default, None, selects all objects.
         backoff: The delays between requests after failures. The default, None, uses the defaults of
             :class:`BackoffPolicy`.
-        on_retry: A function that is called with every failure that is retried. The default, None, logs each cause
+        on_retry: A function that is called with each error that leads to a retry. By default, each cause is logged
             immediately, and then once a minute.
         on_undecodable: A function that is called with each undecodable event, after which the watch continues. If None,
-            an undecodable event is a failure.
+            an undecodable event is treated as a failure.
 
     Raises:
         ValueError: ``resource_version`` is empty or ``"0"``.
         SelectorError: A selector is not valid.
 
     Ownership:
-        Starts no task. The task that reads the events does all the work. Exceptions in the block are not wrapped.
-        Leaving the block closes the connection.
+        No task is started. The task that reads the events does all the work. Exceptions from the block are not wrapped
+        in an exception group. Leaving the block closes the connection.
 
     Source:
         client-go ``tools/watch/retrywatcher.go``, which retries a 410 response forever. This function raises

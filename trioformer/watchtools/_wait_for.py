@@ -70,10 +70,11 @@ async def wait_for(
     The object is listed and then watched. A watch that ends or fails is resumed. When the server no longer has the next
     event, the object is listed again.
 
-    The condition is checked for each state that the server sends, in order. Changes between a watch and a new list may
-    be missed. If a state is undecodable or too large, it is reported to ``on_retry``, and the object is listed again.
+    The condition is checked for each state that the server sends, in order. States between the end of a watch and the
+    new list may be missed. If a state is undecodable or too large, the error is passed to ``on_retry``, and the object
+    is listed again.
 
-    Set a deadline, because a condition may never be met::
+    Set a deadline, because the condition may never be met::
 
         with trio.fail_after(60):
             pod = await wait_for(pods, "web-0", has_condition("Ready"))
@@ -87,11 +88,11 @@ async def wait_for(
             missing object is an error.
         backoff: The delays between requests after failures. The default, None, uses the defaults of
             :class:`BackoffPolicy`.
-        on_retry: A function that is called with every failure that is retried, and with the error of an undecodable
-            state. The default, None, logs each cause immediately, and then once a minute.
+        on_retry: A function that is called with each error that leads to a retry or to a new list. By default, each
+            cause is logged immediately, and then once a minute.
 
     Returns:
-        The object in the state that met the condition, or None for a deletion.
+        The object in the state that meets the condition, or None for a deletion.
 
     Raises:
         NotFoundError: The object does not exist, or was deleted or replaced during the wait. This error is also raised
@@ -103,10 +104,10 @@ async def wait_for(
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
 
     Cancellation:
-        Possible at any time. The connection is closed.
+        The wait can be cancelled at any time. The connection is closed.
 
     Ownership:
-        Starts no task.
+        No task is started.
     """
     if not name:
         raise ValueError("wait_for() requires a name, not an empty string")
@@ -123,7 +124,7 @@ async def wait_for(
 
 
 class _UndecodableError(Exception):
-    """Raised at an undecodable event to end the watch, after which the object is listed again."""
+    """Raised for an undecodable event to end the watch. The object is then listed again."""
 
     def __init__(self, found: Undecodable) -> None:
         super().__init__(found.error)
@@ -133,7 +134,7 @@ class _UndecodableError(Exception):
 @final
 @attrs.define(eq=False, str=False)
 class _Wait(Generic[T]):
-    """The state of one call of :func:`wait_for`."""
+    """The state of one call to :func:`wait_for`."""
 
     _api: Api[T]
     _name: str
@@ -190,7 +191,7 @@ class _Wait(Generic[T]):
             await self._pacing.sleep(self._api.wait_to_retry)
 
     async def _list(self, selector: FieldSelector) -> tuple[ObjectList[T], list[Undecodable]]:
-        """List the object, and return the list and the undecodable items that may be the object."""
+        """List the object, and return the list and those undecodable items that may be the object."""
         pacing = self._pacing
         while True:
             pacing.record_request()

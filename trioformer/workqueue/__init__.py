@@ -1,4 +1,4 @@
-"""Work queues of keys, each of which is processed by one worker at a time.
+"""Work queues in which each key is processed by only one worker at a time.
 
 ::
 

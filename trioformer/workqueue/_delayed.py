@@ -1,7 +1,7 @@
 """The delayed keys, which are not due yet, in a heap and a dict.
 
-Stale entries of keys that were added again or removed stay in the heap until they reach its top or outnumber the other
-entries.
+If a key is added again or removed, its stale entry stays in the heap. Stale entries are dropped when they reach the
+top of the heap or outnumber the valid entries.
 """
 
 from __future__ import annotations

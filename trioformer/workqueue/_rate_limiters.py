@@ -24,7 +24,7 @@ class RateLimiter(Protocol[T_contra]):
         ...
 
     def forget(self, key: T_contra) -> None:
-        """Reset the failures of a key, after it has succeeded or was dropped."""
+        """Reset the failure count of a key that has succeeded or was dropped."""
         ...
 
     def num_requeues(self, key: T_contra) -> int:
@@ -63,7 +63,7 @@ class ItemExponentialFailureRateLimiter:
         return delay * (1 - self.jitter * self._random.random()) if self.jitter else delay
 
     def forget(self, key: Hashable) -> None:
-        """Reset the failures of a key."""
+        """Reset the failure count of a key."""
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Hashable) -> int:
@@ -74,7 +74,7 @@ class ItemExponentialFailureRateLimiter:
 @final
 @attrs.define(eq=False)
 class BucketRateLimiter:
-    """A rate limiter for the retries of all keys together, with a token bucket on trio's clock.
+    """A rate limiter that limits the total rate of retries, with a token bucket on trio's clock.
 
     If the bucket is empty, a retry reserves the next token.
     """
@@ -105,7 +105,7 @@ class BucketRateLimiter:
 @final
 @attrs.define(eq=False, init=False)
 class MaxOfRateLimiter(Generic[K]):
-    """A rate limiter that combines several limiters, and uses the longest delay.
+    """A rate limiter that combines several limiters and uses the longest of their delays.
 
     Args:
         limiters: The limiters to combine.  Each limiter counts all failures.
@@ -122,7 +122,7 @@ class MaxOfRateLimiter(Generic[K]):
         return max((limiter.when(key) for limiter in self.limiters), default=0.0)
 
     def forget(self, key: K) -> None:
-        """Reset the failures of a key in each limiter."""
+        """Reset the failure count of a key in each limiter."""
         for limiter in self.limiters:
             limiter.forget(key)
 
@@ -138,7 +138,7 @@ JITTER: Final = 0.2
 def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
     """Return the default limiter of queues and controllers, with delays from 5 ms to 1,000 s.
 
-    The delay of a key doubles with each of its failures, and jitter shortens it by up to a fifth.
+    The delay doubles with each failure of the key, and jitter shortens the delay by up to a fifth.
 
     Source: controller-runtime ``pkg/controller/priorityqueue``, which has no jitter.
     """
@@ -146,10 +146,10 @@ def default_priority_queue_rate_limiter() -> RateLimiter[Hashable]:
 
 
 def default_controller_rate_limiter() -> RateLimiter[Hashable]:
-    """Return a limiter like client-go's ``DefaultTypedControllerRateLimiter``, which uses the longer of two delays.
+    """Return a limiter that uses the longer of two delays, as client-go's ``DefaultTypedControllerRateLimiter`` does.
 
-    One delay depends on the key: it begins with 5 ms, and doubles with each failure up to 1,000 s.  The other delay
-    limits the retries of all keys to 10 per second, after a burst of 100.
+    One delay depends on the key: it starts at 5 ms and doubles with each failure, up to 1,000 s.  The other delay
+    limits the total rate of retries to 10 per second, after a burst of 100.
 
     Each retry reserves its token in advance.  So if 2,000 keys fail during an outage of one minute, the last key is
     retried minutes after the outage, even if it has failed only once.

@@ -20,17 +20,17 @@ class RateLimitingQueue(WorkQueue[K]):
 
     The outcome of a :meth:`take` block decides whether its key is retried:
 
-    - Success: the limiter resets the failures of the key.
+    - Success: the limiter resets the failure count of the key.
     - Exception: the key is added again with the same priority, after the delay that the limiter computes.  The
       exception propagates.
-    - Cancellation: the key is added again immediately, and its failures are not reset.
+    - Cancellation: the key is added again immediately, and its failure count is not reset.
 
-    A worker can also handle a failure inside the block, as in client-go, by calling :meth:`add_rate_limited`.  The end
-    of the block then neither resets the failures nor adds the key again.
+    A worker can also handle a failure inside the block, as in client-go, by calling :meth:`add_rate_limited`.  In this
+    case, the end of the block neither resets the failure count nor adds the key again.
 
     Args:
-        limiter: The rate limiter that computes the delays of failed keys.  By default, a delay begins with 5 ms, and
-            doubles with each failure up to 1,000 s.
+        limiter: The rate limiter that computes the delays of failed keys.  By default, the delay starts at 5 ms and
+            doubles with each failure, up to 1,000 s.
         name, oldest_every, observer: The same as for :class:`WorkQueue`.
 
     Source: client-go ``util/workqueue/rate_limiting_queue.go``.
@@ -56,7 +56,8 @@ class RateLimitingQueue(WorkQueue[K]):
             key: The key, which may be any hashable value.
             priority: The priority of the key, as in :meth:`add_after`.
             at_least: The minimum delay in seconds, such as the value of a ``Retry-After`` header.
-            limiter: A limiter to use instead of the queue's limiter.  The caller must call its ``forget()`` method.
+            limiter: A limiter to use instead of the queue's limiter.  In this case, the caller must call the
+                ``forget()`` method of this limiter.
 
         Returns:
             Whether the queue accepted the key.  The queue rejects keys after its shutdown.
@@ -69,7 +70,7 @@ class RateLimitingQueue(WorkQueue[K]):
         return self.add_after(key, max(delay, at_least), priority=priority)
 
     def forget(self, key: K) -> None:
-        """Reset the failures of a key, for example after it was dropped, without removing the key from the queue."""
+        """Reset the failure count of a key, without removing the key from the queue."""
         self.limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:

@@ -22,8 +22,8 @@ class ReadyKeys(Generic[K]):
     """A collection of keys, ordered by priority and then by the time when they were added.
 
     Args:
-        oldest_every: If set to *n*, every *n*-th call of :meth:`pop` takes the oldest key, regardless of its priority.
-            The default, None, always takes a key of the highest priority.
+        oldest_every: If set to *n*, every *n*-th call to :meth:`pop` takes the oldest key, regardless of its priority.
+            The default, None, always takes a key with the highest priority.
     """
 
     oldest_every: int | None = None  # without a validator, which would slow down every assignment
@@ -72,7 +72,7 @@ class ReadyKeys(Generic[K]):
         return key, priority
 
     def _choose(self) -> tuple[K, int]:
-        """Return the next key and its priority, if there are several levels; level 0 may be empty."""
+        """Return the next key and its priority when there are several priority levels. Level 0 may be empty."""
         priorities = self._priorities if self._levels[0] else [each for each in self._priorities if each]
         if self.oldest_every is not None and len(priorities) > 1:
             self._choices += 1
@@ -87,7 +87,7 @@ class ReadyKeys(Generic[K]):
         self._priorities.remove(priority)
 
     def move(self, key: K, old: int, new: int) -> None:
-        """Change the priority of a key, and place the key last, without changing its age."""
+        """Change the priority of a key, and move it to the end of its new level, without changing its age."""
         held = self._levels[old]
         del held[key]
         if old and not held:

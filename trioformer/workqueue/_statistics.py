@@ -45,7 +45,7 @@ class QueueStatistics:
 @final
 @attrs.frozen
 class Remaining(Generic[K]):
-    """The remaining keys in a queue; the object is false if there are no keys."""
+    """The keys that remain in a queue. An instance is false if no keys remain."""
 
     processing: tuple[K, ...]
     """The keys in progress."""
@@ -64,8 +64,8 @@ class Remaining(Generic[K]):
 class QueueObserver(Protocol[T_contra]):
     """The protocol of observers, which receive the events of a queue, for example for metrics.
 
-    The methods are called in the task that adds, takes or finishes a key.  The methods must be fast.  An exception of a
-    method propagates into this task, but the queue stays consistent.
+    The methods are called in the task that adds, takes or finishes a key.  The methods must be fast.  If a method
+    raises an exception, the exception propagates into this task, but the queue stays consistent.
     """
 
     def added(self, key: T_contra, *, priority: int) -> None:
@@ -81,5 +81,5 @@ class QueueObserver(Protocol[T_contra]):
         ...
 
     def finished(self, key: T_contra, *, duration: float) -> None:
-        """Record that a worker has processed a key for ``duration`` seconds (``work_duration``)."""
+        """Record that a worker has finished a key after ``duration`` seconds (``work_duration``)."""
         ...

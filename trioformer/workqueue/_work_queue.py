@@ -2,18 +2,18 @@
 
 The states of a key are the same as in client-go (``util/workqueue``).  A key is *pending* from the time it is added
 until a worker takes it. A pending key is *ready* if it is not in progress.  A pending key in progress becomes ready
-when its worker is done.  So a key is processed by at most one worker at a time, and is always processed after it was
-last added.
+when its worker is done.  So at most one worker processes a key at a time, and each key is always processed after the
+last time it was added.
 
 Unlike client-go's queue, which uses goroutines, this queue has no tasks:
 
 - Delayed keys: the worker that has waited longest sleeps until the first delayed key is due.  When this worker
-  receives a key or is cancelled, the next worker takes over.  If no worker waits, there is no timer.  Each use of the
-  queue then begins by making all due keys pending, in the order of their due times.
+  receives a key or is cancelled, the next worker takes over.  If no worker waits, there is no timer.  In this case,
+  each operation on the queue begins by making all due keys pending, in the order of their due times.
 - Waiting workers: a key that is added while workers wait is given to the first worker immediately.  If this worker is
   cancelled at the same time, it still receives the key, and puts it back.
 
-Each change of the state is made without a checkpoint, so no locks are necessary.
+No change of the state contains a checkpoint, so no locks are necessary.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Take(Generic[K]):
 
     async def __aenter__(self) -> K:
         if self._is_used:
-            raise RuntimeError("this take() was already entered; call take() again for each `async with`")
+            raise RuntimeError("this take() was already entered; each `async with` requires a new call to take()")
         self._is_used = True
         self._key = await self._queue._next_key()
         return self._key
@@ -66,7 +66,7 @@ class _Take(Generic[K]):
 
 @attrs.define(eq=False, repr=False)
 class WorkQueue(Generic[K]):
-    """A queue of keys, each of which is processed by one worker at a time.
+    """A queue in which each key is processed by only one worker at a time.
 
     - A key that is added several times before a worker takes it is processed once.
     - A key that is added while it is in progress is processed again afterwards.
@@ -228,7 +228,7 @@ class WorkQueue(Generic[K]):
         return None if delay is None else delay.due
 
     def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
-        """Make a key pending, and ready unless it is in progress; the caller must then call :meth:`_hand_out`."""
+        """Make a key pending, and also ready unless it is in progress. The caller must then call :meth:`_hand_out`."""
         old = self._pending.get(key)
         if old is not None:
             if priority > old:
@@ -272,18 +272,19 @@ class WorkQueue(Generic[K]):
     # --- taking ---
 
     def take(self) -> AbstractAsyncContextManager[K, None]:
-        """Take the next key; wait for one if none is ready.  Use ``async with queue.take() as key:``.
+        """Take the next key, and wait until a key is ready if necessary.  Use ``async with queue.take() as key:``.
 
-        While the block runs, no other worker receives the same key. The key is done when the block ends, also after an
-        exception.
+        While the block runs, no other worker receives the same key. The key is done when the block ends, even if the
+        block raises an exception.
 
         Raises:
             trio.EndOfChannel: The queue is shut down and has no more keys when the block is entered.
 
         Cancellation: no key is lost.  If the block is cancelled, the key is added again with the same priority.
 
-        Entering the block is a checkpoint if no key is ready, and otherwise about once a millisecond, because a
-        checkpoint for each key would be slow in a busy program.  A cancelled worker never receives a key.
+        Entering the block is a checkpoint if no key is ready. Otherwise, it is a checkpoint only about once a
+        millisecond, because a checkpoint for each key would slow down a busy program.  A cancelled worker never
+        receives a key.
         """
         return _Take(self)
 
@@ -409,7 +410,7 @@ class WorkQueue(Generic[K]):
         elif key not in self._pending:
             self._unfinished[key] = None
             if self.name:
-                logger.warning("queue %s: %r is unfinished and not added again after the shutdown", self.name, key)
+                logger.warning("queue %s: %r is unfinished, and is not added again after the shutdown", self.name, key)
 
     # --- shutting down ---
 
@@ -419,12 +420,12 @@ class WorkQueue(Generic[K]):
         return self._is_shut_down
 
     def shut_down(self, *, immediate: bool = False) -> None:
-        """Reject new keys, and end the workers when all pending keys have been processed.
+        """Reject new keys, and stop the workers when all pending keys have been processed.
 
         Delayed keys no longer become due. Unlike :meth:`drain`, this method does not wait for the workers.
 
         Args:
-            immediate: Whether workers receive no more keys, so that the pending keys become unfinished.  This argument
+            immediate: Whether to stop giving keys to workers. The pending keys then become unfinished.  This argument
                 also has an effect after an earlier shutdown.
         """
         if not self._is_shut_down:
@@ -447,8 +448,8 @@ class WorkQueue(Generic[K]):
         """Shut the queue down, and wait until the workers have processed all pending keys.
 
         To limit the time, use ``trio.move_on_after()``.  After a timeout, :meth:`remaining` returns the keys that were
-        not processed. Do not call this method inside a :meth:`take` block, because it would wait for the end of
-        the block.
+        not processed. Do not call this method inside a :meth:`take` block, because the method would wait for the block
+        to end.
 
         Returns:
             The keys that will not be processed, in the fields ``delayed`` and ``unfinished``.  The fields

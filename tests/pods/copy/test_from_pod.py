@@ -162,10 +162,10 @@ async def test_a_source_that_does_not_exist_is_an_error(pods: Api[Pod], containe
 
 
 async def test_a_container_without_tar_is_an_error(pods: Api[Pod], web: ScriptedPod, here: Path) -> None:
-    with pytest.raises(CopyFailedError, match=r"executable file not found .*; copying needs tar in the container$"):
+    with pytest.raises(CopyFailedError, match=r"executable file not found .*; copying requires tar in the container$"):
         await copy_from_pod(pods, "web-0", "file", here / "copy")
     web.script_command(["tar", "-cf", "-", "-C", ".", "file"], stderr="exec: tar: not found\n", exit_code=127)
-    with pytest.raises(CopyFailedError, match="exit code 127: exec: tar: not found; copying needs tar in the contain"):
+    with pytest.raises(CopyFailedError, match="exit code 127: exec: tar: not found; copying requires tar in the "):
         await copy_from_pod(pods, "web-0", "file", here / "copy")
 
 
@@ -182,7 +182,7 @@ async def test_a_target_that_cannot_be_written_is_an_error(
     (here / "inner" / "file").mkdir(parents=True)
     with pytest.raises(CopyFailedError, match=f"'{here}/inner/file' is a directory and "):
         await copy_from_pod(pods, "web-0", "data", here)
-    problem = f"'{here}' is a directory; to copy the file into it, name '{here}/file'$"
+    problem = f"'{here}' is a directory; to copy the file into it, pass '{here}/file' as the target$"
     with pytest.raises(CopyFailedError, match=problem):
         await copy_from_pod(pods, "web-0", "data/inner/file", here)
     (here / "file").touch()

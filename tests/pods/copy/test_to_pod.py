@@ -155,7 +155,7 @@ async def test_a_container_without_programs_is_an_error(
     pods: Api[Pod], web: ScriptedPod, here: Path, tmp_path: Path
 ) -> None:
     (here / "file").write_bytes(bytes(20_000_000))
-    needs = "copying needs sh, tar, mv and rm in the container$"
+    needs = "copying requires sh, tar, mv and rm in the container$"
     with pytest.raises(CopyFailedError, match=f"executable file not found .*; {needs}"):
         await copy_to_pod(pods, "web-0", here / "file", "copy")
     programs = tmp_path / "bin"
@@ -175,7 +175,7 @@ async def test_a_tar_that_ends_early_is_an_error(pods: Api[Pod], web: ScriptedPo
         return 0
 
     web.on_exec(ignore)
-    with pytest.raises(CopyFailedError, match="tar ended before the end of the archive"):
+    with pytest.raises(CopyFailedError, match="tar exited before it had read the whole archive"):
         await copy_to_pod(pods, "web-0", here / "file", "copy")
 
 

@@ -64,7 +64,7 @@ async def copy_from_pod(
         StatusError: The server rejected the request; see :func:`exec_in_pod`.
         ValueError: ``source`` is empty.
         UnexpectedResponseError: The server or a proxy does not support WebSockets.
-        ConnectionFailedError: No response arrived, or the connection ended before the archive did.
+        ConnectionFailedError: No response arrived, or the connection ended before the archive was complete.
 
     Cancellation:
         Closes the connection.  Complete files remain, and partial files are removed.
@@ -83,7 +83,7 @@ async def copy_from_pod(
     if local.endswith("/"):
         base = posixpath.basename(path.rstrip("/"))
         if base in ("", ".", ".."):
-            raise ValueError(f"{source!r} does not end with a name to use in {local!r}; pass the whole target path")
+            raise ValueError(f"{source!r} does not end with a name; pass a full target path instead of {local!r}")
         local = os.path.join(local, base)
     pod = located(api, "copy_from_pod", name, namespace)
     where = f"{pod.operation('copy from')}: {source} to {local}"
@@ -100,7 +100,7 @@ async def copy_from_pod(
 
 
 async def _receive(process: PodProcess, root: str, local: str, where: str, counter: Counter) -> str | None:
-    """Write the files in the archive; if the source is a symbolic link, return the target of the link."""
+    """Write the files from the archive; if the source is a symbolic link, return the target of the link."""
 
     def unpack() -> None:
         unpacker = Unpacker(lambda: bytes(trio.from_thread.run(process.stdout.receive_some)), root, local, counter)

@@ -96,12 +96,12 @@ async def check_end(process: PodProcess, errors: StandardError, where: str, need
     if errors.text:
         problem = f"{problem}: {errors.text}"
     if is_missing:
-        problem = f"{problem}; copying needs {needs} in the container"
+        problem = f"{problem}; copying requires {needs} in the container"
     raise CopyFailedError(f"{where}: {problem}") from cause
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a thread that does not count for trio's thread limit, because it waits for the network.
+    """Run a function in a thread outside trio's thread limit, because the function waits for the network.
 
     Cancellation:
         ``trio.Cancelled`` is raised at the next ``trio.from_thread.run()`` in the function.  Then ``run_in_thread``
@@ -113,7 +113,7 @@ async def run_in_thread(function: Callable[[], T]) -> T:
 def split_path(path: str) -> tuple[str, str]:
     """Split a path in a container into a directory and a name, both of which are safe as arguments.
 
-    The name is ``"."`` if the path does not end with a name, such as ``/`` or ``..``.
+    The name is ``"."`` if the path, such as ``/`` or ``..``, does not end with a name.
     """
     stripped = path.rstrip("/") or "/"
     directory, name = posixpath.split(stripped)

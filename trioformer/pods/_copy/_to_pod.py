@@ -48,8 +48,8 @@ async def copy_to_pod(
 
         await copy_to_pod(client.api(Pod, namespace="default"), "web-0", "site", "/srv/www")
 
-    The container must have the programs ``sh`` and ``tar``.  A single file also requires ``mv`` and ``rm``, and a new
-    directory requires ``mkdir`` and ``chmod``.
+    The container must have the programs ``sh`` and ``tar``.  Copying a single file also requires ``mv`` and ``rm``, and
+    a new directory requires ``mkdir`` and ``chmod``.
     A single file is written under a temporary name, and renamed when it is complete.  The files in a directory are
     written in place.
     Permissions are copied, except the setuid, setgid and sticky bits.  Owners and times are not copied.
@@ -69,20 +69,20 @@ async def copy_to_pod(
     Raises:
         CopyFailedError: tar failed, a program is missing in the container, the source cannot be read or is neither a
             file nor a directory, or a file became shorter during the copy.
-        TrioformerError: The server is older than Kubernetes 1.30 and cannot end the input of tar.
+        TrioformerError: The server is older than Kubernetes 1.30 and cannot close the stdin of tar.
         StatusError: The server rejected the request; see :func:`exec_in_pod`.
         UnexpectedResponseError: The server or a proxy does not support WebSockets.
         ConnectionFailedError: No response arrived, or the connection ended before tar did.
 
     Cancellation:
-        Closes the connection, which ends the input of tar.  If a single file is incomplete, it is removed.  If a
+        Closes the connection, which also closes the stdin of tar.  If a single file is incomplete, it is removed.  If a
         directory is copied, some of its files may remain, and one of them may be incomplete.
 
     Memory:
         The copy needs a few MiB of memory for files of any size, and memory for the names in the current directories.
 
     Returns:
-        The result, as :func:`copy_from_pod` returns it.
+        The result, which has the same fields as the result of :func:`copy_from_pod`.
     """
     check_api(api, "api")
     local = os.fspath(source)
@@ -98,7 +98,7 @@ async def copy_to_pod(
             ) as process:
                 if not process.can_close_stdin:
                     raise TrioformerError(
-                        f"{where}: the server cannot end the input of tar; this requires Kubernetes 1.30"
+                        f"{where}: the server cannot close the stdin of tar; this requires Kubernetes 1.30 or later"
                     )
                 await _send(process, packer, part, where, needs)
         finally:
@@ -140,6 +140,6 @@ async def _send(process: PodProcess, packer: Packer, part: str, where: str, need
                 pass  # check_end() raises why
         await check_end(process, errors, where, needs)
         if not is_complete:
-            raise CopyFailedError(f"{where}: tar ended before the end of the archive")
+            raise CopyFailedError(f"{where}: tar exited before it had read the whole archive")
 
     await run_beside(process, run)

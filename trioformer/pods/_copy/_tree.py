@@ -23,7 +23,7 @@ Parts: TypeAlias = tuple[str, ...]
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_CLOSED: Final = 100_000
-"""The maximum number of directories without write permission, whose modes are only set at the end."""
+"""The maximum number of directories without write permission; their modes are set only at the end."""
 
 
 @final
@@ -31,8 +31,8 @@ class LocalTree:
     """A writer for files below a directory, to be used in a thread and closed afterwards.
 
     Raises:
-        CopyProblem: A path cannot be written, contains a link, or must not be replaced.  Each method can raise this
-            exception, too.
+        CopyProblem: A path cannot be written, contains a link, or must not be replaced.  Every method can also raise
+            this exception.
     """
 
     def __init__(self, path: str) -> None:
@@ -67,7 +67,7 @@ class LocalTree:
             elif len(self._closed) < _MAX_CLOSED:
                 self._closed.append((parts, mode))
             else:
-                raise CopyProblem(f"more than {_MAX_CLOSED} directories without write permission")
+                raise CopyProblem(f"the archive contains more than {_MAX_CLOSED} directories without write permission")
 
     def write_file(self, parts: Parts, mode: int, write: Callable[[int], None]) -> None:
         """Create or replace a file; ``write`` is called with a descriptor and writes the content."""
@@ -110,7 +110,7 @@ class LocalTree:
             os.close(source)
 
     def finish(self) -> None:
-        """Set the permissions of directories without write permission."""
+        """Set the final permissions of directories that must not be writable."""
         for parts, mode in reversed(self._closed):
             self._chmod(self._enter(parts), parts, mode)
         self._closed.clear()

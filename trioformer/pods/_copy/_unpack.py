@@ -21,7 +21,7 @@ T = TypeVar("T")
 _MAX_HEADER: Final = 1024 * 1024
 """The maximum size of one file's headers in bytes, including names, attributes and the map of a sparse file."""
 _MAX_HEADERS: Final = 16
-"""The maximum number of headers of one file.  tarfile makes a recursive call for each header, and after a
+"""The maximum number of headers for one file.  tarfile makes a recursive call for each header, and after a
 ``RecursionError`` inside ``trio.from_thread.run()``, this call would never return."""
 _MAX_NAME: Final = 16 * 1024
 """The maximum length of a path, because the paths of skipped files are kept in memory."""
@@ -73,7 +73,7 @@ class ArchiveStream:
         """Count one header of the current file."""
         self._headers += 1
         if self._headers > _MAX_HEADERS:
-            raise tarfile.ReadError(f"more than {_MAX_HEADERS} headers of one file")
+            raise tarfile.ReadError(f"a file has more than {_MAX_HEADERS} headers")
 
     def tell(self) -> int:
         """Return the number of bytes read so far."""
@@ -82,7 +82,7 @@ class ArchiveStream:
     def seek(self, position: int) -> None:
         """Skip forward to a position."""
         if position < self._position:
-            raise tarfile.ReadError("a negative size")
+            raise tarfile.ReadError("a size is negative")
         while self._position < position and self._fill():
             self._take(position - self._position)
 
@@ -90,7 +90,7 @@ class ArchiveStream:
         """Read ``size`` bytes of a header, or fewer at the end of the archive."""
         self._header_size += size
         if size < 0 or self._header_size > _MAX_HEADER:
-            raise tarfile.ReadError(f"a header of more than {_MAX_HEADER} bytes")
+            raise tarfile.ReadError(f"the headers of a file have more than {_MAX_HEADER} bytes")
         pieces = bytearray()
         while len(pieces) < size and self._fill():
             pieces += self._take(size - len(pieces))
@@ -121,7 +121,8 @@ class Unpacker:
 
     Args:
         receive: A function that returns the next bytes of the archive, or empty bytes at its end.
-        root: The requested name, with which each path in the archive starts. ``"."`` means that there is no such name.
+        root: The requested name, which every path in the archive must start with.  ``"."`` means that there is no such
+            name.
         target: The local path to write to.
         counter: The counter of copied and skipped files.
     """
@@ -186,13 +187,13 @@ class Unpacker:
         )
 
     def _parsed(self, parse: Callable[[], T]) -> T:
-        """Call a function that parses a header, and convert all its exceptions to :class:`tarfile.ReadError`."""
+        """Call a function that parses a header; its exceptions are converted to :class:`tarfile.ReadError`."""
         try:
             return parse()
         except Exception as exc:
             if self._stream.has_failed or isinstance(exc, tarfile.ReadError):
                 raise
-            raise tarfile.ReadError(f"an invalid header: {type(exc).__name__}") from exc
+            raise tarfile.ReadError(f"a header is invalid: {type(exc).__name__}") from exc
 
     def _drain(self) -> None:
         while self._stream.read_data(_PIECE):
@@ -202,7 +203,7 @@ class Unpacker:
 
     def _take(self, member: tarfile.TarInfo, attributes: int) -> None:
         if len(member.name) > _MAX_NAME or attributes > _MAX_GLOBAL:
-            raise tarfile.ReadError("a path is too long, or there are too many attributes")
+            raise tarfile.ReadError("the archive has a path that is too long, or too many attributes")
         parts = self._parts(member.name)
         if not parts and self._tree is None:
             if self._begin(member):
@@ -251,7 +252,8 @@ class Unpacker:
             raise CopyProblem(f"the source is {_KINDS.get(member.type, 'not a regular file')}")
         if os.path.isdir(self._target):
             inside = quoted(os.path.join(self._target, self._root))
-            raise CopyProblem(f"{quoted(self._target)} is a directory; to copy the file into it, name {inside}")
+            hint = f"to copy the file into it, pass {inside} as the target"
+            raise CopyProblem(f"{quoted(self._target)} is a directory; {hint}")
         self._is_file = True
         self._tree = LocalTree(os.path.dirname(self._target))
         return False
@@ -285,7 +287,7 @@ class Unpacker:
         stream.seek(member.offset_data)
         sparse: list[tuple[int, int]] | None = getattr(member, "sparse", None)
         if sparse is not None and not all(0 <= each <= _MAX_POSITION for each in (member.size, *chain(*sparse))):
-            raise tarfile.ReadError("a sparse file with invalid sizes")
+            raise tarfile.ReadError("a sparse file has invalid sizes")
         for offset, size in sparse if sparse is not None else [(0, member.size)]:
             if sparse is not None:
                 os.lseek(descriptor, offset, os.SEEK_SET)
@@ -293,7 +295,7 @@ class Unpacker:
             while left > 0:
                 piece = stream.read_data(min(left, _PIECE))
                 if not piece:
-                    raise tarfile.ReadError(f"it ends inside of {quoted(member.name)}")
+                    raise tarfile.ReadError(f"it ends in the middle of {quoted(member.name)}")
                 left -= len(piece)
                 self._counter.bytes += len(piece)
                 while piece:
