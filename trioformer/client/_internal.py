@@ -18,6 +18,7 @@ from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
 from ._raw import RawLines as RawLines
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
+from .bodies._protobuf import PROTOBUF as PROTOBUF
 from .bodies._responses import check as check
 from .bodies._responses import streamed_status_error as streamed_status_error
 from .bodies._undecodable import UndecodableHandler as UndecodableHandler

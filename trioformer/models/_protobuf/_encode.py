@@ -108,7 +108,7 @@ def _names(type_: WireType) -> frozenset[str]:
     return frozenset(own.union(*inlined))
 
 
-_Step: TypeAlias = tuple[WireField, str, EncodeTagged | None]
+_Step: TypeAlias = tuple[WireField, EncodeTagged | None]
 
 
 @functools.cache
@@ -116,12 +116,10 @@ def _steps(type_: WireType) -> dict[str | int, _Step]:
     """Return the encoders of a type's fields, by JSON name, or by number for inlined fields."""
     steps: dict[str | int, _Step] = {}
     for number, field in type_.fields.items():
-        kind = field.kind.removeprefix("*")
-        shape = kind[0] if kind[0] in "{[" and not kind.startswith("[=") else ""
         if field.is_inline:
-            steps[number] = field, shape, None
+            steps[number] = field, None
         else:
-            steps[field.json] = field, shape, _encoder_of(type_, kind[1:] if shape else kind)
+            steps[field.json] = field, _encoder_of(type_, field.element)
     return steps
 
 
@@ -144,13 +142,13 @@ def to_message(plain: Mapping[str, Any], type_: WireType, lost: list[str] | None
 
 def _parts(plain: Mapping[str, Any], type_: WireType, lost: list[str] | None) -> list[bytes]:
     parts: list[bytes] = []
-    for field, shape, encode in _steps(type_).values():
+    for field, encode in _steps(type_).values():
         if encode is None:
             inner = b"".join(_parts(plain, type_.inlined(field.number), lost))
             if inner or not field.kind.startswith("*"):
                 parts.append(tagged(field.number, inner))
         elif field.json in plain:
-            parts.append(_encode_value(type_, field, shape, encode, plain[field.json], lost))
+            parts.append(_encode_value(type_, field, encode, plain[field.json], lost))
     return parts
 
 
@@ -160,15 +158,13 @@ def encode_field(type_: WireType, json: str, value: Any, lost: list[str] | None)
     Raises:
         DecodeError: The value does not have the type of the field.
     """
-    field, shape, encode = _steps(type_)[json]
+    field, encode = _steps(type_)[json]
     assert encode is not None  # an inlined field has no name
-    return _encode_value(type_, field, shape, encode, value, lost)
+    return _encode_value(type_, field, encode, value, lost)
 
 
-def _encode_value(
-    type_: WireType, field: WireField, shape: str, encode: EncodeTagged, value: Any, lost: list[str] | None
-) -> bytes:
-    number = field.number
+def _encode_value(type_: WireType, field: WireField, encode: EncodeTagged, value: Any, lost: list[str] | None) -> bytes:
+    number, shape = field.number, field.shape
     if value is None:
         return tagged(number, b"") if field.kind in ("T", "U") else b""
     try:

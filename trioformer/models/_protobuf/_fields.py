@@ -86,7 +86,7 @@ def _warn_of_newer_field(name: str) -> None:
 class WireLevel:
     """A decoder for the fields of one class, which reads messages of the corresponding type."""
 
-    __slots__ = ("_fields", "_name")
+    __slots__ = ("_fields",)
 
     def __init__(self, cls: type[Any], models: dict[str, type[Any]], make: MakePart) -> None:
         """Create the decoder for a class.
@@ -98,7 +98,6 @@ class WireLevel:
         """
         type_ = type_of_class(cls)
         assert type_ is not None  # the bytes are of a type of the table
-        self._name = cls.__name__
         self._fields = {
             json: _reader(path, owner, field, models.get(json), make) for json, path, owner, field in _flat(type_)
         }
@@ -110,12 +109,7 @@ class WireLevel:
             DecodeError: The bytes are not a message.  The returned function raises this error for a value of the wrong
                 type.
         """
-        found: dict[int, list[Value]] = {}
-        for number, value in read_level(data):
-            if number in found:
-                found[number].append(value)
-            else:
-                found[number] = [value]
+        found = _by_number(data)
 
         def value_of(json: str) -> Any:
             read = self._fields.get(json)
@@ -124,12 +118,23 @@ class WireLevel:
         return value_of
 
 
+def _by_number(data: bytes) -> dict[int, list[Value]]:
+    """Split a message into the values of each field."""
+    found: dict[int, list[Value]] = {}
+    for number, value in read_level(data):
+        if number in found:
+            found[number].append(value)
+        else:
+            found[number] = [value]
+    return found
+
+
 def _flat(type_: WireType, path: tuple[int, ...] = ()) -> list[tuple[str, tuple[int, ...], WireType, WireField]]:
     """Return the JSON name, path, owner and definition of each field of a type, including those of inlined types."""
     found: list[tuple[str, tuple[int, ...], WireType, WireField]] = []
     for number, field in type_.fields.items():
         if field.is_inline:
-            found += _flat(type_.type_of(field.kind.removeprefix("*")), (*path, number))
+            found += _flat(type_.inlined(number), (*path, number))
         else:
             found.append((field.json, path, type_, field))
     return found
@@ -138,10 +143,9 @@ def _flat(type_: WireType, path: tuple[int, ...] = ()) -> list[tuple[str, tuple[
 def _reader(
     path: tuple[int, ...], owner: WireType, field: WireField, model: type[Any] | None, make: MakePart
 ) -> Callable[[dict[int, list[Value]]], Any]:
-    number, kind = field.number, field.kind.removeprefix("*")
-    shape = kind[0] if kind[0] in "{[" and not kind.startswith("[=") else ""
-    convert = _converter(owner, kind[1:] if shape else kind, model, make)
-    if shape and kind[1:] in ("T", "U"):
+    number, shape, kind = field.number, field.shape, field.element
+    convert = _converter(owner, kind, model, make)
+    if shape and kind in ("T", "U"):
         convert = _not_null(convert)
     zero = _ZEROS.get(field.kind, ABSENT) if field.omits_empty else ABSENT
 
@@ -149,7 +153,8 @@ def _reader(
         if shape == "[":
             return tuple([convert(value) for value in values])
         if shape == "{":
-            return FrozenMap(dict(_entry(value, convert, kind[1:]) for value in values))
+            entries = (_plain.entry_of(value, kind) for value in values)
+            return FrozenMap({key: convert(item) for key, item in entries})
         found = convert(values[-1])
         return ABSENT if found is None or (found == zero and zero is not ABSENT) else found
 
@@ -157,21 +162,10 @@ def _reader(
         for outer in path:
             if outer not in found:
                 return ABSENT
-            nested: dict[int, list[Value]] = {}
-            for inner, value in read_level(message(found[outer][-1])):
-                nested.setdefault(inner, []).append(value)
-            found = nested
+            found = _by_number(message(found[outer][-1]))
         return read(found[number]) if number in found else ABSENT
 
     return read_nested
-
-
-def _entry(value: Value, convert: Convert, kind: str) -> tuple[str, Any]:
-    fields = dict(read_level(message(value)))
-    item = fields.get(2)
-    if item is None:
-        item = 0 if kind in ("i", "b") else b""
-    return text(fields.get(1, b"")), convert(item)
 
 
 def _not_null(convert: Convert) -> Convert:

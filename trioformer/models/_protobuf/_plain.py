@@ -21,6 +21,7 @@ __all__ = [
     "ZEROS",
     "converter_of",
     "duration",
+    "entry_of",
     "int_or_string",
     "integer",
     "quantity",
@@ -115,6 +116,12 @@ def int_or_string(value: Value) -> int | str:
     return text(fields.get(3, b"")) if fields.get(1, 0) else integer(fields.get(2, 0))
 
 
+def entry_of(value: Value, kind: str) -> tuple[str, Value]:
+    """Return the key and the value of a map entry, given the kind of the map's values."""
+    fields = dict(read_level(message(value)))
+    return text(fields.get(1, b"")), fields.get(2, 0 if kind in ("i", "b") else b"")
+
+
 def raw_json(value: Value) -> Any:
     """Decode the JSON in a RawExtension, FieldsV1 or JSON."""
     data = message(dict(read_level(message(value))).get(1, b""))
@@ -199,15 +206,12 @@ class _Plan:
 
     def __init__(self, type_: WireType) -> None:
         self.name = type_.name
-        self.fields: dict[int, tuple[WireField, str, Convert]] = {}
+        self.fields: dict[int, tuple[WireField, Convert]] = {}
         for number, field in type_.fields.items():
-            kind = field.kind.removeprefix("*")
-            is_list = kind.startswith("[") and not kind.startswith("[=")
-            shape = "[" if is_list else "{" if kind.startswith("{") else ""
-            convert = converter_of(type_, kind[1:] if shape else kind)
+            convert = converter_of(type_, field.element)
             if (type_.name, field.json) == _CLAIMS:
                 convert = _claim(convert)
-            self.fields[number] = field, shape, convert
+            self.fields[number] = field, convert
         self.nulls = tuple(
             field.json
             for field in type_.fields.values()
@@ -242,15 +246,12 @@ def to_plain(data: bytes, type_: WireType, levels: int = MAX_LEVELS, unknown: Un
         if entry is None:
             unknown.append((f"{plan.name}.{number}", value))
             continue
-        field, shape, convert = entry
-        if shape == "[":
+        field, convert = entry
+        if field.shape == "[":
             found.setdefault(field.json, []).append(convert(value, levels - 1, unknown))
-        elif shape == "{":
-            entries = dict(read_level(message(value)))
-            key, item = entries.get(1, b""), entries.get(2)
-            if item is None:
-                item = 0 if field.kind[1:] in ("i", "b") else b""
-            found.setdefault(field.json, {})[text(key)] = convert(item, levels - 1, unknown)
+        elif field.shape == "{":
+            key, item = entry_of(value, field.element)
+            found.setdefault(field.json, {})[key] = convert(item, levels - 1, unknown)
         else:
             plain = convert(value, levels, unknown)
             if field.is_inline:

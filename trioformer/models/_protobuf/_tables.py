@@ -35,13 +35,19 @@ _FIELD: Final = re.compile(r"(\d+)(\??)(\S+) (\S+)")
 class WireField:
     """One field of a type."""
 
-    __slots__ = ("json", "kind", "number", "omits_empty")
+    __slots__ = ("element", "json", "kind", "number", "omits_empty", "shape")
 
     def __init__(self, number: int, json: str, kind: str, *, omits_empty: bool) -> None:
         self.number = number
         self.json = json
         self.kind = kind
         self.omits_empty = omits_empty
+        element = kind.removeprefix("*")
+        is_repeated = element[0] in "[{" and not element.startswith("[=")
+        self.shape = element[0] if is_repeated else ""
+        """``[`` if the field is a list, ``{`` if it is a map, otherwise empty."""
+        self.element = element[1:] if is_repeated else element
+        """The kind of one item, map value or value."""
 
     @property
     def is_inline(self) -> bool:
@@ -65,7 +71,7 @@ class WireType:
 
     def inlined(self, number: int) -> WireType:
         """Return the type of an inlined field."""
-        return self.type_of(self.fields[number].kind.removeprefix("*"))
+        return self.type_of(self.fields[number].element)
 
     def type_of(self, kind: str) -> WireType:
         """Return the type of a nested message, given the kind of its field."""

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, final
 import attrs
 import trio
 
+from ...client._internal import PROTOBUF
 from .._storage._bodies import MAX_BYTES
 from .._storage._field_checks import warning_headers
 from .._storage._kinds import Kinds, ServedKind
@@ -27,7 +28,7 @@ from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
-from ._messages import PROTOBUF, accepted_as_json, as_frame, as_messages, read_message
+from ._messages import accepted_as_json, as_frame, as_messages, read_message
 from ._pod_processes import UPGRADE, ProcessRequest, accept
 from ._port_forwards import PortForwardRequest
 from ._requests import RequestRecord, read_request

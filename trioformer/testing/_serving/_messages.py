@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 import trio
 
+from ...client._internal import PROTOBUF
 from ...errors import DecodeError
 from ...models._internal import (
     decode,
@@ -26,9 +27,6 @@ from ...models._internal import (
 from .._storage._status import bad_request
 from ._rendering import JSON_TYPES, clauses_of
 from ._responses import JSON_TYPE, Response
-
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-"""The media type of protobuf messages."""
 
 _CHUNK: Final = 64 * 1024
 """The number of bytes to convert between two checkpoints."""
