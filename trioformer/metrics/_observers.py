@@ -221,7 +221,7 @@ class RequestMetrics:
         for_watch: bool,
         attempt: int,
     ) -> None:
-        """Count an attempt of a request, and record its duration."""
+        """Count an attempt to send a request, and record its duration."""
         shown = NO_RESPONSE if code is None else str(code)
         self._total.labels(shown, method, host).inc()
         if attempt > 1:
