@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import attrs
 import httpx
 import trio
+
+from trioformer import open_client
+from trioformer.client import Client
+
+from .engine import Fuzzer, I
+from .objects import CONFIGS
+from .oracle import Oracle
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -70,3 +78,16 @@ class MemoryServer(httpx.AsyncBaseTransport):
         reply = self.respond(request) or Reply(404)
         body = _Body(reply.pieces, ends=not self.is_silent_at_end(request))
         return httpx.Response(reply.code, headers=list(reply.headers), stream=body)
+
+
+class ClientFuzzer(Fuzzer[I]):
+    """A fuzzer with one client of one server."""
+
+    def __init__(self) -> None:
+        self._server = MemoryServer()
+
+    @asynccontextmanager
+    async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
+        async with open_client(CONFIGS[0], http_transport=self._server) as client:
+            self._client: Client = client
+            yield

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
 import httpx
 
-from trioformer import open_client
-from trioformer.client import Client, ObjectList, Undecodable
+from trioformer.client import ObjectList, Undecodable
 
-from .engine import Fuzzer
-from .http_memory import MemoryServer, Reply, cut
+from .http_memory import ClientFuzzer, Reply, cut
 from .items import Item, check_delivered, check_undecodable, exercise, identity_of, new_item
 from .json_text import Raw, is_grammatical, mutate, mutate_text, write
-from .objects import CONFIGS, KINDS, NAMESPACE
+from .objects import KINDS, NAMESPACE
 from .oracle import Oracle
 
 
@@ -43,19 +39,10 @@ class Listing:
     """Whether objects that cannot be decoded are reported, and not an error."""
 
 
-class Lists(Fuzzer[Listing]):
+class Lists(ClientFuzzer[Listing]):
     """Lists all pages."""
 
     name = "lists"
-
-    def __init__(self) -> None:
-        self._server = MemoryServer()
-
-    @asynccontextmanager
-    async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
-        async with open_client(CONFIGS[0], http_transport=self._server) as client:
-            self._client: Client = client
-            yield
 
     def generate(self, rng: random.Random) -> Listing:
         kind = rng.choice(list(KINDS))

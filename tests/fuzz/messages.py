@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
 
-from trioformer import open_client
-from trioformer.client import Client, Undecodable
+from trioformer.client import Undecodable
 from trioformer.models import KubernetesObject
 from trioformer.models._internal import envelope_of, event_of, object_of, open_envelope, read_level, tagged
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.core_v1 import Pod, Secret
 
-from .engine import Fuzzer
-from .http_memory import MemoryServer, Reply, cut
+from .http_memory import ClientFuzzer, Reply, cut
 from .items import check_undecodable, exercise
-from .objects import CONFIGS, metadata, new_object, new_status
+from .objects import metadata, new_object, new_status
 from .oracle import Oracle
 from .secrets import CONTENT
 
@@ -54,19 +50,10 @@ class Exchange:
     """Whether something around the objects was changed."""
 
 
-class Messages(Fuzzer[Exchange]):
+class Messages(ClientFuzzer[Exchange]):
     """Lists or watches once, or gets an error."""
 
     name = "messages"
-
-    def __init__(self) -> None:
-        self._server = MemoryServer()
-
-    @asynccontextmanager
-    async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
-        async with open_client(CONFIGS[0], http_transport=self._server) as client:
-            self._client: Client = client
-            yield
 
     def generate(self, rng: random.Random) -> Exchange:
         kind = rng.choice(list(KINDS))

@@ -14,6 +14,7 @@ import trio
 
 from tests.support.levels import TOO_MANY_LEVELS
 from tests.support.scripted_http import InMemory, Step, response
+from tests.support.undecodable import Reported, check_list, check_watch
 from trioformer._util import Slices
 from trioformer.client import Api, Undecodable, open_client
 from trioformer.client.bodies._undecodable import undecodable_frame, undecodable_item
@@ -21,8 +22,6 @@ from trioformer.errors import DecodeError, ExpiredError, LimitExceededError, Sta
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
 from trioformer.models.core_v1 import Pod
-
-Reported = list[Undecodable]
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -79,34 +78,16 @@ ODD_OBJECTS = [
 
 async def test_an_undecodable_item_is_reported_and_the_others_are_listed() -> None:
     for raw, key, text in ODD_OBJECTS:
-        reported: Reported = []
         body = listing(compact(body_of("before")), raw, compact(body_of("after")))
-        async with api_over(body, body) as pods:
-            found = await pods.list(on_undecodable=reported.append)
-            assert [pod.name for pod in found] == ["before", "after"]
-            assert found.resource_version == "7"
-            with pytest.raises(UnexpectedResponseError, match=text):
-                await pods.list()
-        assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "")]
-        assert type(reported[0].error) is DecodeError
-        assert str(reported[0].error).startswith("list pods in namespace shop: ")
+        reported = await check_list(api_over(body, body), raw, key, text)
         assert text in str(reported[0].error)
 
 
 async def test_an_undecodable_frame_is_reported_and_the_watch_continues() -> None:
     for raw, key, text in ODD_OBJECTS:
-        reported: Reported = []
         frames = event(body_of("before")) + b'{"type":"MODIFIED","object":' + raw + b"}\n" + event(body_of("after"))
-        async with api_over(frames, frames) as pods:
-            async with pods.watch(on_undecodable=reported.append) as events:
-                assert [found.object.name async for found in events] == ["before", "after"]
-            async with pods.watch() as events:
-                assert [found.object.name for found in await events.receive_batch()] == ["before"]
-                for _ in range(2):
-                    with pytest.raises(DecodeError, match=text):
-                        await events.receive_batch()
-        assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "MODIFIED")]
-        assert str(reported[0].error).startswith("watch pods in namespace shop: ")
+        reported = await check_watch(api_over(frames, frames), key, text)
+        assert [one.raw for one in reported] == [raw]
 
 
 async def test_other_tasks_run_while_the_key_of_an_object_is_searched() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.scripted_http import InMemory, Step, response
-from trioformer.client import Api, Undecodable, open_client
+from tests.support.undecodable import Reported, check_list, check_watch
+from trioformer.client import Api, open_client
 from trioformer.errors import (
     DecodeError,
     ExpiredError,
@@ -24,7 +25,6 @@ from trioformer.models._internal import envelope_of, event_of, object_of, open_e
 from trioformer.models.core_v1 import Pod
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-Reported = list[Undecodable]
 
 
 def message(name: str = "a", **more: object) -> bytes:
@@ -88,33 +88,14 @@ DAMAGED = [
 
 async def test_a_damaged_item_is_reported_by_its_key_and_the_others_are_listed() -> None:
     for raw, key, text in DAMAGED:
-        reported: Reported = []
         body = listing(message("before"), raw, message("after"))
-        async with api_over(body, body) as pods:
-            found = await pods.list(on_undecodable=reported.append)
-            assert [pod.name for pod in found] == ["before", "after"]
-            assert found.resource_version == "7"
-            with pytest.raises(UnexpectedResponseError, match=text):
-                await pods.list()
-        assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "")]
-        assert type(reported[0].error) is DecodeError
-        assert str(reported[0].error).startswith("list pods in namespace shop: ")
+        await check_list(api_over(body, body), raw, key, text)
 
 
 async def test_a_damaged_frame_is_reported_by_its_key_and_the_watch_continues() -> None:
     for raw, key, text in DAMAGED:
-        reported: Reported = []
         frames = event(message("before")) + event(raw, "MODIFIED") + event(message("after"))
-        async with api_over(frames, frames, content_type=f"{PROTOBUF};stream=watch") as pods:
-            async with pods.watch(on_undecodable=reported.append) as events:
-                assert [found.object.name async for found in events] == ["before", "after"]
-            async with pods.watch() as events:
-                assert [found.object.name for found in await events.receive_batch()] == ["before"]
-                for _ in range(2):
-                    with pytest.raises(DecodeError, match=text):
-                        await events.receive_batch()
-        assert [(one.kind, one.key, one.event_type) for one in reported] == [("Pod", key, "MODIFIED")]
-        assert str(reported[0].error).startswith("watch pods in namespace shop: ")
+        await check_watch(api_over(frames, frames, content_type=f"{PROTOBUF};stream=watch"), key, text)
 
 
 async def test_the_version_of_a_damaged_item_is_reported() -> None:
