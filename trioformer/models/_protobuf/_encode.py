@@ -25,6 +25,12 @@ _PART_OF_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s
 _DURATION: Final = re.compile(rf"[-+]?(0|({_PART_OF_DURATION.pattern})+)")
 _NUMBERS: Final = frozenset({"i", "b", "d", "e", "*i", "*b", "*d", "*e"})
 """The kinds of values that are not bytes."""
+_ALWAYS: Final[dict[str, Callable[[int], bytes]]] = {
+    "s": lambda number: tagged(number, b""),
+    "i": lambda number: _integer(number, 0),
+    "b": lambda number: _integer(number, 0),
+}
+"""Encode the empty values of kinds that Go always writes, because only a pointer can be absent from a message."""
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 """The members of an object that are in its envelope instead of its message."""
 _UNITS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
@@ -149,6 +155,8 @@ def _parts(plain: Mapping[str, Any], type_: WireType, lost: list[str] | None) ->
                 parts.append(tagged(field.number, inner))
         elif field.json in plain:
             parts.append(_encode_value(type_, field, encode, plain[field.json], lost))
+        elif field.omits_empty and field.kind in _ALWAYS:
+            parts.append(_ALWAYS[field.kind](field.number))
     return parts
 
 

@@ -5,7 +5,9 @@ An encoded object consists of the bytes ``k8s\0`` and a ``runtime.Unknown``: {1:
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from ...errors import DecodeError
@@ -20,11 +22,11 @@ MAGIC: Final = b"k8s\0"
 _METADATA: Final = 1 << 3 | 2
 """The tag of an object's metadata, which Go writes first."""
 _NAME, _NAMESPACE, _UID, _RESOURCE_VERSION = (number << 3 | 2 for number in (1, 3, 5, 6))
-_AFTER_HEAD: Final = 7 << 3
 _TYPE: Final = re.compile("[A-Z]{1,20}")
 """An event type, which may also be from a later release."""
 _MANAGED_NUMBER: Final = 17
-_MANAGED_FIELDS: Final = tuple(varint_of(_MANAGED_NUMBER << 3 | 2))
+_MANAGED_FIELDS: Final = varint_of(_MANAGED_NUMBER << 3 | 2)[0]
+"""The first byte of the tag of ``managedFields``; the second byte is 1."""
 
 
 def spans(data: bytes, begin: int, end: int) -> list[tuple[int, int, int, int]]:
@@ -55,11 +57,7 @@ def spans(data: bytes, begin: int, end: int) -> list[tuple[int, int, int, int]]:
                 position += size
             elif wire == 0:
                 value = position
-                while data[position] > 0x7F:
-                    position += 1
-                position += 1
-                if position - value > 10:
-                    raise MalformedMessageError("an integer has more than ten bytes")
+                _, position = varint(data, position)
                 found.append((tag >> 3, first, value, position))
             elif wire in FIXED:
                 found.append((tag >> 3, first, position, position + FIXED[wire]))
@@ -107,69 +105,46 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
     Raises:
         DecodeError: The bytes are not a message, or the message has no metadata.
     """
-    # This runs once for each object that arrives.  So it calls neither spans(), which would take three times as long,
-    # nor varint() for sizes of two bytes, of which the low one has its highest bit set.
-    name = namespace = uid = version = b""
-    position = after = inner = walked = managed = 0
-    is_last = True
+    # This runs once for each object that arrives, so C code reads the fields in Go's usual layout.
+    usual, is_last = None, True
+    position = after = managed = 0
     try:
-        if data[begin] != _METADATA:
-            raise MalformedMessageError("an object does not begin with its metadata")
-        size, position = varint(data, begin + 1)
+        size, high, position = data[begin + 1], data[begin + 2], begin + 2
+        if size > 0x7F:
+            size, position = (size - 0x80 + (high << 7), begin + 3) if high < 0x80 else varint(data, begin + 1)
         walked = after = position + size
         while walked < end:
-            tag, size = data[walked], data[walked + 1]
-            if tag > 0x7F or tag & 7 != 2:
+            size = data[walked + 1]
+            if data[walked] & 0x87 != 2:  # more than one byte, or not a string or message
                 walked = _end_of(data, walked)
-                continue
-            walked += 2
-            if size > 0x7F:
-                high = data[walked]
-                if high > 0x7F:
-                    size, walked = varint(data, walked - 1)
-                else:
-                    size += (high - 1) << 7
-                    walked += 1
-            walked += size
-        inner = position
-        while inner < after:
-            tag, size = data[inner], data[inner + 1]
-            if tag & 7 != 2 or (tag > 0x7F and (tag, size) != _MANAGED_FIELDS):
-                inner = _end_of(data, inner)
-                is_last = not managed
-                continue
-            inner += 2
-            if tag > 0x7F:
-                managed = managed or inner - 2
-                size = data[inner]
-                inner += 1
-            elif managed:
-                is_last = False
-            if size > 0x7F:
-                high = data[inner]
-                if high > 0x7F:
-                    size, inner = varint(data, inner - 1)
-                else:
-                    size += (high - 1) << 7
-                    inner += 1
-            if tag < _AFTER_HEAD:
-                if tag == _NAME:
-                    name = data[inner : inner + size]
-                elif tag == _NAMESPACE:
-                    namespace = data[inner : inner + size]
-                elif tag == _UID:
-                    uid = data[inner : inner + size]
-                elif tag == _RESOURCE_VERSION:
-                    version = data[inner : inner + size]
-            inner += size
-    except IndexError:
-        walked = end + 1
-    if walked != end or inner != after:
-        raise MalformedMessageError("a field is longer than its message")
+            elif size < 0x80:
+                walked += 2 + size
+            elif (high := data[walked + 2]) < 0x80:
+                walked += 3 + size - 0x80 + (high << 7)
+            else:
+                walked = _end_of(data, walked)
+        if walked == end and data[begin] == _METADATA and (usual := _usual_metadata()(data, position, after)):
+            inner = usual.end()
+            while inner < after:
+                if data[inner] != _MANAGED_FIELDS or data[inner + 1] != 1:
+                    inner, is_last = _end_of(data, inner), not managed
+                    continue
+                managed = managed or inner
+                size, high = data[inner + 2], data[inner + 3]
+                inner = inner + 4 + size - 0x80 + (high << 7) if size > 0x7F > high else _end_of(data, inner)
+            if inner != after:
+                usual = None
+    except (IndexError, MalformedMessageError):
+        usual = None
+    if usual is not None:
+        names = usual.groups()
+    else:
+        names, position, after, managed, is_last = _find_names(data, begin, end)
     try:
-        head = Head(MetadataHead(name.decode(), namespace.decode(), uid.decode(), version.decode()))
+        name, namespace, uid, version = names
+        head = Head(MetadataHead(name.decode()[1:], namespace.decode()[1:], uid.decode()[1:], version.decode()[1:]))
     except UnicodeDecodeError:
-        head = Head(MetadataHead(*map(text, (name, namespace, uid, version))))
+        head = Head(MetadataHead(*[text(each[1:]) for each in names]))
     if not (drops_managed_fields and managed):
         is_whole = type(data) is Message and end - begin == len(data)
         return data if is_whole else Message(memoryview(data)[begin:end]), head  # type: ignore[return-value]
@@ -178,6 +153,46 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
         others = spans(data, managed, after)
         kept += b"".join([data[tag:behind] for number, tag, _, behind in others if number != _MANAGED_NUMBER])
     return Message(b"".join((b"\n", varint_of(len(kept)), kept, memoryview(data)[after:end]))), head
+
+
+@functools.cache
+def _usual_metadata() -> Callable[[bytes, int, int], re.Match[bytes] | None]:
+    """Return a function that matches metadata in Go's layout, up to the first field that is longer than 127 bytes.
+
+    Go writes the fields 1 to 6 even if they are empty. Each group is a size of one byte and a value.
+    """
+    short = b"|".join(re.escape(bytes((size,))) + b".{%d}" % size for size in range(0x80))
+    tags = (b"".join(re.escape(bytes((number << 3 | wire,))) for number in range(16)) for wire in (2, 0))
+    others = b"(?>[%s](?>%s)|[%s][\x80-\xff]{0,9}[\0-\x7f])*+" % (next(tags), short, next(tags))
+    kept = (_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION)
+    fields = [(b"%s((?>%s))" if tag in kept else b"%s(?>%s)", tag) for tag in range(_NAME, _RESOURCE_VERSION + 1, 8)]
+    first = b"".join(form % (re.escape(bytes((tag,))), short) for form, tag in fields)
+    return re.compile(first + others, re.DOTALL).match
+
+
+def _find_names(data: bytes, begin: int, end: int) -> tuple[tuple[bytes, ...], int, int, int, bool]:
+    """Find in any layout what :func:`scan_message` finds in Go's usual layout.
+
+    Returns:
+        The name, namespace, uid and resourceVersion, each after one other byte; the positions of the metadata, of its
+        end, and of the first ``managedFields`` or 0; and whether only ``managedFields`` follow.
+
+    Raises:
+        MalformedMessageError: The bytes are not a message that begins with metadata.
+    """
+    if begin == end or data[begin] != _METADATA:
+        raise MalformedMessageError("an object does not begin with its metadata")
+    _, _, position, after = spans(data, begin, end)[0]
+    values: dict[int, bytes] = {}
+    managed, is_last = 0, True
+    for number, tag, inner, behind in spans(data, position, after):
+        if number == _MANAGED_NUMBER:
+            managed = managed or tag
+        else:
+            values[data[tag]] = data[inner:behind]
+            is_last = not managed
+    names = tuple(b" " + values.get(tag, b"") for tag in (_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION))
+    return names, position, after, managed, is_last
 
 
 def _end_of(data: bytes, position: int) -> int:
