@@ -16,7 +16,7 @@ from ..models._internal import make_object
 from ..transport import Limits
 from ..transport._internal import ByteStream, limit_error, request_id_in
 from .bodies._contents import EventType, failure_in, read_status
-from .bodies._protobuf import MessageDecoder, MessageFrameSplitter
+from .bodies._protobuf import MessageDecoder, MessageFrameSplitter, Span, bytes_in
 from .bodies._responses import add_origin
 from .bodies._undecodable import Undecodable, UndecodableHandler, undecodable_frame
 from .bodies._wire_format import FrameSplitter, WireFormat, decode_watch_frame
@@ -58,7 +58,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
     _undecoded: tuple[bytes, DecodeError] | None = attrs.field(default=None, init=False)
     """An undecodable frame that has not been reported yet."""
-    _lines: Iterator[bytes] = attrs.field(factory=lambda: iter(()), init=False)
+    _lines: Iterator[bytes | Span] = attrs.field(factory=lambda: iter(()), init=False)
     """The frames after the undecodable frame."""
     _failure: Exception | None = attrs.field(default=None, init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
@@ -153,7 +153,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             if events:
                 return events
 
-    def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
+    def _decode(self, lines: Iterator[bytes | Span]) -> list[WatchEvent[T]]:
         """Decode events until the next undecodable one.
 
         The events before an ERROR event are returned first.
@@ -163,7 +163,11 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         try:
             for line in lines:
                 try:
-                    frame = decode_watch_frame(line, scan) if messages is None else messages.decode_frame(line)
+                    if isinstance(line, bytes):
+                        frame = decode_watch_frame(line, scan)
+                    else:
+                        assert messages is not None
+                        frame = messages.decode_frame(line)
                     if frame[0] == "ERROR":
                         raise self._error_of(read_status(frame[1]))
                     if not frame[2].metadata.name and frame[0] != "BOOKMARK":
@@ -172,7 +176,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 except DecodeError as exc:
                     error = DecodeError(f"{self._where}: {exc}")
                     error.__cause__ = exc
-                    self._undecoded, self._lines = (line, error), lines
+                    data = line if isinstance(line, bytes) else bytes_in(line)
+                    self._undecoded, self._lines = (data, error), lines
                     break
         except StatusError as exc:
             self._failure = exc

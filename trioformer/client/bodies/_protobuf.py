@@ -6,7 +6,7 @@ Source: apimachinery ``pkg/runtime/serializer/protobuf``, and ``pkg/util/framer`
 from __future__ import annotations
 
 import enum
-from typing import Any, Final, Generic, Literal, TypeVar, cast, final
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -29,6 +29,9 @@ from ._list_splitter import ListHead
 
 T = TypeVar("T", bound=KubernetesObject)
 
+Span: TypeAlias = tuple[bytes, int, int]
+"""Bytes that contain a frame, and the positions where it begins and ends."""
+
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 """The media type of objects, lists and Status responses; a watch adds ``;stream=watch``."""
 ACCEPT: Final = f"{PROTOBUF},application/json;q=0.9"
@@ -41,7 +44,7 @@ _NO_MESSAGE: Final = b"\x00" + _AFTER_MESSAGE
 _MAX_HEADING: Final = 4096
 """The maximum size of the bytes before a list's message."""
 _LENGTH: Final = 4
-_LIST_META, _ITEM = 1, 2
+_LIST_META, _ITEM = 1 << 3 | 2, 2 << 3 | 2
 _NAMES: Final[tuple[EventType | Literal["ERROR"], ...]] = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 _PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
     (tagged(1, name.encode()) + b"\x12", name) for name in ("MODIFIED", "ADDED", "DELETED", "BOOKMARK")
@@ -165,24 +168,29 @@ class MessageListSplitter:
 
     def _cut(self, data: bytes | memoryview, begin: int) -> tuple[int, list[bytes]]:
         """Cut off the complete items, and return the position of the next item and the messages that were cut off."""
-        view = memoryview(data)
+        view, length = memoryview(data), len(data)
         items: list[bytes] = []
         self._needed = 0
         end = begin + self._left
         start = position = begin
         try:
             while position < end:
-                tag, position = varint(data, position)
-                size, position = varint(data, position)
+                tag, size = data[position], data[position + 1]
+                position += 2
+                if tag > 0x7F:
+                    tag, position = varint(data, position - 2)
+                    size, position = varint(data, position)
+                elif size > 0x7F:
+                    size, position = varint(data, position - 1)
                 after = position + size
                 if tag & 7 != 2 or after > end:
                     raise DecodeError("the list is damaged: an item is longer than the list, or is not a message")
-                if after > len(data):
+                if after > length:
                     self._needed = after - start
                     break
-                if tag >> 3 == _ITEM:
+                if tag == _ITEM:
                     items.append(Message(view[position:after]))
-                elif tag >> 3 == _LIST_META:
+                elif tag == _LIST_META:
                     self._meta = dict(read_level(bytes(view[position:after])))
                 start = position = after
         except IndexError:
@@ -195,6 +203,12 @@ class MessageListSplitter:
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def bytes_in(frame: Span) -> bytes:
+    """Return a copy of a frame."""
+    data, begin, end = frame
+    return data[begin:end]
 
 
 @final
@@ -214,8 +228,8 @@ class MessageFrameSplitter:
         """The number of buffered bytes of an incomplete frame, or 0 if there is none."""
         return len(self._buffer)
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Add the next bytes of the body, and return all frames that are now complete."""
+    def feed(self, chunk: bytes) -> list[Span]:
+        """Add the next bytes of the body, and return all frames that are now complete, without copying them."""
         if self.is_too_large:
             return []
         if self._buffer:
@@ -224,20 +238,21 @@ class MessageFrameSplitter:
                 return []
             chunk = bytes(self._buffer)
         self._needed = 0
-        frames: list[bytes] = []
-        position, end = 0, len(chunk)
-        while position + _LENGTH <= end:
-            size = int.from_bytes(chunk[position : position + _LENGTH], "big")
-            if size > self._max_frame:
+        frames: list[Span] = []
+        position, length = 0, len(chunk)
+        while position + _LENGTH <= length:
+            begin = position + _LENGTH
+            end = begin + int.from_bytes(chunk[position:begin], "big")
+            if end - begin > self._max_frame:
                 self.is_too_large = True
                 self._buffer.clear()
                 return frames
-            if position + _LENGTH + size > end:
-                self._needed = _LENGTH + size
+            if end > length:
+                self._needed = end - position
                 break
-            frames.append(chunk[position + _LENGTH : position + _LENGTH + size])
-            position += _LENGTH + size
-        self._buffer = bytearray(chunk[position:])
+            frames.append((chunk, begin, end))
+            position = end
+        self._buffer = bytearray(memoryview(chunk)[position:])
         return frames
 
 
@@ -264,13 +279,13 @@ class MessageDecoder(Generic[T]):
             raise DecodeError(f"the server sent a {self.names[0]} without a name")
         return make_object(self.kind, message, head)
 
-    def decode_frame(self, frame: bytes) -> WatchFrame:
+    def decode_frame(self, frame: Span) -> WatchFrame:
         """Decode one frame of a watch."""
-        found = self._cut(frame)
+        found = self._cut(*frame)
         if found is not None:
             name, begin, end = found
-            return name, *scan_message(frame, begin, end, drops_managed_fields=self.drops_managed_fields)
-        fields = dict(read_level(frame))
+            return name, *scan_message(frame[0], begin, end, drops_managed_fields=self.drops_managed_fields)
+        fields = dict(read_level(bytes_in(frame)))
         type_ = _TYPES.get(cast("bytes", fields.get(1, b"")))
         raw = fields.get(2)
         if type_ is None or not isinstance(raw, bytes):
@@ -286,17 +301,18 @@ class MessageDecoder(Generic[T]):
         message, head = scan_message(data, 0, len(data), drops_managed_fields=self.drops_managed_fields)
         return type_, message, head
 
-    def _cut(self, frame: bytes) -> tuple[EventType, int, int] | None:
+    def _cut(self, data: bytes, begin: int, end: int) -> tuple[EventType, int, int] | None:
         """Find the object in a frame that has kube-apiserver's layout, or return None for any other layout."""
         for prefix, name in _PREFIXES:
-            if frame.startswith(prefix):
-                before = frame.find(self._envelope, len(prefix), len(prefix) + len(self._envelope) + _MAX_LENGTHS)
+            if data.startswith(prefix, begin):
+                begin += len(prefix)
+                before = data.find(self._envelope, begin, begin + len(self._envelope) + _MAX_LENGTHS)
                 if before < 0:
                     return None
                 try:
-                    size, begin = varint(frame, before + len(self._envelope))
+                    size, begin = varint(data, before + len(self._envelope))
                 except IndexError:
                     return None
-                end = begin + size
-                return (name, begin, end) if frame[end:] == _AFTER_MESSAGE else None
+                is_usual = begin + size == end - len(_AFTER_MESSAGE) and data.startswith(_AFTER_MESSAGE, begin + size)
+                return (name, begin, begin + size) if is_usual else None
         return None

@@ -34,7 +34,6 @@ MAX_SIZE_LINE: Final = 1024
 
 # Chunk extensions are ignored, because no server uses them.
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*|;[^\r\n]*)\r\n")
-_CR, _LF = b"\r\n"
 
 
 class ResponseStream(Protocol):
@@ -129,7 +128,7 @@ class BodyReader:
                 after = position + size
                 if not size:
                     self.expected = Expected.TRAILERS
-                elif after + 2 <= end and data[after] == _CR and data[after + 1] == _LF:  # the whole chunk has arrived
+                elif data.startswith(b"\r\n", after):  # the whole chunk has arrived
                     pieces.append(view[position:after])
                     position = after + 2
                 else:
