@@ -187,12 +187,16 @@ class Slices:
         self._ends = trio.current_time() + SLICE
         self._left = SLICE_ITEMS
 
-    def is_over(self) -> bool:
-        """Return whether it is time for a checkpoint. Call this once for each item."""
+    def is_over(self, now: float | None = None) -> bool:
+        """Return whether it is time for a checkpoint. Call this once for each item.
+
+        Args:
+            now: The current time, if the caller knows it.
+        """
         self._left -= 1
         if self._left % self._stride:
             return False
-        return self._left <= 0 or trio.current_time() >= self._ends
+        return self._left <= 0 or (trio.current_time() if now is None else now) >= self._ends
 
     async def checkpoint(self) -> None:
         """Execute a checkpoint, and begin a new slice."""

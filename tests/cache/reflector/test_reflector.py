@@ -53,6 +53,12 @@ class Sink:
     def update(self, obj: Pod) -> None:
         self.seen.append(f"~{obj.name}")
 
+    def hold(self) -> None:
+        pass
+
+    def release(self) -> None:
+        pass
+
     def delete(self, obj: Pod) -> None:
         self.seen.append(f"-{obj.name}")
 

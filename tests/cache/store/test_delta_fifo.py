@@ -198,3 +198,86 @@ async def test_lists_and_bookmarks_of_a_namespace_are_about_it_alone() -> None:
     assert isinstance(listed, Replaced)
     assert listed.namespace == "shop"
     assert sink.has_room
+
+
+class Consumer:
+    """Applies at most ``most`` changes of a batch immediately, and pops the others."""
+
+    def __init__(self, queue: DeltaFIFO[Pod], most: int) -> None:
+        self.queue, self.most = queue, most
+        self.now: list[str] = []
+        self.popped: list[str] = []
+        queue.apply_now = self.apply_now
+
+    def apply_now(self, batch: list[object]) -> int:
+        applied = batch[: self.most]
+        self.now += [change.name for change in applied if isinstance(change, Pod)]
+        return len(applied)
+
+    async def run(self) -> None:
+        while not self.popped:
+            self.popped += (await popped(self.queue)).split()
+
+
+def put(queue: DeltaFIFO[Pod], *names: str) -> None:
+    queue.hold()
+    for name in names:
+        queue.add(pod(name, 1))
+    queue.release()
+
+
+async def test_a_batch_for_an_idle_consumer_is_applied_before_the_next_checkpoint(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    consumer = Consumer(queue, 10)
+    nursery.start_soon(consumer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    put(queue, "a", "b")
+    put(queue, "c")
+    assert consumer.now == ["a", "b", "c"]
+    assert len(queue) == 0
+    assert queue.has_room
+    await trio.testing.wait_all_tasks_blocked()
+    assert consumer.popped == []
+
+
+async def test_changes_that_the_consumer_leaves_are_popped_in_order(nursery: trio.Nursery) -> None:
+    queue = fifo(max_pending=2)
+    consumer = Consumer(queue, 1)
+    nursery.start_soon(consumer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    put(queue, "a", "b", "c")
+    assert consumer.now == ["a"]
+    assert len(queue) == 2
+    assert not queue.has_room
+    put(queue, "d")  # must not overtake the others
+    await trio.testing.wait_all_tasks_blocked()
+    assert (consumer.now, consumer.popped) == (["a", "b"], ["c@1", "d@1"])
+    assert queue.has_room
+
+
+async def test_a_batch_is_not_applied_while_the_consumer_is_busy_or_another_batch_waits(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    consumer = Consumer(queue, 10)
+    put(queue, "a")  # the consumer has not started
+    assert consumer.now == []
+    nursery.start_soon(consumer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert consumer.popped == ["a@1"]  # and the consumer has ended
+    nursery.start_soon(queue.pop)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.resync()
+    put(queue, "b")  # after the resync
+    assert consumer.now == []
+    assert len(queue) == 2
+
+
+async def test_nothing_is_applied_while_a_list_waits(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    consumer = Consumer(queue, 10)
+    nursery.start_soon(consumer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.add(pod("a", 1))
+    queue.replace([pod("b", 2)], "2")
+    put(queue, "c")
+    assert consumer.now == []
+    assert len(queue) == 3

@@ -1,5 +1,8 @@
 """The process loop, which applies the queued changes to the indexer and notifies the listeners.
 
+While the loop waits for changes, the task of a reflector calls the loop's function, because waking a task for a few
+changes takes longer than applying them.
+
 Changes are applied in the order in which they were queued.  So the indexer and the listeners receive each reflector's
 changes in the order in which its watch delivered them. No checkpoint separates storing a change from notifying the
 listeners.  So cancellation never leaves a stored change without its notifications.
@@ -13,7 +16,7 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, islice
 from typing import Generic, TypeVar, final
 
 import attrs
@@ -25,7 +28,7 @@ from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject, Quarantined, QuarantineReason
 from ..processor._notifications import Added, Deleted, Notification, Updated
 from ..processor._processor import PeriodGrid, Processor
-from ..store._delta_fifo import Bookmark, Change, Deletion, DeltaFIFO, Replaced
+from ..store._delta_fifo import Batch, Bookmark, Change, Deletion, DeltaFIFO, Replaced
 from ..store._indexer import Indexer, Staged, drain
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
@@ -84,36 +87,68 @@ class ProcessLoop(Generic[T]):
     def __attrs_post_init__(self) -> None:
         self._unlisted = set(self._versions.namespaces)
         self._has_several_namespaces = self._versions.namespaces != ("",)
+        self._fifo.apply_now = self._apply_now
 
     async def run(self) -> None:
         """Apply batches from the queue until cancelled."""
+        batch: Batch[T] | None
         while True:
             batch = await self._fifo.pop()
             if isinstance(batch, list):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
                 before, listed, marks = await self._replace(batch)
-                del batch  # its tuple would keep all objects alive, and free them in one step
+                batch = None  # its tuple would keep all objects alive, and free them in one step
                 await before.release()
                 await drain(listed)
                 await drain(marks)
             else:
                 self._processor.distribute_resync(self._indexer.snapshot())
+            batch = None  # it would keep its objects alive until the next batch
             await self._processor.wait_for_backlogs()
 
     async def _apply(self, batch: list[Change[T]]) -> None:
+        applied = self._apply_slice(batch, 0)
+        while applied < len(batch):
+            # Listeners take the notifications, so that fast listeners keep up with a burst.
+            await self._processor.wait_for_backlogs()
+            await trio.lowlevel.checkpoint()
+            applied += self._apply_slice(batch, applied)
+
+    def _apply_now(self, batch: list[Change[T]]) -> int:
+        """Apply the first changes of a batch in the task of a reflector while :meth:`run` waits for a batch.
+
+        Returns:
+            The number of changes that were applied; 0 if a listener with ``overflow="block"`` has no room for them.
+        """
+        most = min(2 * len(batch), MAX_NOTIFICATIONS + 1)  # a change has at most two notifications
+        return self._apply_slice(batch, 0) if self._processor.has_room(most) else 0
+
+    def _apply_slice(self, batch: list[Change[T]], begin: int) -> int:
+        """Apply changes until it is time for a checkpoint, and return their number."""
         notifications: list[Notification[T]] = []
-        slices, known = Slices(), 0
-        for change in batch:
+        slices: Slices | None = None
+        version, known, position = "", 0, begin
+        for change in islice(batch, begin, None):
             # no checkpoint here: the indexer, its version and the notifications change together
             self._apply_one(change, notifications)
+            if self._has_several_namespaces:
+                self._versions.advance(self._namespace_of(change), change.resource_version)
+            else:
+                version = change.resource_version or version
+            position += 1
             count = len(notifications)
-            # Comparing many unchanged objects takes long.
-            if count >= MAX_NOTIFICATIONS or (count == known and slices.is_over()):
-                await self._flush(notifications)
-                slices, count = Slices(), 0
+            if count == known:  # comparing many unchanged objects takes long
+                slices = slices or Slices()
+                if slices.is_over():
+                    break
+            elif count >= MAX_NOTIFICATIONS:
+                break
             known = count
+        if version:
+            self._versions.advance("", version)
         self._distribute(notifications)
+        return position - begin
 
     def _apply_one(self, change: Change[T], notifications: list[Notification[T]]) -> None:
         if isinstance(change, KubernetesObject):
@@ -122,26 +157,22 @@ class ProcessLoop(Generic[T]):
                 self._put(key, change, notifications)
             except IndexerError as error:
                 self.quarantine(change, error)
-        elif isinstance(change, Bookmark):
-            self._versions.advance(change.namespace, change.resource_version)
-            return
         elif isinstance(change, Deletion):
-            key = change.key
             self._delete(change, notifications)
-        else:
-            key = change.key
-            self._quarantine.add(change, is_stored=self._indexer.get(key) is not None)
-        self._versions.advance(self._namespace_of(key), change.resource_version)
+        elif not isinstance(change, Bookmark):
+            self._quarantine.add(change, is_stored=self._indexer.get(change.key) is not None)
 
-    def _namespace_of(self, key: str) -> str:
-        """Return the namespace of the key's reflector, or an empty string if there is only one reflector."""
+    def _namespace_of(self, change: Change[T]) -> str:
+        """Return the namespace of the change's reflector, or an empty string if there is only one reflector."""
+        if isinstance(change, Bookmark):
+            return change.namespace
+        key = key_of(change) if isinstance(change, KubernetesObject) else change.key
         return key.partition("/")[0] if self._has_several_namespaces else ""
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
         """Put an object into quarantine because an index function failed on it."""
-        key = key_of(obj)
-        bad = self._bad_object(self._namespace_of(key), obj, error)
-        self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
+        bad = self._bad_object(self._namespace_of(obj), obj, error)
+        self._quarantine.add(bad, is_stored=self._indexer.get(bad.key) is not None)
 
     def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
         """Return a description of an object that cannot be indexed, and report the object if it cannot be decoded."""
@@ -155,13 +186,6 @@ class ProcessLoop(Generic[T]):
         if not self._unlisted:
             self._processor.distribute(notifications)
 
-    async def _flush(self, notifications: list[Notification[T]]) -> None:
-        """Send the notifications, and let listeners take them, so that fast listeners keep up with a burst."""
-        self._distribute(notifications)
-        notifications.clear()
-        await self._processor.wait_for_backlogs()
-        await trio.lowlevel.checkpoint()
-
     def _put(self, key: str, new: T, notifications: list[Notification[T]]) -> None:
         indexer = self._indexer
         old = indexer.get(key)
@@ -170,7 +194,10 @@ class ProcessLoop(Generic[T]):
             notifications.append(Added(new))
         elif old != new:  # also true for the same version with another default or conversion
             indexer.put(key, new)
-            notifications.extend(changes_between(old, new))
+            if old.uid == new.uid:  # almost always
+                notifications.append(Updated(old, new))
+            else:
+                notifications.extend(changes_between(old, new))
         elif key in self._quarantine.entries:
             indexer.put(key, old)  # tries the index functions again
         if self._quarantine.entries:
@@ -216,7 +243,7 @@ class ProcessLoop(Generic[T]):
                     gone.append(Deleted(known, is_stale=True))
             if slices.is_over():
                 await slices.checkpoint()
-        slices = Slices()
+        slices = Slices(1 if len(indexer) else 8)  # comparing objects takes long
         for key, obj in listed.items():
             old = indexer.get(key)
             if old is not None and old == obj:

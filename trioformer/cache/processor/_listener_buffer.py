@@ -210,6 +210,10 @@ class ListenerBuffer(Generic[T]):
         if self._arrival is not None:
             self._arrival.set()
 
+    def has_room(self, count: int) -> bool:
+        """Whether ``count`` notifications fit; always True with ``overflow="coalesce"``."""
+        return self.overflow == "coalesce" or self._queue.buffered + count <= self._queue.size
+
     async def wait_for_room(self) -> None:
         """Wait until the notifications fit; break the buffer if the listener takes none for ``patience`` seconds.
 
@@ -248,15 +252,36 @@ class ListenerBuffer(Generic[T]):
             finally:
                 self._arrival = None
         while True:
-            for notification in self._batch:
-                self._delivered += 1
+            notification = self._next()
+            if notification is not None:
                 return notification
+            await self._wait_for_arrival()
+
+    def take_now(self, now: float) -> Notification[T] | None:
+        """Return the next notification without waiting; return None if it is time to call :meth:`take`.
+
+        A handler's task calls this method, because the coroutine and the time for each notification of a burst take
+        longer than everything else in :meth:`take`.
+
+        Args:
+            now: The current time on trio's clock.
+        """
+        if self._arrival is not None or self._slices is None or self._slices.is_over(now):
+            return None
+        return self._next()
+
+    def _next(self) -> Notification[T] | None:
+        """Remove and return the next notification, or return None if the buffer is empty."""
+        while True:
             if self._batch_kind is not None:
+                for notification in self._batch:
+                    self._delivered += 1
+                    return notification
                 self._finish_batch()
             item = self._queue.get()
             if item is None:
-                await self._wait_for_arrival()
-            elif isinstance(item, SharedBatch):
+                return None
+            if isinstance(item, SharedBatch):
                 self._batch, self._batch_kind = item.notifications(), item.kind
             elif isinstance(item, DueResync):
                 self._begin_due_resync(item)

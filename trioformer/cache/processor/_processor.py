@@ -125,23 +125,27 @@ class HandlerTask(Generic[T]):
 
     async def _call_for_each(self) -> None:
         buffer, handler = self.listener.buffer, with_own_filters(self.handler)
+        now = trio.current_time()
         while True:
-            try:
-                notification = await buffer.take()
-            except trio.EndOfChannel:
-                return
-            except trio.BrokenResourceError as error:
-                raise HandlerOverflowError(f"{self.listener.name}: {error}") from error
-            self.call_started_at = started_at = trio.current_time()
+            notification = buffer.take_now(now)
+            if notification is None:
+                try:
+                    notification = await buffer.take()
+                except trio.EndOfChannel:
+                    return
+                except trio.BrokenResourceError as error:
+                    raise HandlerOverflowError(f"{self.listener.name}: {error}") from error
+                now = trio.current_time()
+            self.call_started_at = started_at = now
             self.calls += 1
             try:
                 await call_handler(handler, notification)
             except Exception as error:  # noqa: BLE001  # the documented boundary to the user's handler
                 await self._handle_error(error, notification)
             self.call_started_at = None
-            elapsed = trio.current_time() - started_at
-            if elapsed > self.slowest_call:  # max() would cost three times as much for every event
-                self.slowest_call = elapsed
+            now = trio.current_time()
+            if now - started_at > self.slowest_call:  # max() would cost three times as much for every event
+                self.slowest_call = now - started_at
 
     async def _handle_error(self, error: Exception, notification: Notification[T]) -> None:
         obj = object_of(notification)
@@ -387,6 +391,13 @@ class Processor(Generic[T]):
     def distribute_initial(self, initial: Sequence[T]) -> None:
         """Notify all listeners about the first list."""
         self._put_batch(SharedBatch(BatchKind.INITIAL, initial), self._listeners)
+
+    def has_room(self, count: int) -> bool:
+        """Whether ``count`` notifications fit into the buffers of all listeners with ``overflow="block"``."""
+        for listener in self._listeners:  # noqa: SIM110  # all() would take three times as long for every batch
+            if not listener.buffer.has_room(count):
+                return False
+        return True
 
     def distribute(self, notifications: Sequence[Notification[T]]) -> None:
         """Notify all listeners about changes from a watch."""

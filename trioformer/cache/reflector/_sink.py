@@ -14,6 +14,12 @@ T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 class Sink(Protocol[T_contra]):
     """A receiver of objects from a reflector; no method except :meth:`wait_for_room` may wait."""
 
+    def hold(self) -> None:
+        """Begin a batch of events."""
+
+    def release(self) -> None:
+        """End a batch of events."""
+
     def add(self, obj: T_contra) -> None:
         """Write the object of an ADDED event."""
 

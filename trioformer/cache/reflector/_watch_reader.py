@@ -126,6 +126,13 @@ class WatchReader(Generic[T]):
 
     def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink, and return whether there is a bookmark among them."""
+        self._sink.hold()
+        try:
+            return self._write(batch)
+        finally:
+            self._sink.release()
+
+    def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         process, writers, position = self._transformer.process, self._writers, self._position
         has_bookmark = False
         for kind, obj in batch:

@@ -19,7 +19,7 @@ relist or a resync is a single item (``AtomicFIFO``).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
@@ -102,10 +102,17 @@ class DeltaFIFO(Generic[T]):
     """
 
     max_pending: int = 10_000
+    apply_now: Callable[[list[Change[T]]], int] | None = attrs.field(default=None, init=False)
+    """A function of the consumer, which applies the first changes of a batch without waiting, and returns their
+    number."""
     _batches: deque[Batch[T]] = attrs.field(factory=deque, init=False)
     _pending: int = attrs.field(default=0, init=False)
     _pending_lists: int = attrs.field(default=0, init=False)
     _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _is_held: bool = attrs.field(default=False, init=False)
+    """Whether a reflector is queueing a batch."""
+    _is_idle: bool = attrs.field(default=False, init=False)
+    """Whether the consumer waits in :meth:`pop`."""
     _room_freed: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
 
@@ -165,7 +172,31 @@ class DeltaFIFO(Generic[T]):
             raise trio.ClosedResourceError("this delta FIFO is closed")
         self._batches.append(batch)
         self._pending += 1
-        self._ready.set()
+        if not self._is_held:
+            self._ready.set()
+
+    def hold(self) -> None:
+        """Begin to queue a batch of changes, which ends with :meth:`release` before the next checkpoint."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """End a batch of changes.
+
+        If the queue was empty and the consumer is idle, its function ``apply_now`` applies the changes immediately,
+        which saves waking its task.
+        """
+        self._is_held = False
+        if self._is_idle and self.apply_now is not None and len(self._batches) == 1:
+            batch = self._batches[0]
+            if isinstance(batch, list):
+                applied = self.apply_now(batch)
+                self._pending -= applied
+                if applied == len(batch):
+                    self._batches.clear()
+                    return
+                del batch[:applied]
+        if self._batches:
+            self._ready.set()
 
     async def pop(self) -> Batch[T]:
         """Remove and return the oldest batch; wait for one if the queue is empty.
@@ -180,7 +211,11 @@ class DeltaFIFO(Generic[T]):
             if self._closed:
                 raise trio.ClosedResourceError("this delta FIFO is closed")
             self._ready = trio.Event()
-            await self._ready.wait()
+            self._is_idle = True
+            try:
+                await self._ready.wait()
+            finally:
+                self._is_idle = False
         # no checkpoint from here on: a removed batch must be returned
         batch = self._batches.popleft()
         self._pending -= len(batch) if isinstance(batch, list) else 1
@@ -219,7 +254,7 @@ class NamespacedSink(Generic[T]):
         self._namespace = namespace
         self.add, self.update, self.delete = fifo.add, fifo.update, fifo.delete
         self.quarantine, self.delete_key = fifo.quarantine, fifo.delete_key
-        self.wait_for_room = fifo.wait_for_room
+        self.wait_for_room, self.hold, self.release = fifo.wait_for_room, fifo.hold, fifo.release
 
     def bookmark(self, resource_version: str) -> None:
         """Queue a bookmark for this sink's namespace."""

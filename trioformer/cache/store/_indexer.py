@@ -75,14 +75,16 @@ class _Index(Generic[T]):
                 bucket.pop(key, None)
                 if not bucket:
                     del self.buckets[value]
-        for value in after:
+        self.add(key, after)
+        if before and not after:
+            self.values.pop(key, None)
+
+    def add(self, key: str, values: tuple[str, ...]) -> None:
+        """Index a key under values, in addition to its current values."""
+        for value in values:
             self.buckets.setdefault(value, {})[key] = None
-        if self.name == NAMESPACE_INDEX:
-            return
-        if after:
-            self.values[key] = after
-        else:
-            del self.values[key]
+        if values and self.name != NAMESPACE_INDEX:
+            self.values[key] = values
 
     def add_all(self, items: Mapping[str, T]) -> list[tuple[T, IndexerError]]:
         """Index objects; return the objects on which the function failed, with their errors."""
@@ -254,22 +256,23 @@ class Indexer(Generic[T]):
             The new content, and the skipped objects with their errors.
         """
         staged: Staged[T] = Staged(indices={name: _Index(name, each.function) for name, each in self._indices.items()})
-        indices = tuple(staged.indices.values())
+        namespaces, *others = staged.indices.values()
         failed: list[tuple[T, IndexerError]] = []
         slices = Slices(8)
         for obj in objects:
             staged.items[key_of(obj)] = obj
             if slices.is_over():
                 await slices.checkpoint()
-        slices = Slices()
+        slices = Slices(1 if others else 8)
         for key, obj in staged.items.items():
             try:
-                found = [index.values_for(obj) for index in indices]
+                found = [index.values_for(obj) for index in others] if others else ()
             except IndexerError as error:
                 failed.append((obj, error))
             else:
-                for index, values in zip(indices, found, strict=True):
-                    index.move(key, values)
+                namespaces.add(key, _by_namespace(obj))
+                for index, values in zip(others, found, strict=True) if others else ():
+                    index.add(key, values)
             if slices.is_over():
                 await slices.checkpoint()
         left_out: list[tuple[T, IndexerError]] = []
