@@ -2,15 +2,17 @@
 
 What is sent to a real API server is made by :func:`new_pod` and :func:`new_status`.
 ``pod.json`` beside this file is what kube-apiserver made of one such pod (``cluster.py --record`` writes it), and
-:class:`Template` makes any number of others of it, as bytes, for the replay server.
+:func:`encoded_pods` makes any number of others of it, for the replay server.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 RECORDED = Path(__file__).with_name("pod.json")
 NAMESPACES = 50
@@ -202,59 +204,14 @@ SMALL = {
     "metadata": {
         "name": name_of(0),
         "namespace": namespace_of(0),
-        "uid": uid_of(0),
-        "resourceVersion": "0000000000",
         "creationTimestamp": "2026-01-12T08:15:42Z",
         "labels": {"app": "small", "pod-template-hash": "7d4b9c6f5d"},
     },
     "spec": {"nodeName": node_of(0), "containers": [{"name": "server", "image": "registry.example.com/small:1"}]},
-    "status": {"phase": phase_of(0), "podIP": "10.0.0.1", "hostIP": "192.168.0.10", "qosClass": "BestEffort"},
+    "status": {"podIP": "10.0.0.1", "hostIP": "192.168.0.10", "qosClass": "BestEffort"},
 }
-
-
-class Template:
-    """Makes pods of one recorded pod: other names, namespaces, uids, nodes and versions, the same shape.
-
-    Args:
-        recorded: The pod that number 0 stands for, without kind and apiVersion, as in a list.
-    """
-
-    def __init__(self, recorded: dict[str, object]) -> None:
-        metadata = recorded["metadata"]
-        assert isinstance(metadata, dict)
-        metadata["uid"], metadata["resourceVersion"] = uid_of(0), "0000000000"
-        text = json.dumps(recorded, separators=(",", ":"))
-        marks = "|".join(
-            map(re.escape, (name_of(0), f'"{namespace_of(0)}"', uid_of(0), node_of(0), '"phase":"Running"'))
-        )
-        before, version, after = text.partition('"resourceVersion":"0000000000"')
-        assert version, "the recorded pod has no resourceVersion"
-        self._head = [*self._split(before, marks), b'"resourceVersion":"']
-        self._tail = [b'"', *self._split(after, marks)]
-
-    @staticmethod
-    def _split(text: str, marks: str) -> list[bytes]:
-        return [part.encode() for part in re.split(f"({marks})", text)]
-
-    @staticmethod
-    def _filled(parts: list[bytes], number: int) -> bytes:
-        known = {
-            name_of(0).encode(): name_of(number).encode(),
-            f'"{namespace_of(0)}"'.encode(): f'"{namespace_of(number)}"'.encode(),
-            uid_of(0).encode(): uid_of(number).encode(),
-            node_of(0).encode(): node_of(number).encode(),
-            b'"phase":"Running"': f'"phase":"{phase_of(number)}"'.encode(),
-        }
-        return b"".join([known.get(part, part) for part in parts])
-
-    def parts(self, number: int) -> tuple[bytes, bytes]:
-        """The pod's bytes before and after its resourceVersion, which are ten digits."""
-        return self._filled(self._head, number), self._filled(self._tail, number)
-
-
-def template(size: str) -> Template:
-    """The template of ``large`` (10 KB) or ``small`` (0.5 KB) pods."""
-    return Template(json.loads(RECORDED.read_text()) if size == "large" else json.loads(json.dumps(SMALL)))
+VERSION = b"9876543210"
+"""Stands for the resourceVersion in an encoded pod."""
 
 
 def version(number: int) -> bytes:
@@ -262,7 +219,30 @@ def version(number: int) -> bytes:
     return b"%d" % (1_000_000_000 + number)
 
 
-def pods(size: str, count: int) -> Iterator[tuple[bytes, bytes]]:
-    """The parts of the first ``count`` pods."""
-    made = template(size)
-    return (made.parts(number) for number in range(count))
+def as_json(pod: dict[str, Any]) -> bytes:
+    return json.dumps(pod, separators=(",", ":")).encode()
+
+
+def encoded_pods(size: str, count: int, encode: Callable[[dict[str, Any]], bytes] = as_json) -> list[bytes]:
+    """Make pods of the recorded one: other names, namespaces, uids, nodes and phases, the same shape.
+
+    A pod is encoded once for each phase; the other values have the same length for each number, so they are replaced
+    in its bytes, in JSON and in protobuf.
+
+    Args:
+        size: ``large`` (10 KB) or ``small`` (0.5 KB).
+        count: How many.
+        encode: Encodes a pod that has neither kind nor apiVersion, as in a list.
+    """
+    pod = json.loads(RECORDED.read_text()) if size == "large" else copy.deepcopy(SMALL)
+    pod["metadata"] |= {"uid": uid_of(0), "resourceVersion": VERSION.decode()}
+    marks = b"|".join(re.escape(mark(0).encode()) for mark in (name_of, namespace_of, uid_of, node_of))
+    pieces = {}
+    for phase in PHASES:
+        pod["status"]["phase"] = phase
+        pieces[phase] = re.split(b"(%s)" % marks, encode(pod))
+    made = []
+    for number in range(count):
+        values = {mark(0).encode(): mark(number).encode() for mark in (name_of, namespace_of, uid_of, node_of)}
+        made.append(b"".join([values.get(piece, piece) for piece in pieces[phase_of(number)]]))
+    return made

@@ -9,18 +9,19 @@ Says ``{"url": …, "kubeconfig": …}`` when it is ready.
 resourceVersion 0, which the watch cache serves, and chunks are not compressed.
 A watch is silent until ``go`` comes on standard input; then it sends its events (MODIFIED, one pod after the other,
 round and round) as fast as they are read, each in an HTTP chunk and a TLS record of its own: so a real server flushes.
-``sendInitialEvents`` is refused as by a server without watch-list, and client-go lists instead.
+With ``sendInitialEvents=true`` the watch begins with the list, as ADDED events and a bookmark.
+Both are in protobuf for a client that prefers it, otherwise in JSON.
 
 ``reset PODS EVENTS`` says how much of it the next client is sent.
 
-Everything that is sent is made before, but for the ten digits of a resourceVersion; a thread for each connection hands
-the kernel whole vectors of ready pieces.
+The objects are encoded before; what is left are the digits of the resourceVersion and the frames of events.
+A thread for each connection hands the kernel whole vectors of pieces.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
+import itertools
 import json
 import re
 import socket
@@ -28,27 +29,24 @@ import ssl
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import pods
 
 from trioformer.models._protobuf import _transcode
 from trioformer.models._protobuf._encode import to_message
-from trioformer.models._protobuf._heads import envelope_of
-from trioformer.models._protobuf._tables import find_type
+from trioformer.models._protobuf._tables import WireType
 from trioformer.models._protobuf._wire import tagged, varint_of
 
 Connection: TypeAlias = "socket.socket | ssl.SSLSocket"
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-MARK = b"9876543210"
-"""The place of a resourceVersion."""
-EVENT = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
+MAGIC, END = b"k8s\0", b'\x1a\0"\0'
 EVENTS_AT_ONCE = 300  # three pieces each; the kernel takes 1024
-ITEMS_AT_ONCE = 200
+ITEMS_AT_ONCE = 200  # four pieces each
 
 CORE = {
     "kind": "APIResourceList",
@@ -82,8 +80,8 @@ DOCUMENTS: dict[str, object] = {
 }
 
 
-Part: TypeAlias = "tuple[bytes, bytes]"
-"""A pod's bytes before and after its resourceVersion of ten digits."""
+Part: TypeAlias = "tuple[bytes, bytes, bytes]"
+"""What comes before a resourceVersion, its place, and what comes after."""
 
 
 class JSONPods:
@@ -92,48 +90,58 @@ class JSONPods:
     media_type = watch_type = "application/json"
     separator = b","
 
-    def __init__(self, parts: list[Part]) -> None:
-        self.parts = parts
+    def __init__(self, size: str, count: int) -> None:
+        encoded = pods.encoded_pods(size, count, self.item)
+        self.items: list[Part] = [item.partition(pods.VERSION) for item in encoded]  # so a list needs no copies
 
-    def around_items(self, metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
+    @staticmethod
+    def item(obj: dict[str, Any]) -> bytes:
+        """Encode an object as an item of a list."""
+        return pods.as_json(obj)
+
+    @staticmethod
+    def event(type_: str, item: bytes) -> bytes:
+        """Make a watch event of an item."""
+        return b'{"type":"%s","object":{"kind":"Pod","apiVersion":"v1",%s}\n' % (type_.encode(), item[1:])
+
+    @staticmethod
+    def around_items(metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
+        """What comes before and after the items of a list, which have ``size`` bytes."""
         opening = b'{"kind":"PodList","apiVersion":"v1","metadata":' + json.dumps(metadata).encode() + b',"items":['
         return opening, b"]}\n"
 
-    def event(self, number: int) -> Part:
-        head, tail = self.parts[number]
-        return EVENT + head[1:], tail + b"}\n"  # the item without its brace follows the kind
 
-
-class ProtobufPods:
+class ProtobufPods(JSONPods):
     """The same pods in protobuf."""
 
     media_type = PROTOBUF
     watch_type = f"{PROTOBUF};stream=watch"
     separator = b""
 
-    def __init__(self, parts: list[Part]) -> None:
-        found = _transcode.find_wire_type("v1", "Pod")
-        assert found is not None
-        bodies = [to_message(json.loads(head + MARK + tail), found) for head, tail in parts]
-        self.parts = [_around_mark(tagged(2, body)) for body in bodies]
-        self._bodies = bodies
+    @staticmethod
+    def item(obj: dict[str, Any]) -> bytes:
+        return _transcode.item_of(obj, wire_type("Pod"))
 
-    def around_items(self, metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
-        found = find_type("meta_v1", "ListMeta")
-        assert found is not None
-        meta = tagged(1, to_message(metadata, found))
-        kind = tagged(1, tagged(1, b"v1") + tagged(2, b"PodList"))
-        return b"k8s\0" + kind + b"\x12" + varint_of(len(meta) + size) + meta, b'\x1a\0"\0'
+    @staticmethod
+    def event(type_: str, item: bytes) -> bytes:
+        envelope = MAGIC + _kind("Pod") + item + END  # an item has the tag that an object has in its envelope
+        frame = _transcode.event_of(type_, envelope)
+        return len(frame).to_bytes(4, "big") + frame
 
-    def event(self, number: int) -> Part:
-        frame = _transcode.event_of("MODIFIED", envelope_of("v1", "Pod", self._bodies[number]))
-        return _around_mark(len(frame).to_bytes(4, "big") + frame)
+    @staticmethod
+    def around_items(metadata: dict[str, object], size: int) -> tuple[bytes, bytes]:
+        meta = tagged(1, to_message(metadata, wire_type("ListMeta")))
+        return MAGIC + _kind("PodList") + b"\x12" + varint_of(len(meta) + size) + meta, END
 
 
-def _around_mark(data: bytes) -> Part:
-    before, found, after = data.partition(MARK)
-    assert found
-    return before, after
+def wire_type(kind: str) -> WireType:
+    found = _transcode.find_wire_type("v1", kind)
+    assert found is not None
+    return found
+
+
+def _kind(kind: str) -> bytes:
+    return tagged(1, tagged(1, b"v1") + tagged(2, kind.encode()))
 
 
 class Replay:
@@ -149,55 +157,47 @@ class Replay:
         self.events = events
         self.listed = count
         self.go = threading.Event()
-        self._as_json = JSONPods(list(pods.pods(size, count)))
-        self.item_bytes = len(self._items(self._as_json, 0, 1)[0])
+        self._as_json = JSONPods(size, count)
+        self._as_protobuf = ProtobufPods(size, count)
 
-    @functools.cached_property
-    def _as_protobuf(self) -> ProtobufPods:
-        return ProtobufPods(self._as_json.parts)
-
-    def encoding(self, accept: str) -> JSONPods | ProtobufPods:
+    def encoding(self, accept: str) -> JSONPods:
         """The encoding that a client prefers."""
         return self._as_protobuf if accept.startswith(PROTOBUF) else self._as_json
 
-    @staticmethod
-    def _items(encoding: JSONPods | ProtobufPods, begin: int, end: int) -> list[bytes]:
-        parts = enumerate(encoding.parts[begin:end], begin + 1)
-        return [head + pods.version(number) + tail for number, (head, tail) in parts]
-
-    def list_pieces(self, encoding: JSONPods | ProtobufPods, begin: int, end: int) -> Iterator[list[bytes]]:
+    def list_pieces(self, encoding: JSONPods, begin: int, end: int) -> Iterator[list[bytes]]:
         """The pieces of a list's body, in vectors; the first is the whole body's length."""
         last = self.listed
         metadata: dict[str, object] = {"resourceVersion": pods.version(last).decode()}
         if end < last:
             metadata |= {"continue": f"from-{end}", "remainingItemCount": last - end}
-        items = self._items(encoding, begin, end)
-        size = sum(map(len, items)) + max(0, len(items) - 1) * len(encoding.separator)
+        items = encoding.items[begin:end]
+        size = sum(len(piece) for item in items for piece in item) + max(0, len(items) - 1) * len(encoding.separator)
         opening, closing = encoding.around_items(metadata, size)
         yield [head_of(encoding.media_type, b"Content-Length: %d" % (len(opening) + size + len(closing))) + opening]
         for start in range(0, len(items), ITEMS_AT_ONCE):
             vector: list[bytes] = []
-            for item in items[start : start + ITEMS_AT_ONCE]:
-                vector += (item, encoding.separator)
+            for number, (before, _, after) in enumerate(items[start : start + ITEMS_AT_ONCE], begin + start + 1):
+                vector += (before, pods.version(number), after, encoding.separator)
             if start + ITEMS_AT_ONCE >= len(items):
                 vector.pop()
             yield vector
         yield [closing]
 
-    def event_pieces(self, encoding: JSONPods | ProtobufPods) -> Iterator[list[bytes]]:
-        """The pieces of a storm, in vectors: for each event its chunk up to the version, the version, the rest."""
-        count = self.listed
-        ready = []
-        for number in range(min(count, self.events)):
-            before, after = encoding.event(number)
-            ready.append((b"%x\r\n" % (len(before) + 10 + len(after)) + before, after + b"\r\n"))
-        first = len(encoding.parts) + 1
-        for start in range(0, self.events, EVENTS_AT_ONCE):
-            vector: list[bytes] = []
-            for number in range(start, min(start + EVENTS_AT_ONCE, self.events)):
-                before, after = ready[number % count]
-                vector += (before, pods.version(first + number), after)
-            yield vector
+    def event_chunks(self, encoding: JSONPods, type_: str) -> Iterator[Part]:
+        """An event of each pod, in a chunk."""
+        for item in encoding.items[: self.listed]:
+            yield chunk(encoding.event(type_, b"".join(item))).partition(pods.VERSION)
+
+
+def in_vectors(events: Iterable[Part], first: int) -> Iterator[list[bytes]]:
+    """The pieces of events, in vectors; ``first`` is the number of the first resourceVersion."""
+    numbered = enumerate(events, first)
+    while some := list(itertools.islice(numbered, EVENTS_AT_ONCE)):
+        yield [piece for number, (before, _, after) in some for piece in (before, pods.version(number), after)]
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def head_of(media_type: str, header: bytes) -> bytes:
@@ -263,16 +263,22 @@ def play_list(connection: Connection, replay: Replay, query: dict[str, str], acc
     is_whole = query.get("resourceVersion") == "0" or not limit
     end = replay.listed if is_whole else min(begin + limit, replay.listed)
     for vector in replay.list_pieces(replay.encoding(accept), begin, end):
-        send_all(connection, vector, group=8)
+        send_all(connection, vector, group=16)
 
 
-def play_watch(connection: Connection, replay: Replay, accept: str) -> None:
+def play_watch(connection: Connection, replay: Replay, query: dict[str, str], accept: str) -> None:
     encoding = replay.encoding(accept)
     connection.sendall(head_of(encoding.watch_type, b"Transfer-Encoding: chunked"))
-    replay.go.wait()
-    if replay.events:
-        for vector in replay.event_pieces(encoding):
+    if query.get("sendInitialEvents") == "true":
+        for vector in in_vectors(replay.event_chunks(encoding, "ADDED"), 1):
             send_all(connection, vector, group=3)
+        version = pods.version(replay.listed).decode()
+        end = {"metadata": {"resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}}
+        connection.sendall(chunk(encoding.event("BOOKMARK", encoding.item(end))))
+    storm = itertools.cycle(list(replay.event_chunks(encoding, "MODIFIED")) if replay.events else ())
+    replay.go.wait()
+    for vector in in_vectors(itertools.islice(storm, replay.events), len(encoding.items) + 1):
+        send_all(connection, vector, group=3)
     connection.recv(1)  # until the client goes
 
 
@@ -285,16 +291,10 @@ def serve(connection: Connection, replay: Replay) -> None:
             url = urlsplit(target)
             query = {name: values[-1] for name, values in parse_qs(url.query).items()}
             if url.path == "/api/v1/pods":
-                watches = query.get("watch", "").lower() in ("1", "true")
-                if watches and query.get("sendInitialEvents"):
-                    send_refusal(
-                        connection, 422, "Invalid", "sendInitialEvents: Forbidden: the feature gate WatchList is off"
-                    )
-                elif watches:
-                    play_watch(connection, replay, accept)
+                if query.get("watch", "").lower() in ("1", "true"):
+                    play_watch(connection, replay, query, accept)
                     return
-                else:
-                    play_list(connection, replay, query, accept)
+                play_list(connection, replay, query, accept)
             elif url.path in DOCUMENTS:
                 send_document(connection, DOCUMENTS[url.path])
             else:
@@ -357,7 +357,7 @@ def main() -> None:
         tls = server_tls(directory) if options.tls else None
         url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
         threading.Thread(target=accept, args=(listener, tls, replay), daemon=True).start()
-        said = {"url": url, "kubeconfig": str(write_kubeconfig(directory, url)), "item_bytes": replay.item_bytes}
+        said = {"url": url, "kubeconfig": str(write_kubeconfig(directory, url))}
         print(json.dumps(said), flush=True)
         for line in sys.stdin:
             command, *numbers = line.split()

@@ -61,12 +61,11 @@ class Recorded(httpx.AsyncBaseTransport):
 
     def __init__(self, count: int, events: int) -> None:
         self.go = trio.Event()
-        parts = list(pods.pods("large", count))
-        self.items = [head + pods.version(number) + tail for number, (head, tail) in enumerate(parts)]
-        versions = range(count, count + events)
+        made = pods.encoded_pods("large", count)
+        self.items = [item.replace(pods.VERSION, pods.version(number)) for number, item in enumerate(made)]
         self.events = [
-            OPENING + parts[number % count][0][1:] + pods.version(number) + parts[number % count][1] + b"}\n"
-            for number in versions
+            OPENING + made[number % count][1:].replace(pods.VERSION, pods.version(number)) + b"}\n"
+            for number in range(count, count + events)
         ]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
