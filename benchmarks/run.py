@@ -35,9 +35,8 @@ from harness.workloads import WORKLOADS, Entrant, Workload
 
 RESULTS = BENCHMARKS / "results"
 PLOT = REPOSITORY / "docs" / "images" / "benchmarks.png"
-IMPORT = "import"
 BOMBS = "bombs"
-KNOWN = [*WORKLOADS, IMPORT, BOMBS]
+KNOWN = [*WORKLOADS, BOMBS]
 
 
 def lines_of(workload: Workload, only: Sequence[str], scale: float) -> list[Line]:
@@ -66,7 +65,7 @@ def _set_up(entrant: Entrant) -> None:
 def measure(workload: Workload, lines: Sequence[Line], *, scale: float, repeats: int) -> None:
     """Let the entrants take turns, every other round in the opposite order."""
     with serving(workload, max(1, int(workload.pods * scale))) as server:
-        for round_ in range(repeats):
+        for round_ in range(repeats * workload.turns):
             for line in lines if round_ % 2 == 0 else reversed(lines):
                 if line.error is not None:
                     continue
@@ -79,13 +78,6 @@ def measure(workload: Workload, lines: Sequence[Line], *, scale: float, repeats:
                 else:
                     line.runs.append(derived(said, pods=line.pods, events=line.events))
                     print(" ".join(f"{name}={said[name]:.3g}" for name in ("wall", "cpu") if name in said), flush=True)
-
-
-def run_import() -> bool:
-    """How long importing takes; a program of its own."""
-    command = [str(python_of("trioformer")), str(BENCHMARKS / "import_time.py"), "--limit", "1.3"]
-    done = subprocess.run(command, env={"PYTHONPATH": str(SOURCE)}, check=False)
-    return done.returncode == 0
 
 
 def run_bombs(results: Path, rounds: int) -> bool:
@@ -122,9 +114,6 @@ def run(names: Sequence[str], options: argparse.Namespace) -> None:
     reached = True
     for name in names:
         print(f"\n{name}", flush=True)
-        if name == IMPORT:
-            reached &= run_import()
-            continue
         if name == BOMBS:
             reached &= run_bombs(options.results, options.repeats)
             continue
@@ -134,7 +123,7 @@ def run(names: Sequence[str], options: argparse.Namespace) -> None:
             measure(workload, lines, scale=options.scale, repeats=options.repeats)
         except UnavailableError as error:
             sys.exit(f"error: {error}")
-        outcomes = write(options.results, name, workload, lines, repeats=options.repeats)
+        outcomes = write(options.results, name, workload, lines, repeats=options.repeats * workload.turns)
         reached &= all(outcome.reached for outcome in outcomes)
     if options.results == RESULTS:
         subprocess.run([python_of("plot"), BENCHMARKS / "harness" / "plot.py", RESULTS, PLOT], check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 import time
 from argparse import Namespace
@@ -94,12 +93,9 @@ class Setup:
     """A factory, its informer, and the handlers."""
 
     def __init__(self, client: Client, options: Namespace, *, resync_period: float = 0.0) -> None:
-        further: dict[str, bool] = {}
-        if options.drop_managed_fields:
-            if "drop_managed_fields" not in inspect.signature(SharedInformerFactory).parameters:
-                raise SystemExit("error: SharedInformerFactory has no drop_managed_fields yet")
-            further["drop_managed_fields"] = True
-        self.factory = SharedInformerFactory(client, resync_period=resync_period, **further)  # type: ignore[arg-type]
+        self.factory = SharedInformerFactory(
+            client, resync_period=resync_period, drop_managed_fields=options.drop_managed_fields
+        )
         indexers: dict[str, IndexFunc[Pod]] = {"node": field_index("spec.node_name")} if options.node_index else {}
         if options.workload == "lookups":
             indexers["group"] = by_twenties

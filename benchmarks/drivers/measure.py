@@ -46,6 +46,11 @@ def rss() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
 
 
+def whole_process() -> dict[str, object]:
+    """What this process has used since its start; the harness measures how long it took."""
+    return {"cpu": cpu(), "rss": rss()}
+
+
 class Meter:
     """Measures from where it is made to where it is read."""
 

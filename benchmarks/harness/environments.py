@@ -28,6 +28,7 @@ OURS = (
 PINNED: Mapping[str, tuple[str, ...]] = {
     "trioformer": OURS,
     "limit": OURS,
+    "trio": OURS[:1],
     "kubernetes": ("kubernetes==37.0.2",),
     "kubernetes_asyncio": ("kubernetes-asyncio==36.1.0",),
     "lightkube": ("lightkube==1.0.1",),

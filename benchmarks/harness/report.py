@@ -91,8 +91,8 @@ def shown(value: float) -> str:
         else f"{value:.1f}"
         if abs(value) >= 10
         else f"{value:.2f}"
-        if value
-        else "0"
+        if abs(value) >= 0.1
+        else f"{value:.2g}"
     )
 
 

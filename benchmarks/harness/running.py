@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,11 +90,12 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
     if entrant.rival == "client_go":
         command = [str(client_go()), workload.kind, *arguments]
     else:
-        program = BENCHMARKS / "drivers" / f"drive_{entrant.rival}.py"
+        program = BENCHMARKS / "drivers" / f"{'start' if workload.kind == 'start' else 'drive'}_{entrant.rival}.py"
         command = [str(python_of(entrant.rival)), str(program), workload.kind, *arguments]
     environment = {**os.environ}
     if entrant.rival == "trioformer":
         environment["PYTHONPATH"] = str(SOURCE)
+    began = time.perf_counter()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=CACHE
     )
@@ -110,7 +112,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         if words == {"ready": True}:
             server.tell("go" if workload.server == "replay" else f"write {events} {WRITE_INTERVAL}")
         else:
-            result = words
+            result = {**words, "elapsed": time.perf_counter() - began}
     process.wait()
     expired = not deadline.is_alive()
     deadline.cancel()

@@ -63,7 +63,7 @@ def test_importing_trioformer_imports_neither_the_embedded_server_nor_tools() ->
     ],
 )
 def test_an_import_adds_few_modules_to_those_of_trio_and_httpx(statement: str, bound: int) -> None:
-    # The time itself is measured by benchmarks/import_time.py: a test of it would measure the machine.
+    # The time itself is measured by the benchmark ``start``: a test of it would measure the machine.
     added = loaded_after(statement) - loaded_after("import trio, httpx")
     assert len(added) <= bound, sorted(added)
 
