@@ -1,6 +1,6 @@
 // The rival client-go: a shared informer of pods with the namespace index, and handlers that count; or requests.
 //
-// By default it asks for protobuf, as kubectl's and every controller's client of built-in kinds does; -json turns that off.
+// By default it asks for protobuf, as controller-runtime does for built-in kinds; -json turns that off.
 // Everything else is client-go's own default.  See ../drivers/measure.py for what a driver is.
 package main
 
