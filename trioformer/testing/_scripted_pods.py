@@ -130,8 +130,9 @@ class ScriptedPod:
 
             web.on_exec(echo)
 
-        The handler runs in a task of the server and is cancelled when the client disconnects.  Exceptions that the
-        handler raises propagate from :meth:`APIServer.run`.
+        The handler runs in a task of the server.  It is cancelled when the client disconnects or when the container
+        terminates.  In the latter case, the exit code is 137, as for a killed process.  Exceptions that the handler
+        raises propagate from :meth:`APIServer.run`.
 
         Args:
             handler: An async function that takes a :class:`ScriptedProcess` and returns its exit code, or None for 0.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 import trio
+import trio.testing
+from trio.testing import wait_all_tasks_blocked
 
+from trioformer.client import Client
 from trioformer.errors import ConnectionFailedError, NotFoundError
 from trioformer.models.core_v1 import Pod
 from trioformer.pods import exec_in_pod
 from trioformer.testing import APIServer, ScriptedProcess
 
 PATH = "/api/v1/namespaces/default/pods/one/exec?command=ls&stdout=true"
-POD = {
+POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "one", "namespace": "default"},
@@ -93,3 +98,42 @@ async def test_a_command_is_not_a_string(api_server: APIServer) -> None:
     api_server.create(POD)
     with pytest.raises(TypeError, match=r"\['ls', '-l'\]"):
         api_server.script_pod("one").script_command("ls -l")
+
+
+@pytest.mark.parametrize("how", ["delete", "end", "restart"])
+async def test_a_command_is_killed_with_its_container(how: str, api_server: APIServer, client: Client) -> None:
+    api_server.create(POD)
+    one = api_server.script_pod("one")
+
+    async def play(process: ScriptedProcess) -> int:
+        await trio.sleep_forever()
+
+    one.on_exec(play)
+    with trio.fail_after(5):
+        async with exec_in_pod(client.api(Pod, "default"), "one", ["sleep"]) as process:
+            await wait_all_tasks_blocked()
+            if how == "delete":
+                api_server.delete(Pod, "one")
+            elif how == "end":
+                one.end()
+            else:
+                one.restart()
+            assert await process.wait() == 137
+
+
+async def test_a_command_survives_other_changes_of_its_pod(
+    api_server: APIServer, client: Client, autojump_clock: trio.testing.MockClock
+) -> None:
+    api_server.create({**POD, "spec": {**POD["spec"], "containers": [{"name": "main"}, {"name": "side"}]}})
+    one = api_server.script_pod("one")
+
+    async def play(process: ScriptedProcess) -> int:
+        await trio.sleep(10)
+        return 3
+
+    one.on_exec(play)
+    async with exec_in_pod(client.api(Pod, "default"), "one", ["sleep"], container="main") as process:
+        await wait_all_tasks_blocked()
+        one.end(container="side")
+        api_server.patch(Pod, "one", {"metadata": {"labels": {"a": "b"}}})
+        assert await process.wait() == 3

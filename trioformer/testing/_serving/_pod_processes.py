@@ -33,6 +33,8 @@ stream.
 Upgrade: TypeAlias = Callable[[list[tuple[bytes, bytes]]], Awaitable[trio.abc.Stream]]
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE = range(5)
+_KILLED: Final = 137
+"""The exit code of a process that is killed with its container."""
 _MAX_INPUT: Final = 16
 """The maximum number of chunks of input that wait for the process."""
 
@@ -65,7 +67,7 @@ class ProcessRequest:
         return cls(scripts, pod, container, pairs, record.subresource == "attach")
 
     async def run(self, socket: ChannelSocket) -> None:
-        """Run the handler of the process until it returns or the client disconnects."""
+        """Run the handler of the process until it returns, the container terminates, or the client disconnects."""
         flags = {name for name, value in self._query if value in ("true", "1")}
         send, receive = trio.open_memory_channel[bytes](_MAX_INPUT)
         process = ScriptedProcess._create(
@@ -81,29 +83,38 @@ class ProcessRequest:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_receive, socket, process, send, nursery.cancel_scope)
             try:
-                status = await self._play(process)
+                status = await self._play(process, nursery)
                 await socket.send(_ERROR, dumps(status))
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass  # the client has disconnected
             nursery.cancel_scope.cancel()
 
-    async def _play(self, process: ScriptedProcess) -> JSONObject:
+    async def _play(self, process: ScriptedProcess, nursery: trio.Nursery) -> JSONObject:
         state = (status_of(self._pod, self._container) or {}).get("state") or {}
         if not state.get("running"):
             return _failure(f'unable to upgrade connection: container not found ("{self._container}")')
         scripts = self._scripts.processes[self._pod["metadata"]["uid"]]
         handler = scripts.find(self._container, process.command, is_attach=self._is_attach)
+        log = self._scripts.log_of(self._pod, self._container)
+        code: int | None = _KILLED
         if handler is not None:
-            code = await handler(process)
+            with trio.CancelScope() as scope:
+                nursery.start_soon(self._cancel_at_end, log, scope)
+                code = await handler(process)
         elif self._is_attach:
-            await self._follow(process, self._scripts.log_of(self._pod, self._container))
-            code = 0
+            await self._follow(process, log)
         else:
             program = process.command[0] if process.command else ""
             return _failure(
                 f'error executing command in container: exec: "{program}": executable file not found in $PATH'
             )
         return _ended(code or 0) if not self._is_attach else {"metadata": {}, "status": "Success"}
+
+    async def _cancel_at_end(self, log: ContainerLog, scope: trio.CancelScope) -> None:
+        """Cancel the handler of a process when its container terminates."""
+        while not self._has_ended(log):
+            await self._scripts.wait()
+        scope.cancel()
 
     async def _follow(self, process: ScriptedProcess, log: ContainerLog) -> None:
         """Send new log entries of the container until it terminates."""
