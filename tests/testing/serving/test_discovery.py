@@ -130,7 +130,6 @@ async def test_the_first_supported_format_is_used() -> None:
     for accept, kind in (
         ("", "Pod"),
         ("*/*", "Pod"),
-        ("application/*", "Pod"),
         ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json", "Pod"),
         (TABLE, "Table"),
         ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "Pod"),

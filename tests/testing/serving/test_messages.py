@@ -253,12 +253,13 @@ async def test_a_custom_kind_has_no_protobuf() -> None:
     async with running(server) as http:
         for path in (WIDGETS, f"{WIDGETS}/a"):
             response = await http.get(path, headers=ALONE)
-            assert (response.status_code, response.json()["reason"]) == (406, "NotAcceptable")
+            assert (response.status_code, read(response)["reason"]) == (406, "NotAcceptable")
             both = await http.get(path, headers={"accept": BOTH["accept"]})
             assert both.headers["content-type"] == "application/json"
         body = envelope_of("example.com/v1", "Widget", b"")
-        response = await http.post(WIDGETS, content=body, headers={"content-type": PROTOBUF})
-        assert response.status_code == 400
+        for method, path in (("POST", WIDGETS), ("PUT", f"{WIDGETS}/a"), ("PATCH", f"{WIDGETS}/a")):
+            response = await http.request(method, path, content=body, headers={"content-type": PROTOBUF})
+            assert (response.status_code, response.json()["reason"]) == (415, "UnsupportedMediaType")
 
 
 async def test_what_has_no_message_stays_json() -> None:
@@ -268,9 +269,15 @@ async def test_what_has_no_message_stays_json() -> None:
         for accept in (TABLE, f"{TABLE},{PROTOBUF}"):
             response = await http.get(PODS, headers={"accept": accept})
             assert response.json()["kind"] == "Table"
-        for path in ("/version", "/apis", "/api/v1"):
-            response = await http.get(path, headers={"accept": f"{PROTOBUF},application/json"})
-            assert response.headers["content-type"].startswith("application/json")
+        response = await http.get("/version", headers={"accept": BOTH["accept"]})
+        assert response.headers["content-type"] == "application/json"
+        assert (await http.get(f"{PODS}/a/log", headers=ALONE)).status_code == 204
+
+
+async def test_discovery_is_served_in_protobuf() -> None:
+    async with running(APIServer()) as http:
+        for path, kind in (("/api", "APIVersions"), ("/apis", "APIGroupList"), ("/api/v1", "APIResourceList")):
+            assert read(await http.get(path, headers=ALONE))["kind"] == kind
 
 
 async def test_metadata_alone_is_served_in_protobuf() -> None:
@@ -285,10 +292,19 @@ async def test_metadata_alone_is_served_in_protobuf() -> None:
         assert (kind, [item["metadata"]["name"] for item in items]) == ("PartialObjectMetadataList", ["a"])
 
 
-async def test_the_media_type_is_read_in_any_form() -> None:
+async def test_the_content_type_is_read_in_any_form() -> None:
     async with running(APIServer()) as http:
         for number, form in enumerate((PROTOBUF, PROTOBUF.upper(), f"{PROTOBUF}; charset=utf-8")):
-            headers = {"content-type": form, "accept": form.partition(";")[0]}
+            headers = {"content-type": form, "accept": PROTOBUF}
             response = await http.post(CONFIG_MAPS, content=message(config_map(f"a-{number}")), headers=headers)
             assert response.status_code == 201
             assert read(response)["metadata"]["name"] == f"a-{number}"
+
+
+async def test_an_object_of_another_kind_is_not_options_of_a_deletion() -> None:
+    server = APIServer()
+    server.create(config_map("a"))
+    async with running(server) as http:
+        response = await http.request("DELETE", f"{CONFIG_MAPS}/a", content=message(config_map("a")), headers=BOTH)
+        assert response.status_code == 400
+        assert (await http.get(f"{CONFIG_MAPS}/a")).status_code == 200

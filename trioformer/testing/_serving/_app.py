@@ -28,7 +28,8 @@ from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
-from ._messages import accepted_as_json, as_frame, as_messages, read_message
+from ._messages import as_frame, as_messages
+from ._negotiation import accepts_protobuf
 from ._pod_processes import UPGRADE, ProcessRequest, accept
 from ._port_forwards import PortForwardRequest
 from ._requests import RequestRecord, read_request
@@ -92,19 +93,12 @@ class Application:
         self.served += 1
         self._records.append(record)
         warnings: list[str] = []
-        in_json: str | None = None
-        """The ``Accept`` header for JSON that is then converted to protobuf messages, or None to send JSON."""
+        accepted = headers.get("accept", "")
         try:
             body = await _read_body(receive)
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            accepted = headers.get("accept", "")
-            if content_type == PROTOBUF:
-                content_type, body = JSON_TYPE, read_message(body)
-            if self._has_messages(record):
-                in_json = accepted_as_json(accepted)
-                accepted = in_json or accepted
             request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
             held, error = self._faults.take(record)
             if held and await _disconnects_within(held, receive):
@@ -120,24 +114,20 @@ class Application:
                     await socket.aclose()
                 return
         except APIStatusError as error:
-            result, served = error_response(error), None
+            result, served = error_response(error, is_protobuf=accepts_protobuf(accepted)), None
         headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
             with self._watches.register(served.resource) as opened:
                 run: Run = partial(result.run, opened)
                 media_type = JSON_TYPE
-                if in_json is not None:
+                if result.is_protobuf:
                     run, media_type = _in_messages(run), f"{PROTOBUF};stream=watch"
                 await _stream(run, media_type.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, LogStream):
             with self._followers.register(result.resource) as opened:
                 await _stream(partial(result.run, opened), TEXT.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, Response):
-            await send_response(await as_messages(result) if in_json else result, send, headers_of_warnings)
-
-    def _has_messages(self, record: RequestRecord) -> bool:
-        served = self._kinds.find(record.group, record.version, record.resource)
-        return record.is_resource and (served is None or served.is_builtin)
+            await send_response(await as_messages(result) if result.is_protobuf else result, send, headers_of_warnings)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
         if request.record.is_resource:

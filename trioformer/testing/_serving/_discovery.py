@@ -12,14 +12,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
+import attrs
+
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._parts import PARTS
 from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
-from ._rendering import clauses_of
+from ._negotiation import accepts_protobuf, clauses_of
 from ._requests import RequestRecord
-from ._responses import Response, json_response, text_response
+from ._responses import JSON_TYPE, Response, json_response, text_response
 
 VERSION: JSONObject = {
     "major": "1",
@@ -52,7 +54,7 @@ def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Respo
         return text_response("404 page not found\n", code=404)
     if record.verb not in ("get", "head"):
         raise status_error(405, details={})
-    return found
+    return attrs.evolve(found, is_protobuf=found.content_type == JSON_TYPE and accepts_protobuf(accept))
 
 
 def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, host: str) -> Response | None:

@@ -1,4 +1,4 @@
-"""Protobuf for clients that prefer it: request bodies are converted to JSON, and responses from JSON.
+"""Protobuf for clients that prefer it: responses are converted from JSON.
 
 The rest of the server uses only JSON.  As in kube-apiserver, only built-in kinds have protobuf messages.
 Source: apimachinery ``pkg/runtime/serializer/protobuf``, and ``pkg/util/framer`` for watches.
@@ -12,7 +12,6 @@ import attrs
 import trio
 
 from ...client._internal import PROTOBUF
-from ...errors import DecodeError
 from ...models._internal import (
     decode,
     event_of,
@@ -21,48 +20,21 @@ from ...models._internal import (
     level_decoder,
     list_items,
     list_of,
-    message_to_json,
     object_of,
 )
-from .._storage._status import bad_request
-from ._rendering import JSON_TYPES, clauses_of
-from ._responses import JSON_TYPE, Response
+from ._responses import Response
 
 _CHUNK: Final = 64 * 1024
 """The number of bytes to convert between two checkpoints."""
 _list_parts: Final = level_decoder(("kind", "apiVersion", "metadata", "items"))
 
 
-def accepted_as_json(accept: str) -> str | None:
-    """If a client prefers protobuf, return an ``Accept`` header for JSON with the same parameters; else return None."""
-    for media_type, parameters in clauses_of(accept):
-        if media_type == PROTOBUF and parameters.get("as") != "Table":
-            return ";".join((JSON_TYPE, *(f"{name}={value}" for name, value in parameters.items())))
-        if media_type in JSON_TYPES:
-            break
-    return None
-
-
-def read_message(body: bytes) -> bytes:
-    """Convert the body of a request to JSON.
-
-    Raises:
-        APIStatusError: The body is not a protobuf message (400).
-    """
-    try:
-        return message_to_json(body)
-    except DecodeError as exc:
-        raise bad_request(f"the object provided is unrecognized: {exc}") from exc
-
-
 async def as_messages(response: Response) -> Response:
-    """Convert a response. Plain text, and JSON for which there is no protobuf message, are returned unchanged.
+    """Convert a response. JSON for which there is no protobuf message is returned unchanged.
 
     Cancellation:
         Between two items of a list.
     """
-    if response.content_type != JSON_TYPE:
-        return response
     body = b"".join(response.chunks)
     kind, api_version, metadata, raw_items = _list_parts(body)
     if memoryview(raw_items) and memoryview(metadata):
@@ -79,7 +51,7 @@ async def as_messages(response: Response) -> Response:
                 await trio.lowlevel.checkpoint()
                 size = 0
         return attrs.evolve(response, chunks=[list_of(head, items)], content_type=PROTOBUF)
-    converted = object_of(decode(body))
+    converted = object_of({"apiVersion": "", **decode(body)})  # APIVersions has none
     if converted is None:
         return attrs.evolve(response, chunks=[body])
     return attrs.evolve(response, chunks=[converted], content_type=PROTOBUF)

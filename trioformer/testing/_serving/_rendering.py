@@ -6,34 +6,24 @@ The objects are decoded only for Tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, final
+from typing import final
 
 import attrs
 
 from ...models._internal import Raw, decode, dumps, level_decoder
 from .._storage._clock import Clock
 from .._storage._kinds import ServedKind
-from .._storage._status import status_error
 from .._storage._storage import JSONObject, Stored
 from ._listing import Page
+from ._negotiation import Accepted, negotiate, not_acceptable
+from ._requests import RequestRecord
 from ._tables import cell_of, columns_of
 
 CHUNK = 64 * 1024
 """The approximate size in bytes of the pieces in which a list is sent."""
-JSON_TYPES = frozenset({"application/json", "application/*", "*/*"})
-"""The media types that the server responds to with JSON."""
-_NOT_ACCEPTABLE = "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch"
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
-
-
-def clauses_of(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the media types of an ``Accept`` header in order, with their parameters."""
-    for clause in accept.split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
-        pairs = (parameter.partition("=") for parameter in parameters)
-        yield media_type.lower(), {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def object_json(served: ServedKind, stored: Stored) -> bytes:
@@ -44,54 +34,48 @@ def object_json(served: ServedKind, stored: Stored) -> bytes:
 @final
 @attrs.define(eq=False)
 class Rendering:
-    """An encoder of one response in the negotiated format.  In a watch, only the first Table has column definitions."""
+    """An encoder of one response in the negotiated format.  In a watch, only the first Table has column definitions.
 
-    format: Literal["object", "table", "partial"]
-    """The format that the client accepts."""
+    The output is JSON. If ``accepted.is_protobuf`` is True, it is converted when the response is sent.
+    """
+
+    accepted: Accepted
+    """The encoding and the format that the client accepts."""
     _clock: Clock
-    _include: str = "Metadata"
+    _include: str
     _needs_columns: bool = attrs.field(init=False, default=True)
 
     @classmethod
-    def negotiate(cls, accept: str, clock: Clock, include_object: str = "", *, is_list: bool = False) -> Rendering:
+    def negotiate(cls, accept: str, served: ServedKind, record: RequestRecord, clock: Clock) -> Rendering:
         """Choose the first format in an ``Accept`` header that is supported.
 
         Args:
             accept: The header.
+            served: The kind of the objects in the response.
+            record: The request, whose parameter ``includeObject`` selects the part of each object that the rows of a
+                Table contain.
             clock: The clock that is used to calculate the ages in a Table.
-            include_object: The query parameter ``includeObject``, which selects the part of each object that the rows
-                of a Table contain.
-            is_list: True for a list, whose metadata-only kind is PartialObjectMetadataList, and False for a watch.
 
         Raises:
             APIStatusError: No format in the header is supported, or the first supported format is not valid for this
                 response (406).
         """
-        for media_type, parameters in clauses_of(accept or "*/*"):
-            if media_type not in JSON_TYPES:
-                continue
-            kind = parameters.get("as")
-            if kind is None:
-                return cls("object", clock)
-            if (parameters.get("g"), parameters.get("v")) == ("meta.k8s.io", "v1"):
-                if kind == "Table":
-                    return cls("table", clock, include_object or "Metadata")
-                if kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-                    if (kind == "PartialObjectMetadataList") == is_list:
-                        return cls("partial", clock)
-                    # Later clauses are not considered (apiserver ``endpoints/handlers/response.go``).
-                    # kube-apiserver accepts such a watch, and ends it without an error at its first event.
-                    message = f"you requested {kind}, but the requested object is {'' if is_list else 'not '}a list"
-                    raise status_error(406, reason="NotAcceptable", message=message, details={})
-        raise status_error(406, reason="NotAcceptable", message=_NOT_ACCEPTABLE, details={})
+        accepted = negotiate(accept, served, may_stream=record.verb in ("list", "watch"))
+        is_list = record.verb in ("list", "deletecollection")
+        if "Partial" in accepted.format and accepted.format.endswith("List") != is_list:
+            # Later clauses are not considered (apiserver ``endpoints/handlers/response.go``).
+            # kube-apiserver accepts such a watch, and ends it without an error at its first event.
+            found = "a list" if is_list else "not a list"
+            raise not_acceptable(f"you requested {accepted.format}, but the requested object is {found}")
+        return cls(accepted, clock, record.query.get("includeObject", "") or "Metadata")
 
     def one(self, served: ServedKind, stored: Stored) -> bytes:
         """Encode one object."""
-        if self.format == "object":
+        if not self.accepted.format:
             return object_json(served, stored)
-        if self.format == "partial":
-            return self._partial(stored)
-        return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
+        if self.accepted.format == "Table":
+            return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
+        return self._partial(stored)
 
     def page(self, served: ServedKind, page: Page) -> Iterator[bytes]:
         """Encode a page of a list in chunks of about :data:`CHUNK` bytes."""
@@ -100,9 +84,9 @@ class Rendering:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        if self.format == "table":
+        if self.accepted.format == "Table":
             return _in_chunks(self._table(served, metadata, page.items))
-        if self.format == "partial":
+        if self.accepted.format:
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
             return _in_chunks(_array(head[:-1] + b',"items":[', map(self._partial, page.items)))
@@ -126,9 +110,9 @@ class Rendering:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         # As Go encodes an empty Pod.
         more: JSONObject = {"spec": {"containers": None}, "status": {}} if served.resource == "pods" else {}
-        if self.format == "table":
+        if self.accepted.format == "Table":
             obj = b"".join(self._table(served, metadata, []))
-        elif self.format == "partial":
+        elif self.accepted.format:
             obj = _PARTIAL + dumps(metadata) + b"}"
         else:
             obj = b"{" + served.type_meta + dumps({"metadata": metadata, **more})[1:]

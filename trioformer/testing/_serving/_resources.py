@@ -10,7 +10,9 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from ...models._internal import decode
+from ...client._internal import PROTOBUF
+from ...errors import DecodeError
+from ...models._internal import decode, message_to_json
 from .._storage._apply import APPLY, check_manager, is_forced, read_config
 from .._storage._bodies import decode_body
 from .._storage._deletion import DeleteOptions
@@ -24,20 +26,21 @@ from .._storage._status import bad_request, conflict, deleted, status_error
 from .._storage._storage import JSONObject, Stored
 from .._storage._tracking import Writer, manager_of
 from . import _subresources
-from ._listing import ListOptions, list_page, minimum_revision
+from ._listing import ListOptions, Page, list_page, minimum_revision
 from ._logs import LogStream, request_log
+from ._negotiation import MEDIA_TYPES
 from ._pod_processes import ProcessRequest
 from ._pod_scripts import PodScripts
 from ._port_forwards import PortForwardRequest
 from ._rendering import Rendering
 from ._requests import RequestRecord
-from ._responses import Response, json_response
+from ._responses import JSON_TYPE, Response, json_response
 from ._watching import Watch, WatchSettings
 
 Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
 """The result of a request."""
 
-_UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
+_UNKNOWN_FORMAT = f"the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
 
 
 @final
@@ -100,27 +103,34 @@ class ResourceRequest:
         return FieldCheck(self.record.verb, self.record.query.get("fieldValidation", ""), self.warnings)
 
 
-def _check_json(request: ResourceRequest) -> None:
-    """Check that the content type of a body is JSON or missing, as kube-apiserver does.
+def read_object(
+    request: ResourceRequest, kind: str, fields: FieldCheck | None = None, *, is_custom: bool = False
+) -> JSONObject:
+    """Decode the object in a request's body, which must be JSON, or protobuf for built-in kinds.
 
-    Web forms in a browser can send bodies of other types to any server.
+    Without a content type, the body is JSON.  Duplicate fields are recorded.
+
+    Raises:
+        APIStatusError: The body is not such an object (400), or its content type is not supported, as for the bodies
+            of web forms, which any web page can send (415).
     """
-    if request.content_type not in ("", "application/json"):
+    body, unrecognized = request.body, f"the object provided is unrecognized (must be of type {kind})"
+    # kube-apiserver v1.36 has no message for custom kinds either: its handler panics and closes the connection.
+    if request.content_type == PROTOBUF and not is_custom:
+        try:
+            body = message_to_json(body)
+        except DecodeError as exc:
+            raise bad_request(f"{unrecognized}: {exc}") from exc
+    elif request.content_type not in ("", JSON_TYPE):
         raise status_error(415, message=_UNKNOWN_FORMAT)
-
-
-def read_object(request: ResourceRequest, kind: str, fields: FieldCheck | None = None) -> JSONObject:
-    """Decode the object in a request's body, which must be JSON.  Duplicate fields are recorded."""
-    _check_json(request)
     try:
-        obj: Any = decode_body(request.body)
+        obj: Any = decode_body(body)
     except ValueError as exc:
-        problem = f"couldn't get version/kind; json parse error: {exc}"
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}") from exc
+        raise bad_request(f"{unrecognized}: couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(obj, dict):
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): not a JSON object")
+        raise bad_request(f"{unrecognized}: not a JSON object")
     if fields is not None:
-        fields.check_duplicates(request.body, obj)
+        fields.check_duplicates(body, obj)
     return obj
 
 
@@ -166,7 +176,8 @@ class Resources:
                 "PatchOptions" if record.verb == "patch" else "UpdateOptions", record.query, is_apply=is_apply
             )
         apply = partial(read_config, request.body) if is_apply else None
-        return _subresources.handle(
+        rendering = self._rendering(request, served)
+        response = _subresources.handle(
             self._registry,
             served,
             record,
@@ -175,17 +186,19 @@ class Resources:
             apply=apply,
             options={"dry_run": request.dry_run, "writer": attrs.evolve(request.writer, is_applier=is_apply)},
         )
+        return attrs.evolve(response, is_protobuf=rendering.accepted.is_protobuf)
 
     def _bind(self, request: ResourceRequest) -> tuple[Response, ServedKind]:
         body = partial(read_object, request, "Binding")
-        return _subresources.create_binding(self._registry, request.record, body, dry_run=request.dry_run)
+        response, served = _subresources.create_binding(self._registry, request.record, body, dry_run=request.dry_run)
+        is_protobuf = self._rendering(request, served).accepted.is_protobuf
+        return attrs.evolve(response, is_protobuf=is_protobuf), served
 
-    def _rendering(self, request: ResourceRequest, *, is_list: bool = False) -> Rendering:
-        include = request.record.query.get("includeObject", "")
-        return Rendering.negotiate(request.accept, self._registry.clock, include, is_list=is_list)
+    def _rendering(self, request: ResourceRequest, served: ServedKind) -> Rendering:
+        return Rendering.negotiate(request.accept, served, request.record, self._registry.clock)
 
     def _watch(self, request: ResourceRequest, served: ServedKind) -> Watch:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         options = ListOptions.parse(served, request.record.query)
         prefix = f"{request.namespace}/" if request.namespace else ""
         return Watch(self._registry.storage, served, prefix, options, rendering, self._settings)
@@ -207,7 +220,7 @@ class Resources:
             case "update" if has_object:
                 check_manager("UpdateOptions", record.query)
                 fields = request.field_check()
-                obj = read_object(request, served.info.kind, fields)
+                obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
                 is_missing = not self._registry.has(served, request.namespace, request.name)
                 if is_missing and request.part == "main" and served.is_created_by_updates:
@@ -228,28 +241,28 @@ class Resources:
                 raise status_error(405, details={})
 
     def _list(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, is_list=True)
+        rendering = self._rendering(request, served)
         options = ListOptions.parse(served, request.record.query)
         page = list_page(self._registry.storage, served, request.namespace, options)
-        return Response(chunks=rendering.page(served, page))
+        return _page(rendering, served, page)
 
     def _get(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         minimum_revision(self._registry.storage, request.record.query.get("resourceVersion", ""))
         return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
 
     def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         check_manager("CreateOptions", request.record.query)
         fields = request.field_check()
-        obj = read_object(request, served.info.kind, fields)
+        obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
         stored = self._registry.create(
             served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
         )
         return _one(rendering, served, stored, code=201)
 
     def _update(self, request: ResourceRequest, served: ServedKind, change: Change, fields: FieldCheck) -> Response:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         part: Part = request.part
         stored = self._registry.update(
             served,
@@ -266,7 +279,7 @@ class Resources:
     def _create_by_update(
         self, request: ResourceRequest, served: ServedKind, obj: JSONObject, fields: FieldCheck
     ) -> Response:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         _forget_version(served, request, metadata_of(obj))
         stored = self._registry.create(
             served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
@@ -275,7 +288,7 @@ class Resources:
 
     def _apply(self, request: ResourceRequest, served: ServedKind) -> Response:
         """Apply a configuration, which updates the object or creates it if it does not exist."""
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         check_manager("PatchOptions", request.record.query, is_apply=True)
         force, config = is_forced(request.record.query), read_config(request.body)
         writer = attrs.evolve(request.writer, is_applier=True)
@@ -298,7 +311,7 @@ class Resources:
         return _one(rendering, served, self._registry.create(served, request.namespace, obj, **options), code=201)
 
     def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request)
+        rendering = self._rendering(request, served)
         options = _delete_options(request)
         deletion = self._registry.delete(
             served,
@@ -310,16 +323,17 @@ class Resources:
         )
         if deletion.is_done and served.resource not in DELETED_GRACEFULLY:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
-            return json_response(deleted(served.info, request.name, uid))
+            status = deleted(served.info, request.name, uid)
+            return json_response(status, is_protobuf=rendering.accepted.is_protobuf)
         return _one(rendering, served, deletion.last)
 
     def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, is_list=True)
+        rendering = self._rendering(request, served)
         options = ListOptions.parse(served, request.record.query)
         # The response is the list before the deletion; it does not show whether an object waits for finalizers.
         page = list_page(self._registry.storage, served, request.namespace, options)
         self._registry.delete_all(served, page.items, _delete_options(request))
-        return Response(chunks=rendering.page(served, page))
+        return _page(rendering, served, page)
 
 
 def _forget_version(served: ServedKind, request: ResourceRequest, metadata: JSONObject) -> None:
@@ -331,19 +345,20 @@ def _forget_version(served: ServedKind, request: ResourceRequest, metadata: JSON
 
 
 def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int = 200) -> Response:
-    return Response(code=code, chunks=[rendering.one(served, stored) + b"\n"])
+    chunks = [rendering.one(served, stored) + b"\n"]
+    return Response(code=code, chunks=chunks, is_protobuf=rendering.accepted.is_protobuf)
+
+
+def _page(rendering: Rendering, served: ServedKind, page: Page) -> Response:
+    return Response(chunks=rendering.page(served, page), is_protobuf=rendering.accepted.is_protobuf)
 
 
 def _delete_options(request: ResourceRequest) -> DeleteOptions:
     """Parse the DeleteOptions of a delete request from its body, or from the query if the body is empty."""
     if not request.body.strip():
         return DeleteOptions.parse({}, request.record.query)
-    _check_json(request)
-    try:
-        options: Any = decode_body(request.body)
-    except ValueError as exc:
-        raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): {exc}") from exc
-    if not isinstance(options, dict):
-        raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
+    options = read_object(request, "DeleteOptions")
+    if (kind := options.get("kind")) not in (None, "", "DeleteOptions"):
+        raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): its kind is {kind}")
     parsed = DeleteOptions.parse(options, request.record.query)
     return attrs.evolve(parsed, dry_run=parsed.dry_run or request.dry_run)

@@ -25,13 +25,17 @@ class Response:
     """The body. A single piece is sent with a Content-Length, and several pieces are sent as chunks."""
     content_type: str = JSON_TYPE
     """The media type."""
+    is_protobuf: bool = False
+    """Whether the body, which is JSON, is converted to protobuf when it is sent."""
     headers: tuple[tuple[str, str], ...] = ()
     """Other headers."""
 
 
-def json_response(obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE) -> Response:
+def json_response(
+    obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE, is_protobuf: bool = False
+) -> Response:
     """Return a response with a JSON object."""
-    return Response(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type)
+    return Response(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type, is_protobuf=is_protobuf)
 
 
 def text_response(text: str, *, code: int = 200) -> Response:
@@ -39,7 +43,7 @@ def text_response(text: str, *, code: int = 200) -> Response:
     return Response(code=code, chunks=[text.encode()], content_type="text/plain; charset=utf-8")
 
 
-def error_response(error: APIStatusError) -> Response:
+def error_response(error: APIStatusError, *, is_protobuf: bool = False) -> Response:
     """Return a response with the Status of an error."""
     headers = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
-    return Response(code=error.code, chunks=[encode_status(error.status)], headers=headers)
+    return Response(code=error.code, chunks=[encode_status(error.status)], headers=headers, is_protobuf=is_protobuf)

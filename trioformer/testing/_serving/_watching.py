@@ -133,6 +133,11 @@ class Watch:
                 raise error from exc
             self._error = error_frame(error.status)
 
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether the events, which are JSON, are converted to protobuf when they are sent."""
+        return self._rendering.accepted.is_protobuf
+
     async def run(self, watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Send events until the watch ends.
 

@@ -32,7 +32,10 @@ an object.
 Copies may add as many values as a body may have.
 """
 
-_UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
+_UNKNOWN_FORMAT = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    f"{JSON_PATCH}, {MERGE}, application/apply-patch+yaml"
+)
 
 Change = Callable[[JSONObject], JSONObject]
 """A function that takes the old state of an object, which it may modify, and returns the new state."""
@@ -58,10 +61,8 @@ def read_patch(served: ServedKind, content_type: str, body: bytes, fields: Field
 
 
 def _read_change(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None) -> Change:
-    if content_type not in (MERGE, JSON_PATCH, STRATEGIC):
-        raise status_error(415, details={})
-    if content_type == STRATEGIC and not served.is_builtin:
-        raise status_error(415, message=f"{_UNKNOWN_FORMAT}{JSON_PATCH}, {MERGE}")
+    if content_type not in (MERGE, JSON_PATCH, *([STRATEGIC] if served.is_builtin else [])):
+        raise status_error(415, details={}) if served.is_builtin else status_error(415, message=_UNKNOWN_FORMAT)
     try:
         patch: Any = decode_body(body)
     except ValueError as exc:
