@@ -25,7 +25,7 @@ def find_kind(kinds: Kinds, kind: Kind) -> ServedKind:
     """Return the served kind for a class, a :class:`ResourceInfo` or the name of a resource.
 
     Raises:
-        APIStatusError: The kind is not served (404).
+        APIStatusError: The kind is not served (404) or not stored (405).
         TypeError: The class is not a Kubernetes kind.
     """
     if isinstance(kind, str):
@@ -33,8 +33,14 @@ def find_kind(kinds: Kinds, kind: Kind) -> ServedKind:
     else:
         info = kind if isinstance(kind, ResourceInfo) else resource_of(kind)
         served, name = kinds.find(info.group, info.version, info.plural), str(info)
+    return _stored(served, name)
+
+
+def _stored(served: ServedKind | None, name: str) -> ServedKind:
     if served is None:
         raise status_error(404, message=f"{name} {_NOT_SERVED}")
+    if not served.is_stored:
+        raise status_error(405, message=f"{name} is not stored; send the request through a client")
     return served
 
 
@@ -42,15 +48,12 @@ def read_object(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> t
     """Return the kind of an object or a dict, and a copy of it as decoded JSON.
 
     Raises:
-        APIStatusError: The kind is not served (404).
+        APIStatusError: The kind is not served (404) or not stored (405).
         DecodeError: The object has too many levels.
     """
     given: JSONObject = decode(encode_for_server(obj) if isinstance(obj, KubernetesObject) else dumps(obj))
     api_version, kind = str(given.get("apiVersion")), str(given.get("kind"))
-    served = kinds.find_kind(api_version, kind)
-    if served is None:
-        raise status_error(404, message=f"{api_version} {kind} {_NOT_SERVED}")
-    return served, given
+    return _stored(kinds.find_kind(api_version, kind), f"{api_version} {kind}"), given
 
 
 def namespace_and_name(served: ServedKind, given: JSONObject) -> tuple[str, str]:

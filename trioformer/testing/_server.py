@@ -50,7 +50,7 @@ class APIServer:
     The server supports all built-in kinds and custom kinds, with the semantics of kube-apiserver v1.36 on etcd.  It
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
-    scale, binding, eviction and log, and discovery and Tables for kubectl.
+    scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
 
     The server speaks JSON and protobuf.  It does not validate or default the specs of built-in kinds, and does not
     authenticate clients.  The garbage collector is the server's only controller.  A deleted pod is removed immediately.

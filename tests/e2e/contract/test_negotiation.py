@@ -138,6 +138,15 @@ async def test_a_body_has_a_supported_content_type(server_client: Client, namesp
                 assert (content_type, response.code) == (content_type, code)
 
 
+async def test_a_review_has_no_table(server_client: Client) -> None:
+    body = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    found = {}
+    for accept in (f"{JSON};{TABLE}", f"{JSON};{TABLE},{PROTOBUF}", f"{PROTOBUF};{PARTIAL}"):
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        found[accept] = outcome(await server_client._transport.request("POST", path, accept=accept, **sent(body, JSON)))
+    assert list(found.values()) == ["406 json", "201 protobuf SelfSubjectReview", "201 protobuf PartialObjectMetadata"]
+
+
 async def test_an_error_event_has_the_accepted_encoding(server_client: Client, namespace: str) -> None:
     params = {
         "watch": "1",

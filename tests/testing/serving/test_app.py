@@ -11,6 +11,7 @@ from hypothesis import given
 
 from tests.support.raw_requests import TABLE
 from trioformer.models import ResourceInfo
+from trioformer.models._internal import builtin_resources, object_of
 from trioformer.testing import APIServer
 from trioformer.testing._serving._requests import read_request
 from trioformer.testing._serving._resources import ResourceRequest
@@ -83,7 +84,9 @@ def send(
         json.dumps(error.status)
         return error.code
     assert isinstance(response, Response)
-    json.loads(b"".join(response.chunks))
+    obj = json.loads(b"".join(response.chunks))
+    if response.code == 201 and obj["apiVersion"].startswith("auth"):
+        assert object_of(obj)
     return response.code
 
 
@@ -102,6 +105,26 @@ def test_every_body_gets_a_valid_response(collection: str, first: Any, following
         ) in (200, 404)
     send(server, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=,status.podIP=,spec.hostNetwork=true")
     send(server, "GET", "/api/v1/events?fieldSelector=source=,reason=,type=,involvedObject.name=x")
+
+
+REVIEWS = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": JSON,
+        "spec": st.dictionaries(
+            st.sampled_from(
+                ["resourceAttributes", "nonResourceAttributes", "user", "groups", "namespace", "token", "audiences"]
+            ),
+            st.sampled_from(["a.b.c", "default"]) | JSON,
+        )
+        | JSON,
+    },
+)
+
+
+@given(st.sampled_from([info for info in builtin_resources() if info.kind.endswith("Review")]), REVIEWS | JSON)
+def test_every_review_gets_a_valid_response(info: ResourceInfo, body: Any) -> None:
+    assert send(APIServer(), "POST", info.path(namespace="default"), body) in (201, 400, 422)
 
 
 PARAMETERS = ["limit", "continue", "resourceVersion", "timeoutSeconds", "labelSelector", "fieldSelector", "dryRun"]

@@ -67,11 +67,12 @@ async def test_kinds_are_listed_with_their_subresources() -> None:
     assert by_name["deployments/status"]["kind"] == "Deployment"
 
 
-async def test_kinds_that_are_not_stored_are_not_served() -> None:
+async def test_bindings_are_served_but_not_the_statuses_of_components() -> None:
     names = {resource["name"] for resource in (await get(APIServer(), "/api/v1"))["resources"]}
     assert "pods" in names
     assert {"pods/binding", "pods/eviction", "pods/status"} <= names
-    assert not {"bindings", "componentstatuses", "pods/exec"} & names
+    assert "bindings" in names
+    assert not {"componentstatuses", "pods/exec"} & names
 
 
 @pytest.mark.parametrize(("path", "group"), [("/api", None), ("/apis", "apps")])
@@ -99,7 +100,7 @@ async def test_openapi_has_the_parameter_that_kubectl_create_needs() -> None:
     patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
-    assert not [path for path in document["paths"] if path.startswith("/apis/")]
+    assert not [path for path in document["paths"] if path.startswith("/apis/") or "/bindings/" in path]
 
 
 async def test_health_and_version_are_served() -> None:

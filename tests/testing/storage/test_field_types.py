@@ -17,7 +17,9 @@ from trioformer.testing._storage._kinds import Kinds
 
 
 def test_every_served_kind_has_a_type_and_every_part_of_it_too() -> None:
-    pending = [builtin_type(served.info.api_version, served.info.kind) for served in Kinds.builtin()]
+    pending = [
+        builtin_type(served.info.api_version, served.info.kind) for served in Kinds.builtin() if served.is_stored
+    ]
     assert None not in pending
     seen: set[int] = set()
     while pending:

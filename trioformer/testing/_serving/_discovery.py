@@ -217,7 +217,7 @@ def _openapi(kinds: Kinds, api_path: str) -> JSONObject:
     for served in kinds:
         info = served.info
         path = info.path(namespace="{namespace}", name="{name}")
-        if not path.startswith(f"/{api_path}/"):
+        if not path.startswith(f"/{api_path}/") or not served.is_stored:
             continue
         paths[path]["patch"] = {
             "parameters": [

@@ -70,7 +70,7 @@ def accepts_protobuf(accept: str) -> bool:
 def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> Accepted:
     """Return the preferred encoding and format for the objects of a kind.
 
-    Custom kinds have no protobuf messages, but their metadata does.
+    Custom kinds have no protobuf messages, but their metadata does.  Objects that are not stored have no Tables.
 
     Args:
         accept: The ``Accept`` header.
@@ -86,7 +86,7 @@ def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> A
         raise status_error(406, reason="NotAcceptable", message=message, details={})
     for choice in _choices(accept):
         if choice.format == "Table":
-            is_possible = not choice.is_protobuf
+            is_possible = served.is_stored and not choice.is_protobuf
         else:
             is_possible = bool(choice.format) or served.is_builtin or not choice.is_protobuf
         if is_possible:

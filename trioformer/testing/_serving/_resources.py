@@ -23,7 +23,7 @@ from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import DELETED_GRACEFULLY, Registry, WriteOptions
 from .._storage._status import bad_request, conflict, deleted, status_error
-from .._storage._storage import JSONObject, Stored
+from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer, manager_of
 from . import _subresources
 from ._listing import ListOptions, Page, list_page, minimum_revision
@@ -35,6 +35,7 @@ from ._port_forwards import PortForwardRequest
 from ._rendering import Rendering
 from ._requests import RequestRecord
 from ._responses import JSON_TYPE, Response, json_response
+from ._reviews import answer
 from ._watching import Watch, WatchSettings
 
 Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
@@ -146,13 +147,13 @@ class Resources:
     def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind]:
         """Handle a request.  Return the response, or the stream to send instead, and the kind."""
         record = request.record
-        if (record.group, record.version, record.resource) == ("", "v1", "bindings"):
-            return self._bind(request)
         served = self._registry.kinds.find(record.group, record.version, record.resource)
         if served is None:
             raise status_error(404, details={})
         if record.namespace is not None and not served.info.namespaced:
             raise status_error(404, details={})
+        if not served.is_stored:
+            return self._answer(request, served), served
         if served.deprecation:
             request.warnings.append(served.deprecation)
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
@@ -188,11 +189,23 @@ class Resources:
         )
         return attrs.evolve(response, is_protobuf=rendering.accepted.is_protobuf)
 
-    def _bind(self, request: ResourceRequest) -> tuple[Response, ServedKind]:
-        body = partial(read_object, request, "Binding")
-        response, served = _subresources.create_binding(self._registry, request.record, body, dry_run=request.dry_run)
-        is_protobuf = self._rendering(request, served).accepted.is_protobuf
-        return attrs.evolve(response, is_protobuf=is_protobuf), served
+    def _answer(self, request: ResourceRequest, served: ServedKind) -> Response:
+        """Handle a request for a kind that is not stored: a Binding or a review."""
+        record = request.record
+        if record.name is not None or (record.namespace is None) == served.info.namespaced:
+            raise status_error(404, details={})
+        if record.verb != "create":
+            raise status_error(405, details={})
+        rendering = self._rendering(request, served)
+        check_manager("CreateOptions", record.query)
+        fields = request.field_check()
+        obj = read_object(request, served.info.kind, fields)
+        self._registry.read(served, request.namespace, obj, fields)
+        if served.info.kind == "Binding":
+            response = _subresources.create_binding(self._registry, request.namespace, obj, dry_run=request.dry_run)
+            return attrs.evolve(response, is_protobuf=rendering.accepted.is_protobuf)
+        answered = answer(self._registry, served, request.namespace, obj)
+        return _one(rendering, served, Stored("", 0, body_of(answered)), code=201)
 
     def _rendering(self, request: ResourceRequest, served: ServedKind) -> Rendering:
         return Rendering.negotiate(request.accept, served, request.record, self._registry.clock)

@@ -68,20 +68,13 @@ def handle(
             raise status_error(404, details={})
 
 
-def create_binding(
-    registry: Registry, record: RequestRecord, body: Callable[[], JSONObject], *, dry_run: bool
-) -> tuple[Response, ServedKind]:
-    """Handle a request for ``bindings``.  A Binding is not stored, but binds the pod of the same name to a node."""
+def create_binding(registry: Registry, namespace: str, binding: JSONObject, *, dry_run: bool) -> Response:
+    """Bind the pod with the name of a Binding, which is not stored, to a node."""
     pods = registry.kinds.find("", "v1", "pods")
-    if pods is None or record.namespace is None:
-        raise status_error(404, details={})
-    if record.verb != "create" or record.name is not None:
-        raise status_error(405, details={})
-    binding = body()
     name = metadata_of(binding).get("name")
-    if not name:
+    if pods is None or not name:
         raise bad_request("Name parameter required.")
-    return _bind(registry, pods, record.namespace, name, binding, dry_run=dry_run), pods
+    return _bind(registry, pods, namespace, name, binding, dry_run=dry_run)
 
 
 def _bind(

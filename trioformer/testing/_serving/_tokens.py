@@ -1,4 +1,4 @@
-"""Service account tokens in the format of kube-apiserver.  No server accepts these tokens.
+"""Service account tokens in the format of kube-apiserver, which only the TokenReviews of this server accept.
 
 Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and ``pkg/apis/authentication/validation``.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
-from ...models._internal import dumps
+from ...models._internal import decode, dumps
 from .._storage._clock import timestamp
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
@@ -20,7 +21,8 @@ from .._storage._status import bad_request, cause, invalid
 from .._storage._storage import JSONObject
 from ._tables import value_at
 
-_ISSUER: Final = "https://kubernetes.default.svc"
+AUDIENCE: Final = "https://kubernetes.default.svc"
+"""The default audience of tokens, which is also their issuer."""
 _KEY: Final = b"the embedded API server of trioformer"
 _DEFAULT_SECONDS: Final = 3600
 _BOUND: Final = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
@@ -41,7 +43,7 @@ def grant(registry: Registry, served: ServedKind, namespace: str, name: str, req
     if (why := _problem_of(seconds)) is not None:
         wrong = cause("FieldValueInvalid", f"Invalid value: {seconds}: {why}", "spec.expirationSeconds")
         raise invalid(_GROUP, "TokenRequest", "", [wrong])
-    audiences = value_at(request, "spec", "audiences") or [_ISSUER]
+    audiences = value_at(request, "spec", "audiences") or [AUDIENCE]
     bound = value_at(request, "spec", "boundObjectRef")
     claims: JSONObject = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["uid"]}}
     if bound is not None:
@@ -53,7 +55,7 @@ def grant(registry: Registry, served: ServedKind, namespace: str, name: str, req
             "aud": audiences,
             "exp": int(expires.timestamp()),
             "iat": int(now.timestamp()),
-            "iss": _ISSUER,
+            "iss": AUDIENCE,
             "jti": registry.new_uid(),
             "kubernetes.io": claims,
             "nbf": int(now.timestamp()),
@@ -94,12 +96,51 @@ def _bound_claim(registry: Registry, namespace: str, account: str, bound: object
     return {kind.lower(): {"name": name, "uid": found["metadata"]["uid"]}}
 
 
+class TokenError(Exception):
+    """A token is not valid."""
+
+
+def user_of(registry: Registry, token: str, audiences: Sequence[str]) -> tuple[JSONObject, list[str]] | None:
+    """Return the user of a token and the audiences that accept it, or None if this server has not created the token.
+
+    Raises:
+        TokenError: The token has expired, or it is for other audiences.
+    """
+    content, _, signature = token.rpartition(".")
+    if signature != _signature(content):
+        return None
+    payload = content.partition(".")[2]
+    claims: Any = decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    accepted = [audience for audience in audiences if audience in claims["aud"]]
+    if not accepted:
+        given, targets = (" ".join(dumps(each).decode() for each in some) for some in (claims["aud"], audiences))
+        problem = f"token audiences [{given}] is invalid for the target audiences [{targets}]"
+        raise TokenError(f"[invalid bearer token, {problem}]")
+    if claims["exp"] < registry.clock().timestamp():
+        raise TokenError("[invalid bearer token, service account token has expired]")
+    about = claims["kubernetes.io"]
+    user: JSONObject = {
+        "username": claims["sub"],
+        "uid": about["serviceaccount"]["uid"],
+        "groups": [
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{about['namespace']}",
+            "system:authenticated",
+        ],
+        "extra": {"authentication.kubernetes.io/credential-id": [f"JTI={claims['jti']}"]},
+    }
+    return user, accepted
+
+
 def _signed(claims: JSONObject) -> str:
     """Return a JSON Web Token that is signed with a publicly known key."""
-    parts = [_encoded(dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
-    signature = hmac.new(_KEY, b".".join(parts), hashlib.sha256).digest()
-    return b".".join([*parts, _encoded(signature)]).decode()
+    content = ".".join(_encoded(dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    return f"{content}.{_signature(content)}"
 
 
-def _encoded(data: bytes) -> bytes:
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
+def _signature(content: str) -> str:
+    return _encoded(hmac.new(_KEY, content.encode(), hashlib.sha256).digest())
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -117,6 +117,11 @@ class ServedKind:
     """``kind`` and ``apiVersion`` as the first members of an object."""
 
     @property
+    def is_stored(self) -> bool:
+        """Whether objects of the kind are stored.  A Binding or a review is only answered."""
+        return not self.is_builtin or self.info.verbs != ("create",)
+
+    @property
     def has_status(self) -> bool:
         """Whether the kind has the subresource ``status``."""
         return "status" in self.info.subresources
@@ -154,7 +159,7 @@ class Kinds:
         """Return the kinds that a new cluster serves."""
         kinds = cls()
         for info in builtin_resources():
-            if "watch" in info.verbs:  # others, such as SubjectAccessReview, are not stored
+            if info.kind != "ComponentStatus":
                 deprecation = DEPRECATIONS.get((info.api_version, info.kind), "")
                 kinds.add(info, is_builtin=True, deprecation=deprecation)
         return kinds

@@ -142,11 +142,7 @@ class Registry:
             APIStatusError: The namespace does not exist (404), the object has a resourceVersion (500), or the object
                 is not valid.
         """
-        check_type(served, obj)
-        given = metadata_of(obj)
-        check_shape(served, obj)
-        decode_fields(served, obj, fields, keeps_nulls=writer is not None and writer.is_applier)
-        self.check_namespace(served, namespace, given)
+        given = self.read(served, namespace, obj, fields, keeps_nulls=writer is not None and writer.is_applier)
         if given.get("resourceVersion"):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         self._check_lifecycle(served, namespace, given.get("name") or "")
@@ -179,6 +175,26 @@ class Registry:
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
         return stored
+
+    def read(
+        self,
+        served: ServedKind,
+        namespace: str,
+        obj: JSONObject,
+        fields: FieldCheck | None,
+        *,
+        keeps_nulls: bool = False,
+    ) -> JSONObject:
+        """Check the kind, the types and the namespace of a new object, and return its metadata.
+
+        Unknown fields are removed, and ``fields`` collects them.
+        """
+        check_type(served, obj)
+        given = metadata_of(obj)
+        check_shape(served, obj)
+        decode_fields(served, obj, fields, keeps_nulls=keeps_nulls)
+        self.check_namespace(served, namespace, given)
+        return given
 
     def new_uid(self) -> str:
         """Return a new uid.  The sequence of uids is the same in every run."""

@@ -164,7 +164,9 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> A
     details: JSONObject = {"name": excerpt(name)} if name else {}
     if group:
         details["group"] = group
-    details |= {"kind": excerpt(kind), "causes": causes[:_MOST_CAUSES]}
+    if kind:
+        details["kind"] = excerpt(kind)
+    details["causes"] = causes[:_MOST_CAUSES]
     return status_error(422, message=f'{full_kind} "{name}" is invalid: {problem}', details=details)
 
 

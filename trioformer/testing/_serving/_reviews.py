@@ -1,0 +1,99 @@
+"""Reviews: who the client is, and what it may do.  They are answered, and not stored.
+
+The server does not authenticate its clients: everybody is the same administrator, and everything is allowed.
+Source: kubernetes ``pkg/registry/authentication``, ``pkg/registry/authorization``, and
+``pkg/apis/authorization/validation``, with the authorizer AlwaysAllow.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...models._internal import dumps
+from .._storage._clock import timestamp
+from .._storage._kinds import ServedKind
+from .._storage._metadata import metadata_of
+from .._storage._registry import Registry
+from .._storage._status import bad_request, cause, invalid
+from .._storage._storage import JSONObject
+from ._tables import value_at
+from ._tokens import AUDIENCE, TokenError, user_of
+
+ADMINISTRATOR: Final[JSONObject] = {
+    "username": "trioformer-admin",
+    "groups": ["system:masters", "system:authenticated"],
+}
+_RULES: Final[JSONObject] = {
+    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    "incomplete": False,
+}
+
+
+def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONObject) -> JSONObject:
+    """Return a review with its status.
+
+    Raises:
+        APIStatusError: The review is not valid (400 or 422).
+    """
+    match served.info.kind:
+        case "SelfSubjectReview":
+            created = {"creationTimestamp": timestamp(registry.clock)}
+            return {"metadata": created, "status": {"userInfo": ADMINISTRATOR}}
+        case "SelfSubjectRulesReview":
+            if not value_at(review, "spec", "namespace"):
+                raise bad_request("no namespace on request")
+            return {"metadata": {}, "spec": {}, "status": _RULES}
+        case "TokenReview":
+            metadata = {key: value for key, value in metadata_of(review).items() if key != "namespace"}
+            return {"metadata": metadata, "spec": review.get("spec") or {}, "status": _authenticated(registry, review)}
+        case _:
+            causes = _problems(review, namespace, names_user=not served.info.kind.startswith("Self"))
+            if causes:  # kube-apiserver does not name the kind here
+                raise invalid(served.info.group, "", "", causes)
+            metadata = {"namespace": namespace} if namespace else {}
+            return {"metadata": metadata, "spec": review.get("spec"), "status": {"allowed": True}}
+
+
+def _authenticated(registry: Registry, review: JSONObject) -> JSONObject:
+    token = value_at(review, "spec", "token")
+    if not isinstance(token, str) or not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    given = value_at(review, "spec", "audiences")
+    audiences = [str(each) for each in given] if isinstance(given, list) and given else [AUDIENCE]
+    try:
+        user, accepted = user_of(registry, token, audiences) or (ADMINISTRATOR, audiences)
+    except TokenError as exc:
+        return {"user": {}, "error": str(exc)}
+    return {"authenticated": True, "user": user, "audiences": accepted}
+
+
+def _problems(review: JSONObject, namespace: str, *, names_user: bool) -> list[JSONObject]:
+    """Return what is wrong with an access review.  A namespace is that of a LocalSubjectAccessReview."""
+    causes: list[JSONObject] = []
+    resource = value_at(review, "spec", "resourceAttributes")
+    path = value_at(review, "spec", "nonResourceAttributes")
+    shown = dumps({"Path": value_at(path, "path") or "", "Verb": value_at(path, "verb") or ""}).decode()
+    if resource is not None and path is not None:
+        causes.append(
+            _cause("nonResourceAttributes", shown, "cannot be specified in combination with resourceAttributes")
+        )
+    elif resource is None and path is None:
+        problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.append(_cause("resourceAttributes", "null", problem))
+    if names_user and not value_at(review, "spec", "user") and not value_at(review, "spec", "groups"):
+        causes.append(_cause("user", '""', "at least one of user or group must be specified"))
+    metadata = {key: value for key, value in metadata_of(review).items() if key not in ("namespace", "managedFields")}
+    if metadata:
+        text = f"Invalid value: {dumps(metadata).decode()}: must be empty"
+        causes.append(cause("FieldValueInvalid", text, "metadata"))
+    if namespace and resource is not None and value_at(resource, "namespace") != namespace:
+        given = dumps(value_at(resource, "namespace") or "").decode()
+        causes.append(_cause("resourceAttributes.namespace", given, "must match metadata.namespace"))
+    if namespace and path is not None:
+        causes.append(_cause("nonResourceAttributes", shown, "disallowed on this kind of request"))
+    return causes
+
+
+def _cause(field: str, shown: str, problem: str) -> JSONObject:
+    return cause("FieldValueInvalid", f"Invalid value: {shown}: {problem}", f"spec.{field}")
