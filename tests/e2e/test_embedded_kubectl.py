@@ -235,3 +235,10 @@ async def test_a_deployment_is_scaled_and_autoscaled(kubectl: Kubectl) -> None:
     await kubectl("expose", "deployment", "web", "--port=80")
     await kubectl("create", "serviceaccount", "robot")
     assert len((await kubectl("create", "token", "robot")).split(".")) == 3
+
+
+async def test_everything_is_allowed(kubectl: Kubectl) -> None:
+    assert await kubectl("auth", "can-i", "delete", "deployments.apps", "-n", "kube-system") == "yes\n"
+    assert await kubectl("auth", "can-i", "get", "/logs/") == "yes\n"
+    assert ["*.*", "[]", "[]", "[*]"] in table(await kubectl("auth", "can-i", "--list"))
+    assert ["Username", "trioformer-admin"] in table(await kubectl("auth", "whoami"))

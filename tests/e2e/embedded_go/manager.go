@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -60,7 +61,9 @@ func leader(_ *rest.Config, clients kubernetes.Interface, ns string) {
 	})
 }
 
-// reconciler makes a ConfigMap for each Deployment, and counts its replicas in the status.
+const finalizer = "example.com/checks"
+
+// reconciler makes a ConfigMap for each Deployment, which it deletes before the Deployment, and writes its status.
 type reconciler struct {
 	crclient.Client
 	events events.EventRecorder
@@ -72,6 +75,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, crclient.IgnoreNotFound(err)
 	}
 	owned := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: deployment.Name + "-owned", Namespace: deployment.Namespace}}
+	base := crclient.MergeFromWithOptions(deployment.DeepCopy(), crclient.MergeFromWithOptimisticLock{})
+	if !deployment.DeletionTimestamp.IsZero() {
+		if err := r.Delete(ctx, &owned); crclient.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, err
+		}
+		controllerutil.RemoveFinalizer(&deployment, finalizer)
+		return ctrl.Result{}, crclient.IgnoreNotFound(r.Patch(ctx, &deployment, base))
+	}
+	if controllerutil.AddFinalizer(&deployment, finalizer) {
+		return ctrl.Result{}, r.Patch(ctx, &deployment, base) // which is a change that it is called for
+	}
 	did, err := controllerutil.CreateOrUpdate(ctx, r.Client, &owned, func() error {
 		owned.Data = map[string]string{"replicas": fmt.Sprint(*deployment.Spec.Replicas)}
 		return controllerutil.SetControllerReference(&deployment, &owned, r.Scheme())
@@ -87,7 +101,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	deployment.Status.ObservedGeneration = deployment.Generation
 	deployment.Status.Replicas = *deployment.Spec.Replicas
-	return ctrl.Result{}, r.Status().Update(ctx, &deployment)
+	if err := r.Status().Update(ctx, &deployment); err != nil {
+		return ctrl.Result{}, err
+	}
+	base = crclient.StrategicMergeFrom(deployment.DeepCopy())
+	deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}
+	return ctrl.Result{}, r.Status().Patch(ctx, &deployment, base)
 }
 
 // manager checks a manager of controller-runtime with typed objects.
@@ -124,7 +143,12 @@ func manager(config *rest.Config, clients kubernetes.Interface, ns string) {
 			Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels, corev1.RestartPolicyAlways), Replicas: ptr(int32(2)),
 		}}, create))
 		eventually("the ConfigMap is made", func() bool { return owned(ctx) == "2" })
-		eventually("the status is written", func() bool { return got(deployments.Get(ctx, "web", get)).Status.Replicas == 2 })
+		eventually("the status is written", func() bool {
+			status := got(deployments.Get(ctx, "web", get)).Status
+			return status.Replicas == 2 && len(status.Conditions) == 1
+		})
+		owner := metav1.GetControllerOf(got(maps.Get(ctx, "web-owned", get)))
+		assert(owner != nil && owner.Kind == "Deployment" && owner.Name == "web", "%v", owner)
 		scale := got(deployments.GetScale(ctx, "web", get))
 		scale.Spec.Replicas = 5
 		got(deployments.UpdateScale(ctx, "web", scale, metav1.UpdateOptions{}))
@@ -140,8 +164,7 @@ func manager(config *rest.Config, clients kubernetes.Interface, ns string) {
 		})
 	})
 	check("manager/patch", func(ctx context.Context) {
-		var found appsv1.Deployment
-		must(cached.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: "web"}, &found))
+		found := *got(deployments.Get(ctx, "web", get))
 		base := found.DeepCopy()
 		found.Labels = map[string]string{"a": "b"}
 		must(cached.Patch(ctx, &found, crclient.MergeFromWithOptions(base, crclient.MergeFromWithOptimisticLock{})))
@@ -149,6 +172,12 @@ func manager(config *rest.Config, clients kubernetes.Interface, ns string) {
 		err := cached.Patch(ctx, &found, crclient.MergeFromWithOptions(base, crclient.MergeFromWithOptimisticLock{}))
 		assert(apierrors.IsConflict(err), "%v", err)
 		must(cached.Patch(ctx, found.DeepCopy(), crclient.StrategicMergeFrom(base)))
+	})
+	check("manager/apply", func(ctx context.Context) {
+		given := applycore.ConfigMap("applied", ns).WithData(map[string]string{"a": "b"})
+		must(cached.Apply(ctx, given, crclient.FieldOwner("checks"), crclient.ForceOwnership))
+		made := got(maps.Get(ctx, "applied", get))
+		assert(made.Data["a"] == "b" && made.ManagedFields[0].Manager == "checks", "%v", made)
 	})
 	check("manager/events", func(ctx context.Context) {
 		eventually("the events are written", func() bool {
@@ -160,6 +189,15 @@ func manager(config *rest.Config, clients kubernetes.Interface, ns string) {
 			}
 			return false
 		})
+	})
+	check("manager/delete", func(ctx context.Context) {
+		must(cached.Delete(ctx, got(deployments.Get(ctx, "web", get))))
+		eventually("the Deployment and its ConfigMap are gone", func() bool {
+			_, err := deployments.Get(ctx, "web", get)
+			return apierrors.IsNotFound(err) && owned(ctx) == ""
+		})
+		must(cached.DeleteAllOf(ctx, &corev1.ConfigMap{}, crclient.InNamespace(ns)))
+		eventually("no ConfigMap is left", func() bool { return len(got(maps.List(ctx, metav1.ListOptions{})).Items) == 0 })
 	})
 	check("manager/stop", func(ctx context.Context) {
 		stop()

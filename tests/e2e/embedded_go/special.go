@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -93,6 +95,34 @@ func special(config *rest.Config, clients kubernetes.Interface, ns string) {
 		assert(made.Status.Token != "" && !made.Status.ExpirationTimestamp.IsZero(), "%v", made)
 		_, err := accounts.CreateToken(ctx, "nobody", request, create)
 		assert(apierrors.IsNotFound(err), "%v", err)
+	})
+	check("reviews", func(ctx context.Context) {
+		access, masters := clients.AuthorizationV1(), []string{"system:masters"}
+		asked := &authorizationv1.ResourceAttributes{Namespace: ns, Verb: "list", Resource: "pods"}
+		mine := got(access.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: asked},
+		}, create))
+		assert(mine.Status.Allowed && mine.Spec.ResourceAttributes.Verb == "list", "%v", mine)
+		spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: asked, User: "somebody", Groups: masters}
+		theirs := got(access.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, create))
+		assert(theirs.Status.Allowed && theirs.Spec.User == "somebody", "%v", theirs)
+		local := got(access.LocalSubjectAccessReviews(ns).Create(ctx, &authorizationv1.LocalSubjectAccessReview{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns}, Spec: spec,
+		}, create))
+		assert(local.Status.Allowed && local.Namespace == ns, "%v", local)
+		rules := got(access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: ns},
+		}, create))
+		assert(len(rules.Status.ResourceRules) > 0 && len(rules.Status.NonResourceRules) > 0, "%v", rules)
+		_, err := access.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{}, create)
+		assert(apierrors.IsInvalid(err), "%v", err)
+		self := got(clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, create))
+		assert(slices.Contains(self.Status.UserInfo.Groups, "system:masters"), "%v", self)
+		granted := got(clients.CoreV1().ServiceAccounts(ns).CreateToken(ctx, "robot", &authenticationv1.TokenRequest{}, create))
+		token := got(clients.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+			Spec: authenticationv1.TokenReviewSpec{Token: granted.Status.Token},
+		}, create))
+		assert(token.Status.Authenticated && token.Status.User.Username == "system:serviceaccount:"+ns+":robot", "%v", token)
 	})
 	check("binding", func(ctx context.Context) {
 		made := pod(ctx, "bound")
