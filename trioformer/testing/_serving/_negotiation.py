@@ -1,7 +1,7 @@
-"""The choice of the encoding and the format of a response from the ``Accept`` header.
+"""The choice of the encoding and the format of a response, based on the ``Accept`` header.
 
-Source: apiserver ``pkg/endpoints/handlers/negotiation``.  For built-in kinds, go-restful has already rejected other
-media types with a message of its own.
+Source: apiserver ``pkg/endpoints/handlers/negotiation``.  For built-in kinds, go-restful rejects unknown media types
+first, with a different message.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def accepts_protobuf(accept: str) -> bool:
 def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> Accepted:
     """Return the preferred encoding and format for the objects of a kind.
 
-    Custom kinds have no protobuf messages, but their metadata does.  Objects that are not stored have no Tables.
+    Custom kinds have no protobuf messages, but their metadata has one.  Objects that are not stored have no Tables.
 
     Args:
         accept: The ``Accept`` header.

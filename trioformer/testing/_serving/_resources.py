@@ -116,7 +116,7 @@ def read_object(
             of web forms, which any web page can send (415).
     """
     body, unrecognized = request.body, f"the object provided is unrecognized (must be of type {kind})"
-    # kube-apiserver v1.36 has no message for custom kinds either: its handler panics and closes the connection.
+    # For a custom object in protobuf, the handler of kube-apiserver v1.36 panics and closes the connection.
     if request.content_type == PROTOBUF and not is_custom:
         try:
             body = message_to_json(body)

@@ -1,6 +1,6 @@
-"""Reviews: who the client is, and what it may do.  They are answered, and not stored.
+"""Reviews, which ask who a client is or what a user may do.  The server responds to them and does not store them.
 
-The server does not authenticate its clients: everybody is the same administrator, and everything is allowed.
+The server does not authenticate its clients: every client is the same administrator, and everything is allowed.
 Source: kubernetes ``pkg/registry/authentication``, ``pkg/registry/authorization``, and
 ``pkg/apis/authorization/validation``, with the authorizer AlwaysAllow.
 """
@@ -69,7 +69,10 @@ def _authenticated(registry: Registry, review: JSONObject) -> JSONObject:
 
 
 def _problems(review: JSONObject, namespace: str, *, names_user: bool) -> list[JSONObject]:
-    """Return what is wrong with an access review.  A namespace is that of a LocalSubjectAccessReview."""
+    """Return the causes if an access review is not valid.
+
+    The namespace is that of a LocalSubjectAccessReview, and empty for other kinds.
+    """
     causes: list[JSONObject] = []
     resource = value_at(review, "spec", "resourceAttributes")
     path = value_at(review, "spec", "nonResourceAttributes")

@@ -118,7 +118,7 @@ class ServedKind:
 
     @property
     def is_stored(self) -> bool:
-        """Whether objects of the kind are stored.  A Binding or a review is only answered."""
+        """Whether objects of the kind are stored.  The server only responds to Bindings and reviews."""
         return not self.is_builtin or self.info.verbs != ("create",)
 
     @property
