@@ -26,6 +26,7 @@ Import a kind from the module of its API group.  Import functions and base class
 - ``_quantity.py``: the class :class:`Quantity` for amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
 - ``_values.py``: the types of fields that are neither models nor scalars
+- ``_classes.py``: makes the classes of built-in kinds
 - ``_definitions.py``: rejects classes that attrs has not processed, and keeps the methods of models
 - ``_hints.py``: rejects classes with a field whose type is mutable or has no form in JSON
 - ``_serde.py``: decodes and encodes JSON with msgspec

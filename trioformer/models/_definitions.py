@@ -41,8 +41,10 @@ def check_class(cls: type[Any], model: type[Any]) -> None:
     """
     if not isinstance(cls, type):
         raise not_a_kind(cls)
-    fields = {attribute.name for attribute in attrs.fields(cls)}
     library = model.__module__.rpartition(".")[0] + "."
+    if cls.__module__.startswith(library):
+        return
+    fields = {attribute.name for attribute in attrs.fields(cls)}
     for base in cls.__mro__[: cls.__mro__.index(model)]:
         if base.__module__.startswith(library):
             continue

@@ -23,7 +23,18 @@ from ._mistakes import wrong_argument
 from ._serde import Raw
 from ._values import FrozenMap, freeze
 
-__all__ = ["ALL", "Edits", "Evolve", "Slots", "check_parts", "evolved", "freeze_fields", "set_once"]
+__all__ = [
+    "ALL",
+    "Edits",
+    "Evolve",
+    "Slots",
+    "check_parts",
+    "evolved",
+    "freeze_fields",
+    "new_edits",
+    "raw_of",
+    "set_once",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,6 +100,19 @@ class Slots:
 set_once: Callable[[Slots, str | frozenset[str] | None], None] = Slots.__dict__["_once"].__set__
 
 
+def new_edits(model: Slots) -> Edits:
+    """Return the origin of an object that the program makes."""
+    names = cast("frozenset[str]", model._once)
+    set_once(model, ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
+    return Edits(None, names)
+
+
+def raw_of(model: Any) -> bytes | Raw | None:
+    """Return the bytes from which the fields of a model are decoded, or None for a new object."""
+    origin = model._origin
+    return cast("bytes | Raw | None", origin.raw if isinstance(origin, Edits) else origin)
+
+
 def freeze_fields(model: object, names: Iterable[str]) -> None:
     # The caller's list or dict would be a mutable part of an immutable object.
     for name in names:
@@ -119,6 +143,8 @@ def evolved(model: T, changes: Mapping[str, Any], plan: Any) -> T:
     for name, field in plan.fields.items():
         if field.argument in changes:
             field.set(made, _convert(changes[field.argument], made, field.attribute))
+            continue
+        if raw is None and field.is_builtin and field.argument not in names:  # the default
             continue
         try:
             field.set(made, object.__getattribute__(model, name))

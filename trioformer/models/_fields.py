@@ -9,10 +9,11 @@ import attrs
 
 from . import _serde
 from ._hints import has_float, is_scalar
+from ._protobuf._wire import Message, Unknown
 from ._serde import Raw
 from ._values import FrozenMap, camel_case, freeze
 
-__all__ = ["MADE", "Codec", "Field"]
+__all__ = ["MADE", "Codec", "Field", "encode_members", "json_of", "model_codec", "value_codec"]
 
 EncodePart: TypeAlias = Callable[[Any], bytes]
 
@@ -33,6 +34,18 @@ class Codec:
 def encode_members(members: Mapping[str, bytes | Raw]) -> bytes:
     """Encode a JSON object whose values are already encoded."""
     return b"{" + b",".join([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()]) + b"}"
+
+
+def json_of(model: object, origin: bytes | Raw, unknown: Unknown | None = None) -> bytes:
+    """Return the JSON of a decoded object, and collect the protobuf fields that are not in the table of types."""
+    if type(origin) is not Message:
+        return bytes(origin)
+    from ._protobuf._fields import message_to_plain  # noqa: PLC0415  # which JSON does not need
+
+    try:
+        return _serde.dumps(message_to_plain(type(model), origin, unknown))
+    except _serde.FAULTS as error:
+        raise _serde.decode_error(error, type(model).__name__) from error
 
 
 def model_codec(container: Any, make: Callable[[Any], Any], encode: EncodePart) -> Codec:
@@ -93,6 +106,7 @@ class Field:
         "default",
         "factory",
         "find",
+        "is_builtin",
         "is_merged",
         "json",
         "model",
@@ -117,6 +131,7 @@ class Field:
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
         self.structure, self.unstructure, self.is_merged = codec.structure, codec.unstructure, codec.is_merged
         self._unstructure_parts = codec.unstructure_parts
+        self.is_builtin = is_builtin
         self.omits_empty = is_builtin and isinstance(self.default, tuple | FrozenMap)
         """Whether an empty value is omitted, as with omitempty in the Go types of the built-in kinds."""
 

@@ -4,8 +4,9 @@ An informer often holds tens of thousands of objects, while the program reads on
 Decoding a whole Pod takes 0.4 ms and 49 KB.  Scanning a Pod takes 9 µs and no memory besides its bytes.
 So an object stores the received bytes, and decodes a field when the field is read:
 
-- The generated classes are slotted attrs classes.  An object made by :func:`make` has empty slots, and Python calls
-  ``__getattr__`` only for an empty slot.  So every later read of a field is as fast as in any attrs class.
+- All classes have slots.  An object made by :func:`make` has empty slots, and Python calls ``__getattr__`` only for
+  an empty slot.  So every later read of a field is as fast as in any attrs class.  A new object of a built-in kind has
+  empty slots for the fields that the program did not set.
 - The first read of an empty slot decodes only that field.  The second read decodes all fields of the object, because
   code that reads two fields often reads more.  Nested objects are made from slices of the same bytes.
 - The ``_origin`` of an unchanged object is its bytes, as JSON or a protobuf :class:`Message`.  In a changed object,
@@ -25,9 +26,10 @@ import attrs
 
 from ..errors import DecodeError
 from . import _serde
+from ._classes import Signature
 from ._definitions import check_class, fields_for_subclasses, keep_methods
-from ._evolve import ALL, Edits, Evolve, Slots, check_parts, evolved, freeze_fields, set_once
-from ._fields import MADE, Codec, encode_members, model_codec, value_codec
+from ._evolve import ALL, Edits, Evolve, Slots, check_parts, evolved, freeze_fields, new_edits, raw_of, set_once
+from ._fields import MADE, Codec, encode_members, json_of, model_codec, value_codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, without_none, without_notes
 from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
@@ -54,12 +56,6 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Model")
 
 
-def _new_edits(model: Slots) -> Edits:
-    names = cast("frozenset[str]", model._once)
-    set_once(model, ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
-    return Edits(None, names)
-
-
 @fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Model(Slots):
@@ -80,9 +76,7 @@ class Model(Slots):
             constructor also raises this error if an argument is a dict or another value where a model is required.
     """
 
-    _origin: Any = attrs.field(
-        default=attrs.Factory(_new_edits, takes_self=True), eq=False, repr=False, alias="_origin"
-    )
+    _origin: Any = attrs.field(default=attrs.Factory(new_edits, takes_self=True), eq=False, repr=False, alias="_origin")
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
     """The JSON names of fields that are not the camelCase form of the Python names, by Python name."""
     _deferred: ClassVar[frozenset[str]] = frozenset()
@@ -109,7 +103,7 @@ class Model(Slots):
 
         def __new__(cls, *args: object, **given: object) -> Self:
             check_made(cls)
-            if not given.keys() <= arguments_of(cls):
+            if given and not given.keys() <= arguments_of(cls):
                 raise wrong_argument(cls, given, plan_of(cls).parts)
             made = object.__new__(cls)
             if "_origin" in given:
@@ -124,6 +118,19 @@ class Model(Slots):
                 names += known[: len(args)]
             set_once(made, frozenset(names))
             return made
+
+        def __init__(self, /, **given: object) -> None:  # attrs makes the constructors of programs' classes
+            set_origin(self, new_edits(self))
+            if given:
+                plan = plan_of(type(self))
+                for name, value in given.items():
+                    plan.fields[name].set(self, value)
+                check_parts(self, given, plan)
+                freeze_fields(self, given)
+            if type(self).__attrs_post_init__ is not Model.__attrs_post_init__:
+                self.__attrs_post_init__()
+
+        __signature__ = Signature(__init__)
 
     def __attrs_post_init__(self) -> None:
         names = self._origin.names
@@ -216,7 +223,7 @@ def _compared(model: Model) -> tuple[bytes, Unknown]:
     if type(origin) is not Message:
         return encode(model), unknown
     try:
-        return _json_of(model, origin, unknown), unknown
+        return json_of(model, origin, unknown), unknown
     except DecodeError:
         return origin, []
 
@@ -326,8 +333,10 @@ class _Plan:
             DecodeError: The JSON of the field does not have the field's type.
         """
         try:
-            data = _raw_of(model) if raw is None else raw
-            if type(data) is Message:
+            data = raw_of(model) if raw is None else raw
+            if data is None:  # a new object
+                value = field.default
+            elif type(data) is Message:
                 value = self._reader_of(model, data)(field, field)
             else:
                 value = field.value_of(field.find_in(data) if raw is None else raw)
@@ -378,11 +387,6 @@ class _Plan:
         return read
 
 
-def _raw_of(model: Model) -> bytes | Raw:
-    origin = model._origin
-    return cast("bytes | Raw", origin.raw if isinstance(origin, Edits) else origin)
-
-
 plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
 
 
@@ -414,7 +418,7 @@ def encode(model: Model) -> bytes:
         ValueError: A value that the program set, such as NaN, cannot be encoded.
     """
     origin = model._origin
-    return _encoded(model, origin) if isinstance(origin, Edits) else _json_of(model, origin)
+    return _encoded(model, origin) if isinstance(origin, Edits) else json_of(model, origin)
 
 
 def encode_for_request(model: Model, *, is_applied: bool = False, unknown: Unknown | None = None) -> bytes:
@@ -434,7 +438,7 @@ def encode_for_request(model: Model, *, is_applied: bool = False, unknown: Unkno
     def encode_part(part: Model) -> bytes:
         origin = part._origin
         if not isinstance(origin, Edits):
-            return _json_of(part, origin, unknown)
+            return json_of(part, origin, unknown)
         return _encoded(part, origin, encode_part, unknown, with_factories=not is_applied)
 
     return encode_part(model)
@@ -457,17 +461,6 @@ def _remade(cls: type[Model], raw: bytes | None, values: Mapping[str, object]) -
     return cls(**values) if raw is None else evolved(make(cls, raw), values, plan_of(cls))
 
 
-def _json_of(model: Model, origin: bytes | Raw, unknown: Unknown | None = None) -> bytes:
-    if type(origin) is not Message:
-        return bytes(origin)
-    from ._protobuf._fields import message_to_plain  # noqa: PLC0415  # which JSON does not need
-
-    try:
-        return _serde.dumps(message_to_plain(type(model), origin, unknown))
-    except _serde.FAULTS as error:
-        raise _serde.decode_error(error, type(model).__name__) from error
-
-
 def _encoded(
     model: Model,
     origin: Edits,
@@ -480,7 +473,7 @@ def _encoded(
     members: dict[str, bytes | Raw] = {}
     if origin.raw is not None:
         try:
-            members |= _serde.map_items(_json_of(model, origin.raw, unknown))
+            members |= _serde.map_items(json_of(model, origin.raw, unknown))
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
     always, is_new = type(model)._always, origin.raw is None

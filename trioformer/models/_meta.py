@@ -17,6 +17,7 @@ import attrs
 from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy
+from ._classes import frozen_model
 from ._definitions import fields_for_subclasses
 from ._evolve import set_once
 from ._heads import Head, make_head, scan_head
@@ -42,7 +43,7 @@ __all__ = [
 H = TypeVar("H", bound="Headed")
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class OwnerReference(Model):
     """The owner of an object (``meta/v1 OwnerReference``)."""
 
@@ -54,7 +55,7 @@ class OwnerReference(Model):
     block_owner_deletion: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ManagedFieldsEntry(Model):
     """The fields that one manager has set (``meta/v1 ManagedFieldsEntry``)."""
 
@@ -69,7 +70,7 @@ class ManagedFieldsEntry(Model):
     time: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ObjectMeta(Model):
     """The metadata of an object (``meta/v1 ObjectMeta``)."""
 
@@ -111,7 +112,7 @@ def _own_kind(it: object) -> str:
 
 
 @fields_for_subclasses
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class KubernetesObject(Headed):
     """The base class of every kind.
 
@@ -123,8 +124,8 @@ class KubernetesObject(Headed):
     __resource__: ClassVar[ResourceInfo]
     _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})
 
-    api_version: str = attrs.field(default=attrs.Factory(_own_api_version, takes_self=True))
-    kind: str = attrs.field(default=attrs.Factory(_own_kind, takes_self=True))
+    api_version: str = attrs.Factory(_own_api_version, takes_self=True)
+    kind: str = attrs.Factory(_own_kind, takes_self=True)
     metadata: ObjectMeta = ObjectMeta()
 
     if not TYPE_CHECKING:
@@ -140,10 +141,10 @@ class KubernetesObject(Headed):
                     try:
                         value = plan.read_one(self, plan.fields[name], self._head.spec)
                     except DecodeError:
-                        return super().__getattr__(name)  # which knows what follows
+                        return Model.__getattr__(self, name)  # which knows what follows
                     set_once(self, name)
                     return value
-            return super().__getattr__(name)
+            return Model.__getattr__(self, name)
 
     @property
     def name(self) -> str:
@@ -178,7 +179,7 @@ class KubernetesObject(Headed):
             return True
         if type(other) is type(self) and (found := _compare_bytes(self, other)) is not None:
             return found
-        return super().__eq__(other)
+        return Model.__eq__(self, other)
 
     def __hash__(self) -> int:
         metadata = self._head.metadata

@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast, overload
 
-import attrs
-
 from ..errors import DecodeError
 from . import _lazy, _serde
+from ._classes import frozen_model
 from ._merge_patch import find_model
 from ._meta import KubernetesObject, ObjectMeta
 from ._resources import ResourceInfo, resource_of
@@ -31,7 +30,7 @@ class _WithMembers(KubernetesObject):
     _members: dict[str, Any]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Unstructured(_WithMembers):
     """An object of a kind that has no class: a read-only mapping of its JSON, with typed metadata.
 
@@ -59,7 +58,7 @@ class Unstructured(_WithMembers):
                 members: dict[str, Any] = {}
                 _set_members(self, members)
                 return members
-            return super().__getattr__(name)
+            return KubernetesObject.__getattr__(self, name)
 
     @classmethod
     def of(cls, mapping: Mapping[str, object]) -> Self:

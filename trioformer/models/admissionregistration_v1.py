@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -45,14 +44,14 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ApplyConfiguration(Model):
     """admissionregistration/v1 ApplyConfiguration."""
 
     expression: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AuditAnnotation(Model):
     """admissionregistration/v1 AuditAnnotation."""
 
@@ -60,7 +59,7 @@ class AuditAnnotation(Model):
     value_expression: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExpressionWarning(Model):
     """admissionregistration/v1 ExpressionWarning."""
 
@@ -68,14 +67,14 @@ class ExpressionWarning(Model):
     warning: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JSONPatch(Model):
     """admissionregistration/v1 JSONPatch."""
 
     expression: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MatchCondition(Model):
     """admissionregistration/v1 MatchCondition."""
 
@@ -83,7 +82,7 @@ class MatchCondition(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NamedRuleWithOperations(Model):
     """admissionregistration/v1 NamedRuleWithOperations."""
 
@@ -95,7 +94,7 @@ class NamedRuleWithOperations(Model):
     scope: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MatchResources(Model):
     """admissionregistration/v1 MatchResources."""
 
@@ -106,7 +105,7 @@ class MatchResources(Model):
     resource_rules: tuple[NamedRuleWithOperations, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Mutation(Model):
     """admissionregistration/v1 Mutation."""
 
@@ -115,7 +114,7 @@ class Mutation(Model):
     patch_type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParamKind(Model):
     """admissionregistration/v1 ParamKind."""
 
@@ -123,7 +122,7 @@ class ParamKind(Model):
     kind: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Variable(Model):
     """admissionregistration/v1 Variable."""
 
@@ -131,7 +130,7 @@ class Variable(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicySpec(Model):
     """admissionregistration/v1 MutatingAdmissionPolicySpec."""
 
@@ -144,7 +143,7 @@ class MutatingAdmissionPolicySpec(Model):
     variables: tuple[Variable, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicy(KubernetesObject):
     """admissionregistration/v1 MutatingAdmissionPolicy."""
 
@@ -153,7 +152,7 @@ class MutatingAdmissionPolicy(KubernetesObject):
     spec: MutatingAdmissionPolicySpec = MutatingAdmissionPolicySpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParamRef(Model):
     """admissionregistration/v1 ParamRef."""
 
@@ -163,7 +162,7 @@ class ParamRef(Model):
     selector: LabelSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicyBindingSpec(Model):
     """admissionregistration/v1 MutatingAdmissionPolicyBindingSpec."""
 
@@ -172,7 +171,7 @@ class MutatingAdmissionPolicyBindingSpec(Model):
     policy_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicyBinding(KubernetesObject):
     """admissionregistration/v1 MutatingAdmissionPolicyBinding."""
 
@@ -181,7 +180,7 @@ class MutatingAdmissionPolicyBinding(KubernetesObject):
     spec: MutatingAdmissionPolicyBindingSpec = MutatingAdmissionPolicyBindingSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceReference(Model):
     """admissionregistration/v1 ServiceReference."""
 
@@ -191,7 +190,7 @@ class ServiceReference(Model):
     port: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class WebhookClientConfig(Model):
     """admissionregistration/v1 WebhookClientConfig."""
 
@@ -200,7 +199,7 @@ class WebhookClientConfig(Model):
     url: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RuleWithOperations(Model):
     """admissionregistration/v1 RuleWithOperations."""
 
@@ -211,7 +210,7 @@ class RuleWithOperations(Model):
     scope: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingWebhook(Model):
     """admissionregistration/v1 MutatingWebhook."""
 
@@ -229,7 +228,7 @@ class MutatingWebhook(Model):
     timeout_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingWebhookConfiguration(KubernetesObject):
     """admissionregistration/v1 MutatingWebhookConfiguration."""
 
@@ -238,14 +237,14 @@ class MutatingWebhookConfiguration(KubernetesObject):
     webhooks: tuple[MutatingWebhook, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TypeChecking(Model):
     """admissionregistration/v1 TypeChecking."""
 
     expression_warnings: tuple[ExpressionWarning, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Validation(Model):
     """admissionregistration/v1 Validation."""
 
@@ -255,7 +254,7 @@ class Validation(Model):
     reason: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingAdmissionPolicySpec(Model):
     """admissionregistration/v1 ValidatingAdmissionPolicySpec."""
 
@@ -268,7 +267,7 @@ class ValidatingAdmissionPolicySpec(Model):
     variables: tuple[Variable, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingAdmissionPolicyStatus(Model):
     """admissionregistration/v1 ValidatingAdmissionPolicyStatus."""
 
@@ -277,7 +276,7 @@ class ValidatingAdmissionPolicyStatus(Model):
     type_checking: TypeChecking | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingAdmissionPolicy(KubernetesObject):
     """admissionregistration/v1 ValidatingAdmissionPolicy."""
 
@@ -287,7 +286,7 @@ class ValidatingAdmissionPolicy(KubernetesObject):
     status: ValidatingAdmissionPolicyStatus = ValidatingAdmissionPolicyStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingAdmissionPolicyBindingSpec(Model):
     """admissionregistration/v1 ValidatingAdmissionPolicyBindingSpec."""
 
@@ -297,7 +296,7 @@ class ValidatingAdmissionPolicyBindingSpec(Model):
     validation_actions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingAdmissionPolicyBinding(KubernetesObject):
     """admissionregistration/v1 ValidatingAdmissionPolicyBinding."""
 
@@ -308,7 +307,7 @@ class ValidatingAdmissionPolicyBinding(KubernetesObject):
     spec: ValidatingAdmissionPolicyBindingSpec = ValidatingAdmissionPolicyBindingSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingWebhook(Model):
     """admissionregistration/v1 ValidatingWebhook."""
 
@@ -325,7 +324,7 @@ class ValidatingWebhook(Model):
     timeout_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidatingWebhookConfiguration(KubernetesObject):
     """admissionregistration/v1 ValidatingWebhookConfiguration."""
 

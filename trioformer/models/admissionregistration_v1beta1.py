@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -29,21 +28,21 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ApplyConfiguration(Model):
     """admissionregistration/v1beta1 ApplyConfiguration."""
 
     expression: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JSONPatch(Model):
     """admissionregistration/v1beta1 JSONPatch."""
 
     expression: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MatchCondition(Model):
     """admissionregistration/v1beta1 MatchCondition."""
 
@@ -51,7 +50,7 @@ class MatchCondition(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NamedRuleWithOperations(Model):
     """admissionregistration/v1beta1 NamedRuleWithOperations."""
 
@@ -63,7 +62,7 @@ class NamedRuleWithOperations(Model):
     scope: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MatchResources(Model):
     """admissionregistration/v1beta1 MatchResources."""
 
@@ -74,7 +73,7 @@ class MatchResources(Model):
     resource_rules: tuple[NamedRuleWithOperations, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Mutation(Model):
     """admissionregistration/v1beta1 Mutation."""
 
@@ -83,7 +82,7 @@ class Mutation(Model):
     patch_type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParamKind(Model):
     """admissionregistration/v1beta1 ParamKind."""
 
@@ -91,7 +90,7 @@ class ParamKind(Model):
     kind: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Variable(Model):
     """admissionregistration/v1beta1 Variable."""
 
@@ -99,7 +98,7 @@ class Variable(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicySpec(Model):
     """admissionregistration/v1beta1 MutatingAdmissionPolicySpec."""
 
@@ -112,7 +111,7 @@ class MutatingAdmissionPolicySpec(Model):
     variables: tuple[Variable, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicy(KubernetesObject):
     """admissionregistration/v1beta1 MutatingAdmissionPolicy."""
 
@@ -121,7 +120,7 @@ class MutatingAdmissionPolicy(KubernetesObject):
     spec: MutatingAdmissionPolicySpec = MutatingAdmissionPolicySpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParamRef(Model):
     """admissionregistration/v1beta1 ParamRef."""
 
@@ -131,7 +130,7 @@ class ParamRef(Model):
     selector: LabelSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicyBindingSpec(Model):
     """admissionregistration/v1beta1 MutatingAdmissionPolicyBindingSpec."""
 
@@ -140,7 +139,7 @@ class MutatingAdmissionPolicyBindingSpec(Model):
     policy_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MutatingAdmissionPolicyBinding(KubernetesObject):
     """admissionregistration/v1beta1 MutatingAdmissionPolicyBinding."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceColumnDefinition(Model):
     """apiextensions/v1 CustomResourceColumnDefinition."""
 
@@ -48,7 +47,7 @@ class CustomResourceColumnDefinition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceReference(Model):
     """apiextensions/v1 ServiceReference."""
 
@@ -58,7 +57,7 @@ class ServiceReference(Model):
     port: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class WebhookClientConfig(Model):
     """apiextensions/v1 WebhookClientConfig."""
 
@@ -67,7 +66,7 @@ class WebhookClientConfig(Model):
     url: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class WebhookConversion(Model):
     """apiextensions/v1 WebhookConversion."""
 
@@ -75,7 +74,7 @@ class WebhookConversion(Model):
     conversion_review_versions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceConversion(Model):
     """apiextensions/v1 CustomResourceConversion."""
 
@@ -83,7 +82,7 @@ class CustomResourceConversion(Model):
     webhook: WebhookConversion | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinitionNames(Model):
     """apiextensions/v1 CustomResourceDefinitionNames."""
 
@@ -95,7 +94,7 @@ class CustomResourceDefinitionNames(Model):
     singular: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExternalDocumentation(Model):
     """apiextensions/v1 ExternalDocumentation."""
 
@@ -103,7 +102,7 @@ class ExternalDocumentation(Model):
     url: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ValidationRule(Model):
     """apiextensions/v1 ValidationRule."""
 
@@ -115,7 +114,7 @@ class ValidationRule(Model):
     rule: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JSONSchemaProps(Model):
     """apiextensions/v1 JSONSchemaProps."""
 
@@ -177,7 +176,7 @@ class JSONSchemaProps(Model):
     x_kubernetes_validations: tuple[ValidationRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceValidation(Model):
     """apiextensions/v1 CustomResourceValidation."""
 
@@ -186,14 +185,14 @@ class CustomResourceValidation(Model):
     open_api_v3_schema: JSONSchemaProps | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelectableField(Model):
     """apiextensions/v1 SelectableField."""
 
     json_path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceSubresourceScale(Model):
     """apiextensions/v1 CustomResourceSubresourceScale."""
 
@@ -202,12 +201,12 @@ class CustomResourceSubresourceScale(Model):
     status_replicas_path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceSubresourceStatus(Model):
     """apiextensions/v1 CustomResourceSubresourceStatus."""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceSubresources(Model):
     """apiextensions/v1 CustomResourceSubresources."""
 
@@ -215,7 +214,7 @@ class CustomResourceSubresources(Model):
     status: CustomResourceSubresourceStatus | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinitionVersion(Model):
     """apiextensions/v1 CustomResourceDefinitionVersion."""
 
@@ -230,7 +229,7 @@ class CustomResourceDefinitionVersion(Model):
     subresources: CustomResourceSubresources | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinitionSpec(Model):
     """apiextensions/v1 CustomResourceDefinitionSpec."""
 
@@ -242,7 +241,7 @@ class CustomResourceDefinitionSpec(Model):
     versions: tuple[CustomResourceDefinitionVersion, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinitionCondition(Model):
     """apiextensions/v1 CustomResourceDefinitionCondition."""
 
@@ -254,7 +253,7 @@ class CustomResourceDefinitionCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinitionStatus(Model):
     """apiextensions/v1 CustomResourceDefinitionStatus."""
 
@@ -264,7 +263,7 @@ class CustomResourceDefinitionStatus(Model):
     stored_versions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CustomResourceDefinition(KubernetesObject):
     """apiextensions/v1 CustomResourceDefinition."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -16,7 +15,7 @@ from ._values import Time
 __all__ = ["APIService", "APIServiceCondition", "APIServiceSpec", "APIServiceStatus", "ServiceReference"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceReference(Model):
     """apiregistration/v1 ServiceReference."""
 
@@ -25,7 +24,7 @@ class ServiceReference(Model):
     port: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class APIServiceSpec(Model):
     """apiregistration/v1 APIServiceSpec."""
 
@@ -40,7 +39,7 @@ class APIServiceSpec(Model):
     version_priority: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class APIServiceCondition(Model):
     """apiregistration/v1 APIServiceCondition."""
 
@@ -51,14 +50,14 @@ class APIServiceCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class APIServiceStatus(Model):
     """apiregistration/v1 APIServiceStatus."""
 
     conditions: tuple[APIServiceCondition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class APIService(KubernetesObject):
     """apiregistration/v1 APIService."""
 

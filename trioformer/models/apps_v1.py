@@ -1,13 +1,10 @@
 """apps/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -45,7 +42,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ControllerRevision(KubernetesObject):
     """apps/v1 ControllerRevision."""
 
@@ -55,7 +52,7 @@ class ControllerRevision(KubernetesObject):
     revision: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RollingUpdateDaemonSet(Model):
     """apps/v1 RollingUpdateDaemonSet."""
 
@@ -63,7 +60,7 @@ class RollingUpdateDaemonSet(Model):
     max_unavailable: int | str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonSetUpdateStrategy(Model):
     """apps/v1 DaemonSetUpdateStrategy."""
 
@@ -71,7 +68,7 @@ class DaemonSetUpdateStrategy(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonSetSpec(Model):
     """apps/v1 DaemonSetSpec."""
 
@@ -82,7 +79,7 @@ class DaemonSetSpec(Model):
     update_strategy: DaemonSetUpdateStrategy = DaemonSetUpdateStrategy()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonSetCondition(Model):
     """apps/v1 DaemonSetCondition."""
 
@@ -93,7 +90,7 @@ class DaemonSetCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonSetStatus(Model):
     """apps/v1 DaemonSetStatus."""
 
@@ -109,7 +106,7 @@ class DaemonSetStatus(Model):
     updated_number_scheduled: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonSet(KubernetesObject):
     """apps/v1 DaemonSet."""
 
@@ -119,7 +116,7 @@ class DaemonSet(KubernetesObject):
     status: DaemonSetStatus = DaemonSetStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RollingUpdateDeployment(Model):
     """apps/v1 RollingUpdateDeployment."""
 
@@ -127,7 +124,7 @@ class RollingUpdateDeployment(Model):
     max_unavailable: int | str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeploymentStrategy(Model):
     """apps/v1 DeploymentStrategy."""
 
@@ -135,7 +132,7 @@ class DeploymentStrategy(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeploymentSpec(Model):
     """apps/v1 DeploymentSpec."""
 
@@ -149,7 +146,7 @@ class DeploymentSpec(Model):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeploymentCondition(Model):
     """apps/v1 DeploymentCondition."""
 
@@ -161,7 +158,7 @@ class DeploymentCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeploymentStatus(Model):
     """apps/v1 DeploymentStatus."""
 
@@ -176,7 +173,7 @@ class DeploymentStatus(Model):
     updated_replicas: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Deployment(KubernetesObject):
     """apps/v1 Deployment."""
 
@@ -186,7 +183,7 @@ class Deployment(KubernetesObject):
     status: DeploymentStatus = DeploymentStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicaSetSpec(Model):
     """apps/v1 ReplicaSetSpec."""
 
@@ -196,7 +193,7 @@ class ReplicaSetSpec(Model):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicaSetCondition(Model):
     """apps/v1 ReplicaSetCondition."""
 
@@ -207,7 +204,7 @@ class ReplicaSetCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicaSetStatus(Model):
     """apps/v1 ReplicaSetStatus."""
 
@@ -220,7 +217,7 @@ class ReplicaSetStatus(Model):
     terminating_replicas: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicaSet(KubernetesObject):
     """apps/v1 ReplicaSet."""
 
@@ -230,7 +227,7 @@ class ReplicaSet(KubernetesObject):
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RollingUpdateStatefulSetStrategy(Model):
     """apps/v1 RollingUpdateStatefulSetStrategy."""
 
@@ -238,7 +235,7 @@ class RollingUpdateStatefulSetStrategy(Model):
     partition: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetUpdateStrategy(Model):
     """apps/v1 StatefulSetUpdateStrategy."""
 
@@ -246,14 +243,14 @@ class StatefulSetUpdateStrategy(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetOrdinals(Model):
     """apps/v1 StatefulSetOrdinals."""
 
     start: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetPersistentVolumeClaimRetentionPolicy(Model):
     """apps/v1 StatefulSetPersistentVolumeClaimRetentionPolicy."""
 
@@ -261,7 +258,7 @@ class StatefulSetPersistentVolumeClaimRetentionPolicy(Model):
     when_scaled: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetSpec(Model):
     """apps/v1 StatefulSetSpec."""
 
@@ -278,7 +275,7 @@ class StatefulSetSpec(Model):
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetCondition(Model):
     """apps/v1 StatefulSetCondition."""
 
@@ -289,7 +286,7 @@ class StatefulSetCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSetStatus(Model):
     """apps/v1 StatefulSetStatus."""
 
@@ -305,7 +302,7 @@ class StatefulSetStatus(Model):
     updated_replicas: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StatefulSet(KubernetesObject):
     """apps/v1 StatefulSet."""
 

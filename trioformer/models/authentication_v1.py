@@ -1,14 +1,11 @@
 """authentication/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -29,7 +26,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class BoundObjectReference(Model):
     """authentication/v1 BoundObjectReference."""
 
@@ -39,7 +36,7 @@ class BoundObjectReference(Model):
     uid: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class UserInfo(Model):
     """authentication/v1 UserInfo."""
 
@@ -49,14 +46,14 @@ class UserInfo(Model):
     username: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectReviewStatus(Model):
     """authentication/v1 SelfSubjectReviewStatus."""
 
     user_info: UserInfo = UserInfo()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectReview(KubernetesObject):
     """authentication/v1 SelfSubjectReview."""
 
@@ -65,7 +62,7 @@ class SelfSubjectReview(KubernetesObject):
     status: SelfSubjectReviewStatus = SelfSubjectReviewStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenRequestSpec(Model):
     """authentication/v1 TokenRequestSpec."""
 
@@ -74,7 +71,7 @@ class TokenRequestSpec(Model):
     expiration_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenRequestStatus(Model):
     """authentication/v1 TokenRequestStatus."""
 
@@ -82,7 +79,7 @@ class TokenRequestStatus(Model):
     token: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenRequest(Model):
     """authentication/v1 TokenRequest: the request body of a subresource."""
 
@@ -95,7 +92,7 @@ class TokenRequest(Model):
     status: TokenRequestStatus = TokenRequestStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenReviewSpec(Model):
     """authentication/v1 TokenReviewSpec."""
 
@@ -103,7 +100,7 @@ class TokenReviewSpec(Model):
     token: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenReviewStatus(Model):
     """authentication/v1 TokenReviewStatus."""
 
@@ -113,7 +110,7 @@ class TokenReviewStatus(Model):
     user: UserInfo = UserInfo()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenReview(KubernetesObject):
     """authentication/v1 TokenReview."""
 

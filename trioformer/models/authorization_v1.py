@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FieldSelectorAttributes(Model):
     """authorization/v1 FieldSelectorAttributes."""
 
@@ -41,7 +40,7 @@ class FieldSelectorAttributes(Model):
     requirements: tuple[FieldSelectorRequirement, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LabelSelectorAttributes(Model):
     """authorization/v1 LabelSelectorAttributes."""
 
@@ -49,7 +48,7 @@ class LabelSelectorAttributes(Model):
     requirements: tuple[LabelSelectorRequirement, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NonResourceAttributes(Model):
     """authorization/v1 NonResourceAttributes."""
 
@@ -57,7 +56,7 @@ class NonResourceAttributes(Model):
     verb: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceAttributes(Model):
     """authorization/v1 ResourceAttributes."""
 
@@ -72,7 +71,7 @@ class ResourceAttributes(Model):
     version: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SubjectAccessReviewSpec(Model):
     """authorization/v1 SubjectAccessReviewSpec."""
 
@@ -84,7 +83,7 @@ class SubjectAccessReviewSpec(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SubjectAccessReviewStatus(Model):
     """authorization/v1 SubjectAccessReviewStatus."""
 
@@ -94,7 +93,7 @@ class SubjectAccessReviewStatus(Model):
     reason: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LocalSubjectAccessReview(KubernetesObject):
     """authorization/v1 LocalSubjectAccessReview."""
 
@@ -104,7 +103,7 @@ class LocalSubjectAccessReview(KubernetesObject):
     status: SubjectAccessReviewStatus = SubjectAccessReviewStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NonResourceRule(Model):
     """authorization/v1 NonResourceRule."""
 
@@ -114,7 +113,7 @@ class NonResourceRule(Model):
     verbs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceRule(Model):
     """authorization/v1 ResourceRule."""
 
@@ -124,7 +123,7 @@ class ResourceRule(Model):
     verbs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectAccessReviewSpec(Model):
     """authorization/v1 SelfSubjectAccessReviewSpec."""
 
@@ -132,7 +131,7 @@ class SelfSubjectAccessReviewSpec(Model):
     resource_attributes: ResourceAttributes | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectAccessReview(KubernetesObject):
     """authorization/v1 SelfSubjectAccessReview."""
 
@@ -142,14 +141,14 @@ class SelfSubjectAccessReview(KubernetesObject):
     status: SubjectAccessReviewStatus = SubjectAccessReviewStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectRulesReviewSpec(Model):
     """authorization/v1 SelfSubjectRulesReviewSpec."""
 
     namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SubjectRulesReviewStatus(Model):
     """authorization/v1 SubjectRulesReviewStatus."""
 
@@ -159,7 +158,7 @@ class SubjectRulesReviewStatus(Model):
     resource_rules: tuple[ResourceRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SelfSubjectRulesReview(KubernetesObject):
     """authorization/v1 SelfSubjectRulesReview."""
 
@@ -169,7 +168,7 @@ class SelfSubjectRulesReview(KubernetesObject):
     status: SubjectRulesReviewStatus = SubjectRulesReviewStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SubjectAccessReview(KubernetesObject):
     """authorization/v1 SubjectAccessReview."""
 

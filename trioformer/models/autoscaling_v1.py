@@ -1,14 +1,11 @@
 """autoscaling/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -26,7 +23,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CrossVersionObjectReference(Model):
     """autoscaling/v1 CrossVersionObjectReference."""
 
@@ -35,7 +32,7 @@ class CrossVersionObjectReference(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerSpec(Model):
     """autoscaling/v1 HorizontalPodAutoscalerSpec."""
 
@@ -47,7 +44,7 @@ class HorizontalPodAutoscalerSpec(Model):
     target_cpu_utilization_percentage: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerStatus(Model):
     """autoscaling/v1 HorizontalPodAutoscalerStatus."""
 
@@ -60,7 +57,7 @@ class HorizontalPodAutoscalerStatus(Model):
     observed_generation: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscaler(KubernetesObject):
     """autoscaling/v1 HorizontalPodAutoscaler."""
 
@@ -70,14 +67,14 @@ class HorizontalPodAutoscaler(KubernetesObject):
     status: HorizontalPodAutoscalerStatus = HorizontalPodAutoscalerStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScaleSpec(Model):
     """autoscaling/v1 ScaleSpec."""
 
     replicas: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScaleStatus(Model):
     """autoscaling/v1 ScaleStatus."""
 
@@ -85,7 +82,7 @@ class ScaleStatus(Model):
     selector: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Scale(Model):
     """autoscaling/v1 Scale: the request body of a subresource."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -41,7 +40,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MetricTarget(Model):
     """autoscaling/v2 MetricTarget."""
 
@@ -51,7 +50,7 @@ class MetricTarget(Model):
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerResourceMetricSource(Model):
     """autoscaling/v2 ContainerResourceMetricSource."""
 
@@ -60,7 +59,7 @@ class ContainerResourceMetricSource(Model):
     target: MetricTarget = MetricTarget()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MetricValueStatus(Model):
     """autoscaling/v2 MetricValueStatus."""
 
@@ -69,7 +68,7 @@ class MetricValueStatus(Model):
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerResourceMetricStatus(Model):
     """autoscaling/v2 ContainerResourceMetricStatus."""
 
@@ -78,7 +77,7 @@ class ContainerResourceMetricStatus(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CrossVersionObjectReference(Model):
     """autoscaling/v2 CrossVersionObjectReference."""
 
@@ -87,7 +86,7 @@ class CrossVersionObjectReference(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MetricIdentifier(Model):
     """autoscaling/v2 MetricIdentifier."""
 
@@ -95,7 +94,7 @@ class MetricIdentifier(Model):
     selector: LabelSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExternalMetricSource(Model):
     """autoscaling/v2 ExternalMetricSource."""
 
@@ -103,7 +102,7 @@ class ExternalMetricSource(Model):
     target: MetricTarget = MetricTarget()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExternalMetricStatus(Model):
     """autoscaling/v2 ExternalMetricStatus."""
 
@@ -111,7 +110,7 @@ class ExternalMetricStatus(Model):
     metric: MetricIdentifier = MetricIdentifier()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HPAScalingPolicy(Model):
     """autoscaling/v2 HPAScalingPolicy."""
 
@@ -120,7 +119,7 @@ class HPAScalingPolicy(Model):
     value: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HPAScalingRules(Model):
     """autoscaling/v2 HPAScalingRules."""
 
@@ -130,7 +129,7 @@ class HPAScalingRules(Model):
     tolerance: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerBehavior(Model):
     """autoscaling/v2 HorizontalPodAutoscalerBehavior."""
 
@@ -138,7 +137,7 @@ class HorizontalPodAutoscalerBehavior(Model):
     scale_up: HPAScalingRules | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ObjectMetricSource(Model):
     """autoscaling/v2 ObjectMetricSource."""
 
@@ -147,7 +146,7 @@ class ObjectMetricSource(Model):
     target: MetricTarget = MetricTarget()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodsMetricSource(Model):
     """autoscaling/v2 PodsMetricSource."""
 
@@ -155,7 +154,7 @@ class PodsMetricSource(Model):
     target: MetricTarget = MetricTarget()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceMetricSource(Model):
     """autoscaling/v2 ResourceMetricSource."""
 
@@ -163,7 +162,7 @@ class ResourceMetricSource(Model):
     target: MetricTarget = MetricTarget()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MetricSpec(Model):
     """autoscaling/v2 MetricSpec."""
 
@@ -175,7 +174,7 @@ class MetricSpec(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerSpec(Model):
     """autoscaling/v2 HorizontalPodAutoscalerSpec."""
 
@@ -186,7 +185,7 @@ class HorizontalPodAutoscalerSpec(Model):
     scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerCondition(Model):
     """autoscaling/v2 HorizontalPodAutoscalerCondition."""
 
@@ -197,7 +196,7 @@ class HorizontalPodAutoscalerCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ObjectMetricStatus(Model):
     """autoscaling/v2 ObjectMetricStatus."""
 
@@ -206,7 +205,7 @@ class ObjectMetricStatus(Model):
     metric: MetricIdentifier = MetricIdentifier()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodsMetricStatus(Model):
     """autoscaling/v2 PodsMetricStatus."""
 
@@ -214,7 +213,7 @@ class PodsMetricStatus(Model):
     metric: MetricIdentifier = MetricIdentifier()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceMetricStatus(Model):
     """autoscaling/v2 ResourceMetricStatus."""
 
@@ -222,7 +221,7 @@ class ResourceMetricStatus(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class MetricStatus(Model):
     """autoscaling/v2 MetricStatus."""
 
@@ -234,7 +233,7 @@ class MetricStatus(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscalerStatus(Model):
     """autoscaling/v2 HorizontalPodAutoscalerStatus."""
 
@@ -246,7 +245,7 @@ class HorizontalPodAutoscalerStatus(Model):
     observed_generation: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HorizontalPodAutoscaler(KubernetesObject):
     """autoscaling/v2 HorizontalPodAutoscaler."""
 

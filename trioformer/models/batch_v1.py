@@ -1,13 +1,10 @@
 """batch/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -35,7 +32,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodFailurePolicyOnExitCodesRequirement(Model):
     """batch/v1 PodFailurePolicyOnExitCodesRequirement."""
 
@@ -44,7 +41,7 @@ class PodFailurePolicyOnExitCodesRequirement(Model):
     values: tuple[int, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodFailurePolicyOnPodConditionsPattern(Model):
     """batch/v1 PodFailurePolicyOnPodConditionsPattern."""
 
@@ -52,7 +49,7 @@ class PodFailurePolicyOnPodConditionsPattern(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodFailurePolicyRule(Model):
     """batch/v1 PodFailurePolicyRule."""
 
@@ -61,14 +58,14 @@ class PodFailurePolicyRule(Model):
     on_pod_conditions: tuple[PodFailurePolicyOnPodConditionsPattern, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodFailurePolicy(Model):
     """batch/v1 PodFailurePolicy."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SuccessPolicyRule(Model):
     """batch/v1 SuccessPolicyRule."""
 
@@ -76,14 +73,14 @@ class SuccessPolicyRule(Model):
     succeeded_indexes: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SuccessPolicy(Model):
     """batch/v1 SuccessPolicy."""
 
     rules: tuple[SuccessPolicyRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JobSpec(Model):
     """batch/v1 JobSpec."""
 
@@ -105,7 +102,7 @@ class JobSpec(Model):
     ttl_seconds_after_finished: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JobTemplateSpec(Model):
     """batch/v1 JobTemplateSpec."""
 
@@ -113,7 +110,7 @@ class JobTemplateSpec(Model):
     spec: JobSpec = JobSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CronJobSpec(Model):
     """batch/v1 CronJobSpec."""
 
@@ -127,7 +124,7 @@ class CronJobSpec(Model):
     time_zone: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CronJobStatus(Model):
     """batch/v1 CronJobStatus."""
 
@@ -136,7 +133,7 @@ class CronJobStatus(Model):
     last_successful_time: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CronJob(KubernetesObject):
     """batch/v1 CronJob."""
 
@@ -146,7 +143,7 @@ class CronJob(KubernetesObject):
     status: CronJobStatus = CronJobStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JobCondition(Model):
     """batch/v1 JobCondition."""
 
@@ -158,7 +155,7 @@ class JobCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class UncountedTerminatedPods(Model):
     """batch/v1 UncountedTerminatedPods."""
 
@@ -166,7 +163,7 @@ class UncountedTerminatedPods(Model):
     succeeded: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class JobStatus(Model):
     """batch/v1 JobStatus."""
 
@@ -183,7 +180,7 @@ class JobStatus(Model):
     uncounted_terminated_pods: UncountedTerminatedPods | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Job(KubernetesObject):
     """batch/v1 Job."""
 

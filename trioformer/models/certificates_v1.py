@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -21,7 +20,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CertificateSigningRequestSpec(Model):
     """certificates/v1 CertificateSigningRequestSpec."""
 
@@ -35,7 +34,7 @@ class CertificateSigningRequestSpec(Model):
     username: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CertificateSigningRequestCondition(Model):
     """certificates/v1 CertificateSigningRequestCondition."""
 
@@ -47,7 +46,7 @@ class CertificateSigningRequestCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CertificateSigningRequestStatus(Model):
     """certificates/v1 CertificateSigningRequestStatus."""
 
@@ -55,7 +54,7 @@ class CertificateSigningRequestStatus(Model):
     conditions: tuple[CertificateSigningRequestCondition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CertificateSigningRequest(KubernetesObject):
     """certificates/v1 CertificateSigningRequest."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -23,7 +22,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClusterTrustBundleSpec(Model):
     """certificates/v1beta1 ClusterTrustBundleSpec."""
 
@@ -31,7 +30,7 @@ class ClusterTrustBundleSpec(Model):
     trust_bundle: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClusterTrustBundle(KubernetesObject):
     """certificates/v1beta1 ClusterTrustBundle."""
 
@@ -40,7 +39,7 @@ class ClusterTrustBundle(KubernetesObject):
     spec: ClusterTrustBundleSpec = ClusterTrustBundleSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodCertificateRequestSpec(Model):
     """certificates/v1beta1 PodCertificateRequestSpec."""
 
@@ -65,7 +64,7 @@ class PodCertificateRequestSpec(Model):
     unverified_user_annotations: Mapping[str, str] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodCertificateRequestStatus(Model):
     """certificates/v1beta1 PodCertificateRequestStatus."""
 
@@ -76,7 +75,7 @@ class PodCertificateRequestStatus(Model):
     not_before: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodCertificateRequest(KubernetesObject):
     """certificates/v1beta1 PodCertificateRequest."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -15,7 +14,7 @@ from ._values import MicroTime
 __all__ = ["Lease", "LeaseSpec"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LeaseSpec(Model):
     """coordination/v1 LeaseSpec."""
 
@@ -28,7 +27,7 @@ class LeaseSpec(Model):
     strategy: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Lease(KubernetesObject):
     """coordination/v1 Lease."""
 

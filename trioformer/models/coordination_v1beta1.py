@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -15,7 +14,7 @@ from ._values import MicroTime
 __all__ = ["LeaseCandidate", "LeaseCandidateSpec"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LeaseCandidateSpec(Model):
     """coordination/v1beta1 LeaseCandidateSpec."""
 
@@ -27,7 +26,7 @@ class LeaseCandidateSpec(Model):
     strategy: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LeaseCandidate(KubernetesObject):
     """coordination/v1beta1 LeaseCandidate."""
 

@@ -1,14 +1,11 @@
 """core/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -227,7 +224,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AWSElasticBlockStoreVolumeSource(Model):
     """core/v1 AWSElasticBlockStoreVolumeSource."""
 
@@ -239,7 +236,7 @@ class AWSElasticBlockStoreVolumeSource(Model):
     volume_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSelectorRequirement(Model):
     """core/v1 NodeSelectorRequirement."""
 
@@ -248,7 +245,7 @@ class NodeSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSelectorTerm(Model):
     """core/v1 NodeSelectorTerm."""
 
@@ -256,7 +253,7 @@ class NodeSelectorTerm(Model):
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PreferredSchedulingTerm(Model):
     """core/v1 PreferredSchedulingTerm."""
 
@@ -264,14 +261,14 @@ class PreferredSchedulingTerm(Model):
     weight: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSelector(Model):
     """core/v1 NodeSelector."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAffinity(Model):
     """core/v1 NodeAffinity."""
 
@@ -279,7 +276,7 @@ class NodeAffinity(Model):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodAffinityTerm(Model):
     """core/v1 PodAffinityTerm."""
 
@@ -291,7 +288,7 @@ class PodAffinityTerm(Model):
     topology_key: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class WeightedPodAffinityTerm(Model):
     """core/v1 WeightedPodAffinityTerm."""
 
@@ -299,7 +296,7 @@ class WeightedPodAffinityTerm(Model):
     weight: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodAffinity(Model):
     """core/v1 PodAffinity."""
 
@@ -307,7 +304,7 @@ class PodAffinity(Model):
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodAntiAffinity(Model):
     """core/v1 PodAntiAffinity."""
 
@@ -315,7 +312,7 @@ class PodAntiAffinity(Model):
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Affinity(Model):
     """core/v1 Affinity."""
 
@@ -324,7 +321,7 @@ class Affinity(Model):
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AppArmorProfile(Model):
     """core/v1 AppArmorProfile."""
 
@@ -332,7 +329,7 @@ class AppArmorProfile(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AttachedVolume(Model):
     """core/v1 AttachedVolume."""
 
@@ -340,7 +337,7 @@ class AttachedVolume(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AzureDiskVolumeSource(Model):
     """core/v1 AzureDiskVolumeSource."""
 
@@ -354,7 +351,7 @@ class AzureDiskVolumeSource(Model):
     read_only: bool = False
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AzureFilePersistentVolumeSource(Model):
     """core/v1 AzureFilePersistentVolumeSource."""
 
@@ -364,7 +361,7 @@ class AzureFilePersistentVolumeSource(Model):
     share_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AzureFileVolumeSource(Model):
     """core/v1 AzureFileVolumeSource."""
 
@@ -373,7 +370,7 @@ class AzureFileVolumeSource(Model):
     share_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ObjectReference(Model):
     """core/v1 ObjectReference."""
 
@@ -386,7 +383,7 @@ class ObjectReference(Model):
     uid: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Binding(KubernetesObject):
     """core/v1 Binding."""
 
@@ -395,7 +392,7 @@ class Binding(KubernetesObject):
     target: ObjectReference = ObjectReference()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecretReference(Model):
     """core/v1 SecretReference."""
 
@@ -403,7 +400,7 @@ class SecretReference(Model):
     namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSIPersistentVolumeSource(Model):
     """core/v1 CSIPersistentVolumeSource."""
 
@@ -419,14 +416,14 @@ class CSIPersistentVolumeSource(Model):
     volume_handle: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LocalObjectReference(Model):
     """core/v1 LocalObjectReference."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSIVolumeSource(Model):
     """core/v1 CSIVolumeSource."""
 
@@ -437,7 +434,7 @@ class CSIVolumeSource(Model):
     volume_attributes: Mapping[str, str] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Capabilities(Model):
     """core/v1 Capabilities."""
 
@@ -445,7 +442,7 @@ class Capabilities(Model):
     drop: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CephFSPersistentVolumeSource(Model):
     """core/v1 CephFSPersistentVolumeSource."""
 
@@ -457,7 +454,7 @@ class CephFSPersistentVolumeSource(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CephFSVolumeSource(Model):
     """core/v1 CephFSVolumeSource."""
 
@@ -469,7 +466,7 @@ class CephFSVolumeSource(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CinderPersistentVolumeSource(Model):
     """core/v1 CinderPersistentVolumeSource."""
 
@@ -481,7 +478,7 @@ class CinderPersistentVolumeSource(Model):
     volume_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CinderVolumeSource(Model):
     """core/v1 CinderVolumeSource."""
 
@@ -493,14 +490,14 @@ class CinderVolumeSource(Model):
     volume_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClientIPConfig(Model):
     """core/v1 ClientIPConfig."""
 
     timeout_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClusterTrustBundleProjection(Model):
     """core/v1 ClusterTrustBundleProjection."""
 
@@ -511,7 +508,7 @@ class ClusterTrustBundleProjection(Model):
     signer_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ComponentCondition(Model):
     """core/v1 ComponentCondition."""
 
@@ -521,7 +518,7 @@ class ComponentCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ComponentStatus(KubernetesObject):
     """core/v1 ComponentStatus."""
 
@@ -530,7 +527,7 @@ class ComponentStatus(KubernetesObject):
     conditions: tuple[ComponentCondition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMap(KubernetesObject):
     """core/v1 ConfigMap."""
 
@@ -541,7 +538,7 @@ class ConfigMap(KubernetesObject):
     immutable: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMapEnvSource(Model):
     """core/v1 ConfigMapEnvSource."""
 
@@ -549,7 +546,7 @@ class ConfigMapEnvSource(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMapKeySelector(Model):
     """core/v1 ConfigMapKeySelector."""
 
@@ -558,7 +555,7 @@ class ConfigMapKeySelector(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMapNodeConfigSource(Model):
     """core/v1 ConfigMapNodeConfigSource."""
 
@@ -569,7 +566,7 @@ class ConfigMapNodeConfigSource(Model):
     uid: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class KeyToPath(Model):
     """core/v1 KeyToPath."""
 
@@ -578,7 +575,7 @@ class KeyToPath(Model):
     path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMapProjection(Model):
     """core/v1 ConfigMapProjection."""
 
@@ -587,7 +584,7 @@ class ConfigMapProjection(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ConfigMapVolumeSource(Model):
     """core/v1 ConfigMapVolumeSource."""
 
@@ -597,7 +594,7 @@ class ConfigMapVolumeSource(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaim(Model):
     """core/v1 ResourceClaim."""
 
@@ -605,7 +602,7 @@ class ResourceClaim(Model):
     request: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceRequirements(Model):
     """core/v1 ResourceRequirements."""
 
@@ -614,7 +611,7 @@ class ResourceRequirements(Model):
     requests: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ObjectFieldSelector(Model):
     """core/v1 ObjectFieldSelector."""
 
@@ -622,7 +619,7 @@ class ObjectFieldSelector(Model):
     field_path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FileKeySelector(Model):
     """core/v1 FileKeySelector."""
 
@@ -632,7 +629,7 @@ class FileKeySelector(Model):
     volume_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceFieldSelector(Model):
     """core/v1 ResourceFieldSelector."""
 
@@ -641,7 +638,7 @@ class ResourceFieldSelector(Model):
     resource: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecretKeySelector(Model):
     """core/v1 SecretKeySelector."""
 
@@ -650,7 +647,7 @@ class SecretKeySelector(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EnvVarSource(Model):
     """core/v1 EnvVarSource."""
 
@@ -661,7 +658,7 @@ class EnvVarSource(Model):
     secret_key_ref: SecretKeySelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EnvVar(Model):
     """core/v1 EnvVar."""
 
@@ -670,7 +667,7 @@ class EnvVar(Model):
     value_from: EnvVarSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecretEnvSource(Model):
     """core/v1 SecretEnvSource."""
 
@@ -678,7 +675,7 @@ class SecretEnvSource(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EnvFromSource(Model):
     """core/v1 EnvFromSource."""
 
@@ -687,14 +684,14 @@ class EnvFromSource(Model):
     secret_ref: SecretEnvSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExecAction(Model):
     """core/v1 ExecAction."""
 
     command: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HTTPHeader(Model):
     """core/v1 HTTPHeader."""
 
@@ -702,7 +699,7 @@ class HTTPHeader(Model):
     value: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HTTPGetAction(Model):
     """core/v1 HTTPGetAction."""
 
@@ -713,14 +710,14 @@ class HTTPGetAction(Model):
     scheme: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SleepAction(Model):
     """core/v1 SleepAction."""
 
     seconds: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TCPSocketAction(Model):
     """core/v1 TCPSocketAction."""
 
@@ -728,7 +725,7 @@ class TCPSocketAction(Model):
     port: int | str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LifecycleHandler(Model):
     """core/v1 LifecycleHandler."""
 
@@ -738,7 +735,7 @@ class LifecycleHandler(Model):
     tcp_socket: TCPSocketAction | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Lifecycle(Model):
     """core/v1 Lifecycle."""
 
@@ -747,7 +744,7 @@ class Lifecycle(Model):
     stop_signal: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GRPCAction(Model):
     """core/v1 GRPCAction."""
 
@@ -755,7 +752,7 @@ class GRPCAction(Model):
     service: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Probe(Model):
     """core/v1 Probe."""
 
@@ -771,7 +768,7 @@ class Probe(Model):
     timeout_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerPort(Model):
     """core/v1 ContainerPort."""
 
@@ -784,7 +781,7 @@ class ContainerPort(Model):
     protocol: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerResizePolicy(Model):
     """core/v1 ContainerResizePolicy."""
 
@@ -792,7 +789,7 @@ class ContainerResizePolicy(Model):
     restart_policy: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerRestartRuleOnExitCodes(Model):
     """core/v1 ContainerRestartRuleOnExitCodes."""
 
@@ -800,7 +797,7 @@ class ContainerRestartRuleOnExitCodes(Model):
     values: tuple[int, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerRestartRule(Model):
     """core/v1 ContainerRestartRule."""
 
@@ -808,7 +805,7 @@ class ContainerRestartRule(Model):
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SELinuxOptions(Model):
     """core/v1 SELinuxOptions."""
 
@@ -818,7 +815,7 @@ class SELinuxOptions(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SeccompProfile(Model):
     """core/v1 SeccompProfile."""
 
@@ -826,7 +823,7 @@ class SeccompProfile(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class WindowsSecurityContextOptions(Model):
     """core/v1 WindowsSecurityContextOptions."""
 
@@ -836,7 +833,7 @@ class WindowsSecurityContextOptions(Model):
     run_as_user_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecurityContext(Model):
     """core/v1 SecurityContext."""
 
@@ -854,7 +851,7 @@ class SecurityContext(Model):
     windows_options: WindowsSecurityContextOptions | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeDevice(Model):
     """core/v1 VolumeDevice."""
 
@@ -862,7 +859,7 @@ class VolumeDevice(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeMount(Model):
     """core/v1 VolumeMount."""
 
@@ -875,7 +872,7 @@ class VolumeMount(Model):
     sub_path_expr: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Container(Model):
     """core/v1 Container."""
 
@@ -906,7 +903,7 @@ class Container(Model):
     working_dir: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerExtendedResourceRequest(Model):
     """core/v1 ContainerExtendedResourceRequest."""
 
@@ -915,7 +912,7 @@ class ContainerExtendedResourceRequest(Model):
     resource_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerImage(Model):
     """core/v1 ContainerImage."""
 
@@ -923,14 +920,14 @@ class ContainerImage(Model):
     size_bytes: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerStateRunning(Model):
     """core/v1 ContainerStateRunning."""
 
     started_at: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerStateTerminated(Model):
     """core/v1 ContainerStateTerminated."""
 
@@ -945,7 +942,7 @@ class ContainerStateTerminated(Model):
     started_at: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerStateWaiting(Model):
     """core/v1 ContainerStateWaiting."""
 
@@ -953,7 +950,7 @@ class ContainerStateWaiting(Model):
     reason: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerState(Model):
     """core/v1 ContainerState."""
 
@@ -962,7 +959,7 @@ class ContainerState(Model):
     waiting: ContainerStateWaiting | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceHealth(Model):
     """core/v1 ResourceHealth."""
 
@@ -973,7 +970,7 @@ class ResourceHealth(Model):
     resource_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceStatus(Model):
     """core/v1 ResourceStatus."""
 
@@ -981,7 +978,7 @@ class ResourceStatus(Model):
     resources: tuple[ResourceHealth, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LinuxContainerUser(Model):
     """core/v1 LinuxContainerUser."""
 
@@ -990,28 +987,28 @@ class LinuxContainerUser(Model):
     uid: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerUser(Model):
     """core/v1 ContainerUser."""
 
     linux: LinuxContainerUser | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ImageVolumeStatus(Model):
     """core/v1 ImageVolumeStatus."""
 
     image_ref: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeStatus(Model):
     """core/v1 VolumeStatus."""
 
     image: ImageVolumeStatus | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeMountStatus(Model):
     """core/v1 VolumeMountStatus."""
 
@@ -1022,7 +1019,7 @@ class VolumeMountStatus(Model):
     volume_status: VolumeStatus | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ContainerStatus(Model):
     """core/v1 ContainerStatus."""
 
@@ -1045,7 +1042,7 @@ class ContainerStatus(Model):
     volume_mounts: tuple[VolumeMountStatus, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DaemonEndpoint(Model):
     """core/v1 DaemonEndpoint."""
 
@@ -1054,7 +1051,7 @@ class DaemonEndpoint(Model):
     port: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DownwardAPIVolumeFile(Model):
     """core/v1 DownwardAPIVolumeFile."""
 
@@ -1064,14 +1061,14 @@ class DownwardAPIVolumeFile(Model):
     resource_field_ref: ResourceFieldSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DownwardAPIProjection(Model):
     """core/v1 DownwardAPIProjection."""
 
     items: tuple[DownwardAPIVolumeFile, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DownwardAPIVolumeSource(Model):
     """core/v1 DownwardAPIVolumeSource."""
 
@@ -1079,7 +1076,7 @@ class DownwardAPIVolumeSource(Model):
     items: tuple[DownwardAPIVolumeFile, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EmptyDirVolumeSource(Model):
     """core/v1 EmptyDirVolumeSource."""
 
@@ -1087,7 +1084,7 @@ class EmptyDirVolumeSource(Model):
     size_limit: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointAddress(Model):
     """core/v1 EndpointAddress."""
 
@@ -1097,7 +1094,7 @@ class EndpointAddress(Model):
     target_ref: ObjectReference | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointPort(Model):
     """core/v1 EndpointPort."""
 
@@ -1107,7 +1104,7 @@ class EndpointPort(Model):
     protocol: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointSubset(Model):
     """core/v1 EndpointSubset."""
 
@@ -1116,7 +1113,7 @@ class EndpointSubset(Model):
     ports: tuple[EndpointPort, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Endpoints(KubernetesObject):
     """core/v1 Endpoints."""
 
@@ -1125,7 +1122,7 @@ class Endpoints(KubernetesObject):
     subsets: tuple[EndpointSubset, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EphemeralContainer(Model):
     """core/v1 EphemeralContainer."""
 
@@ -1157,7 +1154,7 @@ class EphemeralContainer(Model):
     working_dir: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeResourceRequirements(Model):
     """core/v1 VolumeResourceRequirements."""
 
@@ -1165,7 +1162,7 @@ class VolumeResourceRequirements(Model):
     requests: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TypedLocalObjectReference(Model):
     """core/v1 TypedLocalObjectReference."""
 
@@ -1174,7 +1171,7 @@ class TypedLocalObjectReference(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TypedObjectReference(Model):
     """core/v1 TypedObjectReference."""
 
@@ -1184,7 +1181,7 @@ class TypedObjectReference(Model):
     namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaimSpec(Model):
     """core/v1 PersistentVolumeClaimSpec."""
 
@@ -1199,7 +1196,7 @@ class PersistentVolumeClaimSpec(Model):
     volume_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaimTemplate(Model):
     """core/v1 PersistentVolumeClaimTemplate."""
 
@@ -1207,14 +1204,14 @@ class PersistentVolumeClaimTemplate(Model):
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EphemeralVolumeSource(Model):
     """core/v1 EphemeralVolumeSource."""
 
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EventSource(Model):
     """core/v1 EventSource."""
 
@@ -1222,7 +1219,7 @@ class EventSource(Model):
     host: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EventSeries(Model):
     """core/v1 EventSeries."""
 
@@ -1230,7 +1227,7 @@ class EventSeries(Model):
     last_observed_time: MicroTime | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Event(KubernetesObject):
     """core/v1 Event."""
 
@@ -1252,7 +1249,7 @@ class Event(KubernetesObject):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FCVolumeSource(Model):
     """core/v1 FCVolumeSource."""
 
@@ -1265,7 +1262,7 @@ class FCVolumeSource(Model):
     wwids: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlexPersistentVolumeSource(Model):
     """core/v1 FlexPersistentVolumeSource."""
 
@@ -1276,7 +1273,7 @@ class FlexPersistentVolumeSource(Model):
     secret_ref: SecretReference | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlexVolumeSource(Model):
     """core/v1 FlexVolumeSource."""
 
@@ -1287,7 +1284,7 @@ class FlexVolumeSource(Model):
     secret_ref: LocalObjectReference | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlockerVolumeSource(Model):
     """core/v1 FlockerVolumeSource."""
 
@@ -1297,7 +1294,7 @@ class FlockerVolumeSource(Model):
     dataset_uuid: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GCEPersistentDiskVolumeSource(Model):
     """core/v1 GCEPersistentDiskVolumeSource."""
 
@@ -1307,7 +1304,7 @@ class GCEPersistentDiskVolumeSource(Model):
     read_only: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GitRepoVolumeSource(Model):
     """core/v1 GitRepoVolumeSource."""
 
@@ -1316,7 +1313,7 @@ class GitRepoVolumeSource(Model):
     revision: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GlusterfsPersistentVolumeSource(Model):
     """core/v1 GlusterfsPersistentVolumeSource."""
 
@@ -1326,7 +1323,7 @@ class GlusterfsPersistentVolumeSource(Model):
     read_only: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GlusterfsVolumeSource(Model):
     """core/v1 GlusterfsVolumeSource."""
 
@@ -1335,7 +1332,7 @@ class GlusterfsVolumeSource(Model):
     read_only: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HostAlias(Model):
     """core/v1 HostAlias."""
 
@@ -1343,14 +1340,14 @@ class HostAlias(Model):
     ip: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HostIP(Model):
     """core/v1 HostIP."""
 
     ip: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HostPathVolumeSource(Model):
     """core/v1 HostPathVolumeSource."""
 
@@ -1358,7 +1355,7 @@ class HostPathVolumeSource(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ISCSIPersistentVolumeSource(Model):
     """core/v1 ISCSIPersistentVolumeSource."""
 
@@ -1375,7 +1372,7 @@ class ISCSIPersistentVolumeSource(Model):
     target_portal: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ISCSIVolumeSource(Model):
     """core/v1 ISCSIVolumeSource."""
 
@@ -1392,7 +1389,7 @@ class ISCSIVolumeSource(Model):
     target_portal: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ImageVolumeSource(Model):
     """core/v1 ImageVolumeSource."""
 
@@ -1400,7 +1397,7 @@ class ImageVolumeSource(Model):
     reference: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LimitRangeItem(Model):
     """core/v1 LimitRangeItem."""
 
@@ -1412,14 +1409,14 @@ class LimitRangeItem(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LimitRangeSpec(Model):
     """core/v1 LimitRangeSpec."""
 
     limits: tuple[LimitRangeItem, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LimitRange(KubernetesObject):
     """core/v1 LimitRange."""
 
@@ -1428,7 +1425,7 @@ class LimitRange(KubernetesObject):
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PortStatus(Model):
     """core/v1 PortStatus."""
 
@@ -1437,7 +1434,7 @@ class PortStatus(Model):
     protocol: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LoadBalancerIngress(Model):
     """core/v1 LoadBalancerIngress."""
 
@@ -1447,14 +1444,14 @@ class LoadBalancerIngress(Model):
     ports: tuple[PortStatus, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LoadBalancerStatus(Model):
     """core/v1 LoadBalancerStatus."""
 
     ingress: tuple[LoadBalancerIngress, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LocalVolumeSource(Model):
     """core/v1 LocalVolumeSource."""
 
@@ -1462,7 +1459,7 @@ class LocalVolumeSource(Model):
     path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ModifyVolumeStatus(Model):
     """core/v1 ModifyVolumeStatus."""
 
@@ -1470,7 +1467,7 @@ class ModifyVolumeStatus(Model):
     target_volume_attributes_class_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NFSVolumeSource(Model):
     """core/v1 NFSVolumeSource."""
 
@@ -1479,14 +1476,14 @@ class NFSVolumeSource(Model):
     server: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NamespaceSpec(Model):
     """core/v1 NamespaceSpec."""
 
     finalizers: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NamespaceCondition(Model):
     """core/v1 NamespaceCondition."""
 
@@ -1497,7 +1494,7 @@ class NamespaceCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NamespaceStatus(Model):
     """core/v1 NamespaceStatus."""
 
@@ -1505,7 +1502,7 @@ class NamespaceStatus(Model):
     phase: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Namespace(KubernetesObject):
     """core/v1 Namespace."""
 
@@ -1515,14 +1512,14 @@ class Namespace(KubernetesObject):
     status: NamespaceStatus = NamespaceStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeConfigSource(Model):
     """core/v1 NodeConfigSource."""
 
     config_map: ConfigMapNodeConfigSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Taint(Model):
     """core/v1 Taint."""
 
@@ -1532,7 +1529,7 @@ class Taint(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSpec(Model):
     """core/v1 NodeSpec."""
 
@@ -1552,21 +1549,21 @@ class NodeSpec(Model):
     unschedulable: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeDaemonEndpoints(Model):
     """core/v1 NodeDaemonEndpoints."""
 
     kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSwapStatus(Model):
     """core/v1 NodeSwapStatus."""
 
     capacity: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeSystemInfo(Model):
     """core/v1 NodeSystemInfo."""
 
@@ -1589,7 +1586,7 @@ class NodeSystemInfo(Model):
     system_uuid: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAddress(Model):
     """core/v1 NodeAddress."""
 
@@ -1597,7 +1594,7 @@ class NodeAddress(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeCondition(Model):
     """core/v1 NodeCondition."""
 
@@ -1609,7 +1606,7 @@ class NodeCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeConfigStatus(Model):
     """core/v1 NodeConfigStatus."""
 
@@ -1619,14 +1616,14 @@ class NodeConfigStatus(Model):
     last_known_good: NodeConfigSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeFeatures(Model):
     """core/v1 NodeFeatures."""
 
     supplemental_groups_policy: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeRuntimeHandlerFeatures(Model):
     """core/v1 NodeRuntimeHandlerFeatures."""
 
@@ -1634,7 +1631,7 @@ class NodeRuntimeHandlerFeatures(Model):
     user_namespaces: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeRuntimeHandler(Model):
     """core/v1 NodeRuntimeHandler."""
 
@@ -1642,7 +1639,7 @@ class NodeRuntimeHandler(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeStatus(Model):
     """core/v1 NodeStatus."""
 
@@ -1662,7 +1659,7 @@ class NodeStatus(Model):
     volumes_in_use: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Node(KubernetesObject):
     """core/v1 Node."""
 
@@ -1672,7 +1669,7 @@ class Node(KubernetesObject):
     status: NodeStatus = NodeStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAllocatableResourceClaimStatus(Model):
     """core/v1 NodeAllocatableResourceClaimStatus."""
 
@@ -1681,14 +1678,14 @@ class NodeAllocatableResourceClaimStatus(Model):
     resources: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeNodeAffinity(Model):
     """core/v1 VolumeNodeAffinity."""
 
     required: NodeSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PhotonPersistentDiskVolumeSource(Model):
     """core/v1 PhotonPersistentDiskVolumeSource."""
 
@@ -1698,7 +1695,7 @@ class PhotonPersistentDiskVolumeSource(Model):
     pd_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PortworxVolumeSource(Model):
     """core/v1 PortworxVolumeSource."""
 
@@ -1709,7 +1706,7 @@ class PortworxVolumeSource(Model):
     volume_id: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class QuobyteVolumeSource(Model):
     """core/v1 QuobyteVolumeSource."""
 
@@ -1721,7 +1718,7 @@ class QuobyteVolumeSource(Model):
     volume: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RBDPersistentVolumeSource(Model):
     """core/v1 RBDPersistentVolumeSource."""
 
@@ -1735,7 +1732,7 @@ class RBDPersistentVolumeSource(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScaleIOPersistentVolumeSource(Model):
     """core/v1 ScaleIOPersistentVolumeSource."""
 
@@ -1751,7 +1748,7 @@ class ScaleIOPersistentVolumeSource(Model):
     volume_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageOSPersistentVolumeSource(Model):
     """core/v1 StorageOSPersistentVolumeSource."""
 
@@ -1762,7 +1759,7 @@ class StorageOSPersistentVolumeSource(Model):
     volume_namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VsphereVirtualDiskVolumeSource(Model):
     """core/v1 VsphereVirtualDiskVolumeSource."""
 
@@ -1774,7 +1771,7 @@ class VsphereVirtualDiskVolumeSource(Model):
     volume_path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeSpec(Model):
     """core/v1 PersistentVolumeSpec."""
 
@@ -1813,7 +1810,7 @@ class PersistentVolumeSpec(Model):
     vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeStatus(Model):
     """core/v1 PersistentVolumeStatus."""
 
@@ -1823,7 +1820,7 @@ class PersistentVolumeStatus(Model):
     reason: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolume(KubernetesObject):
     """core/v1 PersistentVolume."""
 
@@ -1833,7 +1830,7 @@ class PersistentVolume(KubernetesObject):
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaimCondition(Model):
     """core/v1 PersistentVolumeClaimCondition."""
 
@@ -1845,7 +1842,7 @@ class PersistentVolumeClaimCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaimStatus(Model):
     """core/v1 PersistentVolumeClaimStatus."""
 
@@ -1859,7 +1856,7 @@ class PersistentVolumeClaimStatus(Model):
     phase: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaim(KubernetesObject):
     """core/v1 PersistentVolumeClaim."""
 
@@ -1869,7 +1866,7 @@ class PersistentVolumeClaim(KubernetesObject):
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PersistentVolumeClaimVolumeSource(Model):
     """core/v1 PersistentVolumeClaimVolumeSource."""
 
@@ -1877,7 +1874,7 @@ class PersistentVolumeClaimVolumeSource(Model):
     read_only: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodDNSConfigOption(Model):
     """core/v1 PodDNSConfigOption."""
 
@@ -1885,7 +1882,7 @@ class PodDNSConfigOption(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodDNSConfig(Model):
     """core/v1 PodDNSConfig."""
 
@@ -1894,21 +1891,21 @@ class PodDNSConfig(Model):
     searches: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodOS(Model):
     """core/v1 PodOS."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodReadinessGate(Model):
     """core/v1 PodReadinessGate."""
 
     condition_type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodResourceClaim(Model):
     """core/v1 PodResourceClaim."""
 
@@ -1917,21 +1914,21 @@ class PodResourceClaim(Model):
     resource_claim_template_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodSchedulingGate(Model):
     """core/v1 PodSchedulingGate."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodSchedulingGroup(Model):
     """core/v1 PodSchedulingGroup."""
 
     pod_group_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Sysctl(Model):
     """core/v1 Sysctl."""
 
@@ -1939,7 +1936,7 @@ class Sysctl(Model):
     value: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodSecurityContext(Model):
     """core/v1 PodSecurityContext."""
 
@@ -1958,7 +1955,7 @@ class PodSecurityContext(Model):
     windows_options: WindowsSecurityContextOptions | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Toleration(Model):
     """core/v1 Toleration."""
 
@@ -1969,7 +1966,7 @@ class Toleration(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TopologySpreadConstraint(Model):
     """core/v1 TopologySpreadConstraint."""
 
@@ -1983,7 +1980,7 @@ class TopologySpreadConstraint(Model):
     when_unsatisfiable: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodCertificateProjection(Model):
     """core/v1 PodCertificateProjection."""
 
@@ -1996,7 +1993,7 @@ class PodCertificateProjection(Model):
     user_annotations: Mapping[str, str] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecretProjection(Model):
     """core/v1 SecretProjection."""
 
@@ -2005,7 +2002,7 @@ class SecretProjection(Model):
     optional: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceAccountTokenProjection(Model):
     """core/v1 ServiceAccountTokenProjection."""
 
@@ -2014,7 +2011,7 @@ class ServiceAccountTokenProjection(Model):
     path: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeProjection(Model):
     """core/v1 VolumeProjection."""
 
@@ -2028,7 +2025,7 @@ class VolumeProjection(Model):
     service_account_token: ServiceAccountTokenProjection | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ProjectedVolumeSource(Model):
     """core/v1 ProjectedVolumeSource."""
 
@@ -2036,7 +2033,7 @@ class ProjectedVolumeSource(Model):
     sources: tuple[VolumeProjection, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RBDVolumeSource(Model):
     """core/v1 RBDVolumeSource."""
 
@@ -2050,7 +2047,7 @@ class RBDVolumeSource(Model):
     user: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScaleIOVolumeSource(Model):
     """core/v1 ScaleIOVolumeSource."""
 
@@ -2066,7 +2063,7 @@ class ScaleIOVolumeSource(Model):
     volume_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SecretVolumeSource(Model):
     """core/v1 SecretVolumeSource."""
 
@@ -2076,7 +2073,7 @@ class SecretVolumeSource(Model):
     secret_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageOSVolumeSource(Model):
     """core/v1 StorageOSVolumeSource."""
 
@@ -2087,7 +2084,7 @@ class StorageOSVolumeSource(Model):
     volume_namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Volume(Model):
     """core/v1 Volume."""
 
@@ -2126,7 +2123,7 @@ class Volume(Model):
     vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodSpec(Model):
     """core/v1 PodSpec."""
 
@@ -2180,7 +2177,7 @@ class PodSpec(Model):
     volumes: tuple[Volume, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodCondition(Model):
     """core/v1 PodCondition."""
 
@@ -2193,7 +2190,7 @@ class PodCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodExtendedResourceClaimStatus(Model):
     """core/v1 PodExtendedResourceClaimStatus."""
 
@@ -2201,14 +2198,14 @@ class PodExtendedResourceClaimStatus(Model):
     resource_claim_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodIP(Model):
     """core/v1 PodIP."""
 
     ip: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodResourceClaimStatus(Model):
     """core/v1 PodResourceClaimStatus."""
 
@@ -2216,7 +2213,7 @@ class PodResourceClaimStatus(Model):
     resource_claim_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodStatus(Model):
     """core/v1 PodStatus."""
 
@@ -2250,7 +2247,7 @@ class PodStatus(Model):
     start_time: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Pod(KubernetesObject):
     """core/v1 Pod."""
 
@@ -2260,7 +2257,7 @@ class Pod(KubernetesObject):
     status: PodStatus = PodStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodTemplateSpec(Model):
     """core/v1 PodTemplateSpec."""
 
@@ -2268,7 +2265,7 @@ class PodTemplateSpec(Model):
     spec: PodSpec = PodSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodTemplate(KubernetesObject):
     """core/v1 PodTemplate."""
 
@@ -2277,7 +2274,7 @@ class PodTemplate(KubernetesObject):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicationControllerSpec(Model):
     """core/v1 ReplicationControllerSpec."""
 
@@ -2287,7 +2284,7 @@ class ReplicationControllerSpec(Model):
     template: PodTemplateSpec | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicationControllerCondition(Model):
     """core/v1 ReplicationControllerCondition."""
 
@@ -2298,7 +2295,7 @@ class ReplicationControllerCondition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicationControllerStatus(Model):
     """core/v1 ReplicationControllerStatus."""
 
@@ -2310,7 +2307,7 @@ class ReplicationControllerStatus(Model):
     replicas: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ReplicationController(KubernetesObject):
     """core/v1 ReplicationController."""
 
@@ -2320,7 +2317,7 @@ class ReplicationController(KubernetesObject):
     status: ReplicationControllerStatus = ReplicationControllerStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScopedResourceSelectorRequirement(Model):
     """core/v1 ScopedResourceSelectorRequirement."""
 
@@ -2329,14 +2326,14 @@ class ScopedResourceSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ScopeSelector(Model):
     """core/v1 ScopeSelector."""
 
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceQuotaSpec(Model):
     """core/v1 ResourceQuotaSpec."""
 
@@ -2345,7 +2342,7 @@ class ResourceQuotaSpec(Model):
     scopes: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceQuotaStatus(Model):
     """core/v1 ResourceQuotaStatus."""
 
@@ -2353,7 +2350,7 @@ class ResourceQuotaStatus(Model):
     used: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceQuota(KubernetesObject):
     """core/v1 ResourceQuota."""
 
@@ -2363,7 +2360,7 @@ class ResourceQuota(KubernetesObject):
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Secret(KubernetesObject):
     """core/v1 Secret."""
 
@@ -2375,7 +2372,7 @@ class Secret(KubernetesObject):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServicePort(Model):
     """core/v1 ServicePort."""
 
@@ -2387,7 +2384,7 @@ class ServicePort(Model):
     target_port: int | str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class SessionAffinityConfig(Model):
     """core/v1 SessionAffinityConfig."""
 
@@ -2396,7 +2393,7 @@ class SessionAffinityConfig(Model):
     client_ip: ClientIPConfig | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceSpec(Model):
     """core/v1 ServiceSpec."""
 
@@ -2429,7 +2426,7 @@ class ServiceSpec(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceStatus(Model):
     """core/v1 ServiceStatus."""
 
@@ -2437,7 +2434,7 @@ class ServiceStatus(Model):
     load_balancer: LoadBalancerStatus = LoadBalancerStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Service(KubernetesObject):
     """core/v1 Service."""
 
@@ -2447,7 +2444,7 @@ class Service(KubernetesObject):
     status: ServiceStatus = ServiceStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceAccount(KubernetesObject):
     """core/v1 ServiceAccount."""
 
@@ -2458,7 +2455,7 @@ class ServiceAccount(KubernetesObject):
     secrets: tuple[ObjectReference, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TopologySelectorLabelRequirement(Model):
     """core/v1 TopologySelectorLabelRequirement."""
 
@@ -2466,7 +2463,7 @@ class TopologySelectorLabelRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TopologySelectorTerm(Model):
     """core/v1 TopologySelectorTerm."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -17,7 +16,7 @@ from .core_v1 import ObjectReference
 __all__ = ["Endpoint", "EndpointConditions", "EndpointHints", "EndpointPort", "EndpointSlice", "ForNode", "ForZone"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointConditions(Model):
     """discovery/v1 EndpointConditions."""
 
@@ -26,21 +25,21 @@ class EndpointConditions(Model):
     terminating: bool | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ForNode(Model):
     """discovery/v1 ForNode."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ForZone(Model):
     """discovery/v1 ForZone."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointHints(Model):
     """discovery/v1 EndpointHints."""
 
@@ -48,7 +47,7 @@ class EndpointHints(Model):
     for_zones: tuple[ForZone, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Endpoint(Model):
     """discovery/v1 Endpoint."""
 
@@ -62,7 +61,7 @@ class Endpoint(Model):
     zone: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointPort(Model):
     """discovery/v1 EndpointPort."""
 
@@ -72,7 +71,7 @@ class EndpointPort(Model):
     protocol: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EndpointSlice(KubernetesObject):
     """discovery/v1 EndpointSlice."""
 

@@ -1,13 +1,10 @@
 """events/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -18,7 +15,7 @@ from .core_v1 import EventSource, ObjectReference
 __all__ = ["Event", "EventSeries"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class EventSeries(Model):
     """events/v1 EventSeries."""
 
@@ -26,7 +23,7 @@ class EventSeries(Model):
     last_observed_time: MicroTime | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Event(KubernetesObject):
     """events/v1 Event."""
 

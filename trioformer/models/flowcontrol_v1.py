@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExemptPriorityLevelConfiguration(Model):
     """flowcontrol/v1 ExemptPriorityLevelConfiguration."""
 
@@ -46,21 +45,21 @@ class ExemptPriorityLevelConfiguration(Model):
     nominal_concurrency_shares: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlowDistinguisherMethod(Model):
     """flowcontrol/v1 FlowDistinguisherMethod."""
 
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityLevelConfigurationReference(Model):
     """flowcontrol/v1 PriorityLevelConfigurationReference."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NonResourcePolicyRule(Model):
     """flowcontrol/v1 NonResourcePolicyRule."""
 
@@ -70,7 +69,7 @@ class NonResourcePolicyRule(Model):
     verbs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourcePolicyRule(Model):
     """flowcontrol/v1 ResourcePolicyRule."""
 
@@ -81,14 +80,14 @@ class ResourcePolicyRule(Model):
     verbs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GroupSubject(Model):
     """flowcontrol/v1 GroupSubject."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceAccountSubject(Model):
     """flowcontrol/v1 ServiceAccountSubject."""
 
@@ -96,14 +95,14 @@ class ServiceAccountSubject(Model):
     namespace: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class UserSubject(Model):
     """flowcontrol/v1 UserSubject."""
 
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Subject(Model):
     """flowcontrol/v1 Subject."""
 
@@ -113,7 +112,7 @@ class Subject(Model):
     user: UserSubject | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PolicyRulesWithSubjects(Model):
     """flowcontrol/v1 PolicyRulesWithSubjects."""
 
@@ -122,7 +121,7 @@ class PolicyRulesWithSubjects(Model):
     subjects: tuple[Subject, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlowSchemaSpec(Model):
     """flowcontrol/v1 FlowSchemaSpec."""
 
@@ -132,7 +131,7 @@ class FlowSchemaSpec(Model):
     rules: tuple[PolicyRulesWithSubjects, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlowSchemaCondition(Model):
     """flowcontrol/v1 FlowSchemaCondition."""
 
@@ -143,14 +142,14 @@ class FlowSchemaCondition(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlowSchemaStatus(Model):
     """flowcontrol/v1 FlowSchemaStatus."""
 
     conditions: tuple[FlowSchemaCondition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FlowSchema(KubernetesObject):
     """flowcontrol/v1 FlowSchema."""
 
@@ -160,7 +159,7 @@ class FlowSchema(KubernetesObject):
     status: FlowSchemaStatus = FlowSchemaStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class QueuingConfiguration(Model):
     """flowcontrol/v1 QueuingConfiguration."""
 
@@ -169,7 +168,7 @@ class QueuingConfiguration(Model):
     queues: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LimitResponse(Model):
     """flowcontrol/v1 LimitResponse."""
 
@@ -177,7 +176,7 @@ class LimitResponse(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LimitedPriorityLevelConfiguration(Model):
     """flowcontrol/v1 LimitedPriorityLevelConfiguration."""
 
@@ -187,7 +186,7 @@ class LimitedPriorityLevelConfiguration(Model):
     nominal_concurrency_shares: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityLevelConfigurationSpec(Model):
     """flowcontrol/v1 PriorityLevelConfigurationSpec."""
 
@@ -196,7 +195,7 @@ class PriorityLevelConfigurationSpec(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityLevelConfigurationCondition(Model):
     """flowcontrol/v1 PriorityLevelConfigurationCondition."""
 
@@ -207,14 +206,14 @@ class PriorityLevelConfigurationCondition(Model):
     type: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityLevelConfigurationStatus(Model):
     """flowcontrol/v1 PriorityLevelConfigurationStatus."""
 
     conditions: tuple[PriorityLevelConfigurationCondition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityLevelConfiguration(KubernetesObject):
     """flowcontrol/v1 PriorityLevelConfiguration."""
 

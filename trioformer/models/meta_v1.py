@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
+from ._classes import frozen_model
 from ._lazy import Model
 from ._values import EMPTY_MAP, Time
 
@@ -20,7 +19,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Condition(Model):
     """meta/v1 Condition."""
 
@@ -32,7 +31,7 @@ class Condition(Model):
     type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Preconditions(Model):
     """meta/v1 Preconditions."""
 
@@ -40,7 +39,7 @@ class Preconditions(Model):
     uid: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeleteOptions(Model):
     """meta/v1 DeleteOptions."""
 
@@ -54,7 +53,7 @@ class DeleteOptions(Model):
     propagation_policy: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class FieldSelectorRequirement(Model):
     """meta/v1 FieldSelectorRequirement."""
 
@@ -63,7 +62,7 @@ class FieldSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class GroupResource(Model):
     """meta/v1 GroupResource."""
 
@@ -71,7 +70,7 @@ class GroupResource(Model):
     resource: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LabelSelectorRequirement(Model):
     """meta/v1 LabelSelectorRequirement."""
 
@@ -80,7 +79,7 @@ class LabelSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class LabelSelector(Model):
     """meta/v1 LabelSelector."""
 

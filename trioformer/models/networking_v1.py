@@ -1,13 +1,10 @@
 """networking/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -48,7 +45,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceBackendPort(Model):
     """networking/v1 ServiceBackendPort."""
 
@@ -56,7 +53,7 @@ class ServiceBackendPort(Model):
     number: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressServiceBackend(Model):
     """networking/v1 IngressServiceBackend."""
 
@@ -64,7 +61,7 @@ class IngressServiceBackend(Model):
     port: ServiceBackendPort = ServiceBackendPort()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressBackend(Model):
     """networking/v1 IngressBackend."""
 
@@ -72,7 +69,7 @@ class IngressBackend(Model):
     service: IngressServiceBackend | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HTTPIngressPath(Model):
     """networking/v1 HTTPIngressPath."""
 
@@ -81,14 +78,14 @@ class HTTPIngressPath(Model):
     path_type: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class HTTPIngressRuleValue(Model):
     """networking/v1 HTTPIngressRuleValue."""
 
     paths: tuple[HTTPIngressPath, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParentReference(Model):
     """networking/v1 ParentReference."""
 
@@ -98,14 +95,14 @@ class ParentReference(Model):
     resource: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IPAddressSpec(Model):
     """networking/v1 IPAddressSpec."""
 
     parent_ref: ParentReference = ParentReference()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IPAddress(KubernetesObject):
     """networking/v1 IPAddress."""
 
@@ -114,7 +111,7 @@ class IPAddress(KubernetesObject):
     spec: IPAddressSpec = IPAddressSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IPBlock(Model):
     """networking/v1 IPBlock."""
 
@@ -122,7 +119,7 @@ class IPBlock(Model):
     except_: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressRule(Model):
     """networking/v1 IngressRule."""
 
@@ -130,7 +127,7 @@ class IngressRule(Model):
     http: HTTPIngressRuleValue | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressTLS(Model):
     """networking/v1 IngressTLS."""
 
@@ -138,7 +135,7 @@ class IngressTLS(Model):
     secret_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressSpec(Model):
     """networking/v1 IngressSpec."""
 
@@ -148,7 +145,7 @@ class IngressSpec(Model):
     tls: tuple[IngressTLS, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressPortStatus(Model):
     """networking/v1 IngressPortStatus."""
 
@@ -157,7 +154,7 @@ class IngressPortStatus(Model):
     protocol: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressLoadBalancerIngress(Model):
     """networking/v1 IngressLoadBalancerIngress."""
 
@@ -166,21 +163,21 @@ class IngressLoadBalancerIngress(Model):
     ports: tuple[IngressPortStatus, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressLoadBalancerStatus(Model):
     """networking/v1 IngressLoadBalancerStatus."""
 
     ingress: tuple[IngressLoadBalancerIngress, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressStatus(Model):
     """networking/v1 IngressStatus."""
 
     load_balancer: IngressLoadBalancerStatus = IngressLoadBalancerStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Ingress(KubernetesObject):
     """networking/v1 Ingress."""
 
@@ -190,7 +187,7 @@ class Ingress(KubernetesObject):
     status: IngressStatus = IngressStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressClassParametersReference(Model):
     """networking/v1 IngressClassParametersReference."""
 
@@ -201,7 +198,7 @@ class IngressClassParametersReference(Model):
     scope: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressClassSpec(Model):
     """networking/v1 IngressClassSpec."""
 
@@ -209,7 +206,7 @@ class IngressClassSpec(Model):
     parameters: IngressClassParametersReference | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IngressClass(KubernetesObject):
     """networking/v1 IngressClass."""
 
@@ -218,7 +215,7 @@ class IngressClass(KubernetesObject):
     spec: IngressClassSpec = IngressClassSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicyPort(Model):
     """networking/v1 NetworkPolicyPort."""
 
@@ -227,7 +224,7 @@ class NetworkPolicyPort(Model):
     protocol: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicyPeer(Model):
     """networking/v1 NetworkPolicyPeer."""
 
@@ -236,7 +233,7 @@ class NetworkPolicyPeer(Model):
     pod_selector: LabelSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicyEgressRule(Model):
     """networking/v1 NetworkPolicyEgressRule."""
 
@@ -244,7 +241,7 @@ class NetworkPolicyEgressRule(Model):
     to: tuple[NetworkPolicyPeer, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicyIngressRule(Model):
     """networking/v1 NetworkPolicyIngressRule."""
 
@@ -252,7 +249,7 @@ class NetworkPolicyIngressRule(Model):
     ports: tuple[NetworkPolicyPort, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicySpec(Model):
     """networking/v1 NetworkPolicySpec."""
 
@@ -262,7 +259,7 @@ class NetworkPolicySpec(Model):
     policy_types: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkPolicy(KubernetesObject):
     """networking/v1 NetworkPolicy."""
 
@@ -271,21 +268,21 @@ class NetworkPolicy(KubernetesObject):
     spec: NetworkPolicySpec = NetworkPolicySpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDRSpec(Model):
     """networking/v1 ServiceCIDRSpec."""
 
     cidrs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDRStatus(Model):
     """networking/v1 ServiceCIDRStatus."""
 
     conditions: tuple[Condition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDR(KubernetesObject):
     """networking/v1 ServiceCIDR."""
 

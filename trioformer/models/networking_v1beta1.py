@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -15,7 +14,7 @@ from .meta_v1 import Condition
 __all__ = ["IPAddress", "IPAddressSpec", "ParentReference", "ServiceCIDR", "ServiceCIDRSpec", "ServiceCIDRStatus"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ParentReference(Model):
     """networking/v1beta1 ParentReference."""
 
@@ -25,14 +24,14 @@ class ParentReference(Model):
     resource: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IPAddressSpec(Model):
     """networking/v1beta1 IPAddressSpec."""
 
     parent_ref: ParentReference = ParentReference()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class IPAddress(KubernetesObject):
     """networking/v1beta1 IPAddress."""
 
@@ -41,21 +40,21 @@ class IPAddress(KubernetesObject):
     spec: IPAddressSpec = IPAddressSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDRSpec(Model):
     """networking/v1beta1 ServiceCIDRSpec."""
 
     cidrs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDRStatus(Model):
     """networking/v1beta1 ServiceCIDRStatus."""
 
     conditions: tuple[Condition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ServiceCIDR(KubernetesObject):
     """networking/v1beta1 ServiceCIDR."""
 

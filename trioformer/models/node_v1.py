@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -18,14 +17,14 @@ from .core_v1 import Toleration
 __all__ = ["Overhead", "RuntimeClass", "Scheduling"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Overhead(Model):
     """node/v1 Overhead."""
 
     pod_fixed: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Scheduling(Model):
     """node/v1 Scheduling."""
 
@@ -33,7 +32,7 @@ class Scheduling(Model):
     tolerations: tuple[Toleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RuntimeClass(KubernetesObject):
     """node/v1 RuntimeClass."""
 

@@ -1,14 +1,11 @@
 """policy/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -19,7 +16,7 @@ from .meta_v1 import Condition, DeleteOptions, LabelSelector
 __all__ = ["Eviction", "PodDisruptionBudget", "PodDisruptionBudgetSpec", "PodDisruptionBudgetStatus"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Eviction(Model):
     """policy/v1 Eviction: the request body of a subresource."""
 
@@ -31,7 +28,7 @@ class Eviction(Model):
     metadata: ObjectMeta = ObjectMeta()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodDisruptionBudgetSpec(Model):
     """policy/v1 PodDisruptionBudgetSpec."""
 
@@ -41,7 +38,7 @@ class PodDisruptionBudgetSpec(Model):
     unhealthy_pod_eviction_policy: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodDisruptionBudgetStatus(Model):
     """policy/v1 PodDisruptionBudgetStatus."""
 
@@ -54,7 +51,7 @@ class PodDisruptionBudgetStatus(Model):
     observed_generation: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PodDisruptionBudget(KubernetesObject):
     """policy/v1 PodDisruptionBudget."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -25,14 +24,14 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AggregationRule(Model):
     """rbac/v1 AggregationRule."""
 
     cluster_role_selectors: tuple[LabelSelector, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PolicyRule(Model):
     """rbac/v1 PolicyRule."""
 
@@ -45,7 +44,7 @@ class PolicyRule(Model):
     verbs: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClusterRole(KubernetesObject):
     """rbac/v1 ClusterRole."""
 
@@ -55,7 +54,7 @@ class ClusterRole(KubernetesObject):
     rules: tuple[PolicyRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RoleRef(Model):
     """rbac/v1 RoleRef."""
 
@@ -64,7 +63,7 @@ class RoleRef(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Subject(Model):
     """rbac/v1 Subject."""
 
@@ -74,7 +73,7 @@ class Subject(Model):
     namespace: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ClusterRoleBinding(KubernetesObject):
     """rbac/v1 ClusterRoleBinding."""
 
@@ -84,7 +83,7 @@ class ClusterRoleBinding(KubernetesObject):
     subjects: tuple[Subject, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Role(KubernetesObject):
     """rbac/v1 Role."""
 
@@ -93,7 +92,7 @@ class Role(KubernetesObject):
     rules: tuple[PolicyRule, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class RoleBinding(KubernetesObject):
     """rbac/v1 RoleBinding."""
 

@@ -1,14 +1,11 @@
 """resource/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -61,7 +58,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkDeviceData(Model):
     """resource/v1 NetworkDeviceData."""
 
@@ -70,7 +67,7 @@ class NetworkDeviceData(Model):
     ips: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocatedDeviceStatus(Model):
     """resource/v1 AllocatedDeviceStatus."""
 
@@ -85,7 +82,7 @@ class AllocatedDeviceStatus(Model):
     share_id: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class OpaqueDeviceConfiguration(Model):
     """resource/v1 OpaqueDeviceConfiguration."""
 
@@ -93,7 +90,7 @@ class OpaqueDeviceConfiguration(Model):
     parameters: JSON = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationConfiguration(Model):
     """resource/v1 DeviceAllocationConfiguration."""
 
@@ -102,7 +99,7 @@ class DeviceAllocationConfiguration(Model):
     source: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceToleration(Model):
     """resource/v1 DeviceToleration."""
 
@@ -113,7 +110,7 @@ class DeviceToleration(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequestAllocationResult(Model):
     """resource/v1 DeviceRequestAllocationResult."""
 
@@ -131,7 +128,7 @@ class DeviceRequestAllocationResult(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationResult(Model):
     """resource/v1 DeviceAllocationResult."""
 
@@ -139,7 +136,7 @@ class DeviceAllocationResult(Model):
     results: tuple[DeviceRequestAllocationResult, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocationResult(Model):
     """resource/v1 AllocationResult."""
 
@@ -148,14 +145,14 @@ class AllocationResult(Model):
     node_selector: NodeSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CELDeviceSelector(Model):
     """resource/v1 CELDeviceSelector."""
 
     expression: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicyRange(Model):
     """resource/v1 CapacityRequestPolicyRange."""
 
@@ -164,7 +161,7 @@ class CapacityRequestPolicyRange(Model):
     step: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicy(Model):
     """resource/v1 CapacityRequestPolicy."""
 
@@ -173,21 +170,21 @@ class CapacityRequestPolicy(Model):
     valid_values: tuple[Quantity, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequirements(Model):
     """resource/v1 CapacityRequirements."""
 
     requests: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Counter(Model):
     """resource/v1 Counter."""
 
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CounterSet(Model):
     """resource/v1 CounterSet."""
 
@@ -195,7 +192,7 @@ class CounterSet(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAttribute(Model):
     """resource/v1 DeviceAttribute."""
 
@@ -209,7 +206,7 @@ class DeviceAttribute(Model):
     versions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCapacity(Model):
     """resource/v1 DeviceCapacity."""
 
@@ -217,7 +214,7 @@ class DeviceCapacity(Model):
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCounterConsumption(Model):
     """resource/v1 DeviceCounterConsumption."""
 
@@ -225,7 +222,7 @@ class DeviceCounterConsumption(Model):
     counters: Mapping[str, Counter] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAllocatableResourceMapping(Model):
     """resource/v1 NodeAllocatableResourceMapping."""
 
@@ -233,7 +230,7 @@ class NodeAllocatableResourceMapping(Model):
     capacity_key: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaint(Model):
     """resource/v1 DeviceTaint."""
 
@@ -243,7 +240,7 @@ class DeviceTaint(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Device(Model):
     """resource/v1 Device."""
 
@@ -262,7 +259,7 @@ class Device(Model):
     taints: tuple[DeviceTaint, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaimConfiguration(Model):
     """resource/v1 DeviceClaimConfiguration."""
 
@@ -270,7 +267,7 @@ class DeviceClaimConfiguration(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceConstraint(Model):
     """resource/v1 DeviceConstraint."""
 
@@ -279,14 +276,14 @@ class DeviceConstraint(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSelector(Model):
     """resource/v1 DeviceSelector."""
 
     cel: CELDeviceSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExactDeviceRequest(Model):
     """resource/v1 ExactDeviceRequest."""
 
@@ -299,7 +296,7 @@ class ExactDeviceRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSubRequest(Model):
     """resource/v1 DeviceSubRequest."""
 
@@ -312,7 +309,7 @@ class DeviceSubRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequest(Model):
     """resource/v1 DeviceRequest."""
 
@@ -321,7 +318,7 @@ class DeviceRequest(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaim(Model):
     """resource/v1 DeviceClaim."""
 
@@ -330,14 +327,14 @@ class DeviceClaim(Model):
     requests: tuple[DeviceRequest, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassConfiguration(Model):
     """resource/v1 DeviceClassConfiguration."""
 
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassSpec(Model):
     """resource/v1 DeviceClassSpec."""
 
@@ -346,7 +343,7 @@ class DeviceClassSpec(Model):
     selectors: tuple[DeviceSelector, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClass(KubernetesObject):
     """resource/v1 DeviceClass."""
 
@@ -355,14 +352,14 @@ class DeviceClass(KubernetesObject):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimSpec(Model):
     """resource/v1 ResourceClaimSpec."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimConsumerReference(Model):
     """resource/v1 ResourceClaimConsumerReference."""
 
@@ -372,7 +369,7 @@ class ResourceClaimConsumerReference(Model):
     uid: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimStatus(Model):
     """resource/v1 ResourceClaimStatus."""
 
@@ -381,7 +378,7 @@ class ResourceClaimStatus(Model):
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaim(KubernetesObject):
     """resource/v1 ResourceClaim."""
 
@@ -391,7 +388,7 @@ class ResourceClaim(KubernetesObject):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplateSpec(Model):
     """resource/v1 ResourceClaimTemplateSpec."""
 
@@ -399,7 +396,7 @@ class ResourceClaimTemplateSpec(Model):
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplate(KubernetesObject):
     """resource/v1 ResourceClaimTemplate."""
 
@@ -408,7 +405,7 @@ class ResourceClaimTemplate(KubernetesObject):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourcePool(Model):
     """resource/v1 ResourcePool."""
 
@@ -417,7 +414,7 @@ class ResourcePool(Model):
     resource_slice_count: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSliceSpec(Model):
     """resource/v1 ResourceSliceSpec."""
 
@@ -431,7 +428,7 @@ class ResourceSliceSpec(Model):
     shared_counters: tuple[CounterSet, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSlice(KubernetesObject):
     """resource/v1 ResourceSlice."""
 

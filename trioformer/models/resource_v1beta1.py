@@ -1,14 +1,11 @@
 """resource/v1beta1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -61,7 +58,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkDeviceData(Model):
     """resource/v1beta1 NetworkDeviceData."""
 
@@ -70,7 +67,7 @@ class NetworkDeviceData(Model):
     ips: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocatedDeviceStatus(Model):
     """resource/v1beta1 AllocatedDeviceStatus."""
 
@@ -85,7 +82,7 @@ class AllocatedDeviceStatus(Model):
     share_id: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class OpaqueDeviceConfiguration(Model):
     """resource/v1beta1 OpaqueDeviceConfiguration."""
 
@@ -93,7 +90,7 @@ class OpaqueDeviceConfiguration(Model):
     parameters: JSON = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationConfiguration(Model):
     """resource/v1beta1 DeviceAllocationConfiguration."""
 
@@ -102,7 +99,7 @@ class DeviceAllocationConfiguration(Model):
     source: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceToleration(Model):
     """resource/v1beta1 DeviceToleration."""
 
@@ -113,7 +110,7 @@ class DeviceToleration(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequestAllocationResult(Model):
     """resource/v1beta1 DeviceRequestAllocationResult."""
 
@@ -131,7 +128,7 @@ class DeviceRequestAllocationResult(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationResult(Model):
     """resource/v1beta1 DeviceAllocationResult."""
 
@@ -139,7 +136,7 @@ class DeviceAllocationResult(Model):
     results: tuple[DeviceRequestAllocationResult, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocationResult(Model):
     """resource/v1beta1 AllocationResult."""
 
@@ -148,7 +145,7 @@ class AllocationResult(Model):
     node_selector: NodeSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAttribute(Model):
     """resource/v1beta1 DeviceAttribute."""
 
@@ -162,7 +159,7 @@ class DeviceAttribute(Model):
     versions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicyRange(Model):
     """resource/v1beta1 CapacityRequestPolicyRange."""
 
@@ -171,7 +168,7 @@ class CapacityRequestPolicyRange(Model):
     step: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicy(Model):
     """resource/v1beta1 CapacityRequestPolicy."""
 
@@ -180,7 +177,7 @@ class CapacityRequestPolicy(Model):
     valid_values: tuple[Quantity, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCapacity(Model):
     """resource/v1beta1 DeviceCapacity."""
 
@@ -188,14 +185,14 @@ class DeviceCapacity(Model):
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Counter(Model):
     """resource/v1beta1 Counter."""
 
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCounterConsumption(Model):
     """resource/v1beta1 DeviceCounterConsumption."""
 
@@ -203,7 +200,7 @@ class DeviceCounterConsumption(Model):
     counters: Mapping[str, Counter] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAllocatableResourceMapping(Model):
     """resource/v1beta1 NodeAllocatableResourceMapping."""
 
@@ -211,7 +208,7 @@ class NodeAllocatableResourceMapping(Model):
     capacity_key: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaint(Model):
     """resource/v1beta1 DeviceTaint."""
 
@@ -221,7 +218,7 @@ class DeviceTaint(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class BasicDevice(Model):
     """resource/v1beta1 BasicDevice."""
 
@@ -239,21 +236,21 @@ class BasicDevice(Model):
     taints: tuple[DeviceTaint, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CELDeviceSelector(Model):
     """resource/v1beta1 CELDeviceSelector."""
 
     expression: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequirements(Model):
     """resource/v1beta1 CapacityRequirements."""
 
     requests: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CounterSet(Model):
     """resource/v1beta1 CounterSet."""
 
@@ -261,7 +258,7 @@ class CounterSet(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Device(Model):
     """resource/v1beta1 Device."""
 
@@ -269,7 +266,7 @@ class Device(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaimConfiguration(Model):
     """resource/v1beta1 DeviceClaimConfiguration."""
 
@@ -277,7 +274,7 @@ class DeviceClaimConfiguration(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceConstraint(Model):
     """resource/v1beta1 DeviceConstraint."""
 
@@ -286,14 +283,14 @@ class DeviceConstraint(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSelector(Model):
     """resource/v1beta1 DeviceSelector."""
 
     cel: CELDeviceSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSubRequest(Model):
     """resource/v1beta1 DeviceSubRequest."""
 
@@ -306,7 +303,7 @@ class DeviceSubRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequest(Model):
     """resource/v1beta1 DeviceRequest."""
 
@@ -321,7 +318,7 @@ class DeviceRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaim(Model):
     """resource/v1beta1 DeviceClaim."""
 
@@ -330,14 +327,14 @@ class DeviceClaim(Model):
     requests: tuple[DeviceRequest, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassConfiguration(Model):
     """resource/v1beta1 DeviceClassConfiguration."""
 
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassSpec(Model):
     """resource/v1beta1 DeviceClassSpec."""
 
@@ -346,7 +343,7 @@ class DeviceClassSpec(Model):
     selectors: tuple[DeviceSelector, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClass(KubernetesObject):
     """resource/v1beta1 DeviceClass."""
 
@@ -355,14 +352,14 @@ class DeviceClass(KubernetesObject):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimSpec(Model):
     """resource/v1beta1 ResourceClaimSpec."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimConsumerReference(Model):
     """resource/v1beta1 ResourceClaimConsumerReference."""
 
@@ -372,7 +369,7 @@ class ResourceClaimConsumerReference(Model):
     uid: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimStatus(Model):
     """resource/v1beta1 ResourceClaimStatus."""
 
@@ -381,7 +378,7 @@ class ResourceClaimStatus(Model):
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaim(KubernetesObject):
     """resource/v1beta1 ResourceClaim."""
 
@@ -391,7 +388,7 @@ class ResourceClaim(KubernetesObject):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplateSpec(Model):
     """resource/v1beta1 ResourceClaimTemplateSpec."""
 
@@ -399,7 +396,7 @@ class ResourceClaimTemplateSpec(Model):
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplate(KubernetesObject):
     """resource/v1beta1 ResourceClaimTemplate."""
 
@@ -408,7 +405,7 @@ class ResourceClaimTemplate(KubernetesObject):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourcePool(Model):
     """resource/v1beta1 ResourcePool."""
 
@@ -417,7 +414,7 @@ class ResourcePool(Model):
     resource_slice_count: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSliceSpec(Model):
     """resource/v1beta1 ResourceSliceSpec."""
 
@@ -431,7 +428,7 @@ class ResourceSliceSpec(Model):
     shared_counters: tuple[CounterSet, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSlice(KubernetesObject):
     """resource/v1beta1 ResourceSlice."""
 

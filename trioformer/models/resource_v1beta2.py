@@ -1,14 +1,11 @@
 """resource/v1beta2.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta
@@ -65,7 +62,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NetworkDeviceData(Model):
     """resource/v1beta2 NetworkDeviceData."""
 
@@ -74,7 +71,7 @@ class NetworkDeviceData(Model):
     ips: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocatedDeviceStatus(Model):
     """resource/v1beta2 AllocatedDeviceStatus."""
 
@@ -89,7 +86,7 @@ class AllocatedDeviceStatus(Model):
     share_id: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class OpaqueDeviceConfiguration(Model):
     """resource/v1beta2 OpaqueDeviceConfiguration."""
 
@@ -97,7 +94,7 @@ class OpaqueDeviceConfiguration(Model):
     parameters: JSON = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationConfiguration(Model):
     """resource/v1beta2 DeviceAllocationConfiguration."""
 
@@ -106,7 +103,7 @@ class DeviceAllocationConfiguration(Model):
     source: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceToleration(Model):
     """resource/v1beta2 DeviceToleration."""
 
@@ -117,7 +114,7 @@ class DeviceToleration(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequestAllocationResult(Model):
     """resource/v1beta2 DeviceRequestAllocationResult."""
 
@@ -135,7 +132,7 @@ class DeviceRequestAllocationResult(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAllocationResult(Model):
     """resource/v1beta2 DeviceAllocationResult."""
 
@@ -143,7 +140,7 @@ class DeviceAllocationResult(Model):
     results: tuple[DeviceRequestAllocationResult, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class AllocationResult(Model):
     """resource/v1beta2 AllocationResult."""
 
@@ -152,14 +149,14 @@ class AllocationResult(Model):
     node_selector: NodeSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CELDeviceSelector(Model):
     """resource/v1beta2 CELDeviceSelector."""
 
     expression: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicyRange(Model):
     """resource/v1beta2 CapacityRequestPolicyRange."""
 
@@ -168,7 +165,7 @@ class CapacityRequestPolicyRange(Model):
     step: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequestPolicy(Model):
     """resource/v1beta2 CapacityRequestPolicy."""
 
@@ -177,21 +174,21 @@ class CapacityRequestPolicy(Model):
     valid_values: tuple[Quantity, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CapacityRequirements(Model):
     """resource/v1beta2 CapacityRequirements."""
 
     requests: Mapping[str, Quantity] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Counter(Model):
     """resource/v1beta2 Counter."""
 
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CounterSet(Model):
     """resource/v1beta2 CounterSet."""
 
@@ -199,7 +196,7 @@ class CounterSet(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceAttribute(Model):
     """resource/v1beta2 DeviceAttribute."""
 
@@ -213,7 +210,7 @@ class DeviceAttribute(Model):
     versions: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCapacity(Model):
     """resource/v1beta2 DeviceCapacity."""
 
@@ -221,7 +218,7 @@ class DeviceCapacity(Model):
     value: Quantity | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceCounterConsumption(Model):
     """resource/v1beta2 DeviceCounterConsumption."""
 
@@ -229,7 +226,7 @@ class DeviceCounterConsumption(Model):
     counters: Mapping[str, Counter] = EMPTY_MAP
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class NodeAllocatableResourceMapping(Model):
     """resource/v1beta2 NodeAllocatableResourceMapping."""
 
@@ -237,7 +234,7 @@ class NodeAllocatableResourceMapping(Model):
     capacity_key: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaint(Model):
     """resource/v1beta2 DeviceTaint."""
 
@@ -247,7 +244,7 @@ class DeviceTaint(Model):
     value: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class Device(Model):
     """resource/v1beta2 Device."""
 
@@ -266,7 +263,7 @@ class Device(Model):
     taints: tuple[DeviceTaint, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaimConfiguration(Model):
     """resource/v1beta2 DeviceClaimConfiguration."""
 
@@ -274,7 +271,7 @@ class DeviceClaimConfiguration(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceConstraint(Model):
     """resource/v1beta2 DeviceConstraint."""
 
@@ -283,14 +280,14 @@ class DeviceConstraint(Model):
     requests: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSelector(Model):
     """resource/v1beta2 DeviceSelector."""
 
     cel: CELDeviceSelector | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ExactDeviceRequest(Model):
     """resource/v1beta2 ExactDeviceRequest."""
 
@@ -303,7 +300,7 @@ class ExactDeviceRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceSubRequest(Model):
     """resource/v1beta2 DeviceSubRequest."""
 
@@ -316,7 +313,7 @@ class DeviceSubRequest(Model):
     tolerations: tuple[DeviceToleration, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceRequest(Model):
     """resource/v1beta2 DeviceRequest."""
 
@@ -325,7 +322,7 @@ class DeviceRequest(Model):
     name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClaim(Model):
     """resource/v1beta2 DeviceClaim."""
 
@@ -334,14 +331,14 @@ class DeviceClaim(Model):
     requests: tuple[DeviceRequest, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassConfiguration(Model):
     """resource/v1beta2 DeviceClassConfiguration."""
 
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClassSpec(Model):
     """resource/v1beta2 DeviceClassSpec."""
 
@@ -350,7 +347,7 @@ class DeviceClassSpec(Model):
     selectors: tuple[DeviceSelector, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceClass(KubernetesObject):
     """resource/v1beta2 DeviceClass."""
 
@@ -359,7 +356,7 @@ class DeviceClass(KubernetesObject):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaintSelector(Model):
     """resource/v1beta2 DeviceTaintSelector."""
 
@@ -368,7 +365,7 @@ class DeviceTaintSelector(Model):
     pool: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaintRuleSpec(Model):
     """resource/v1beta2 DeviceTaintRuleSpec."""
 
@@ -376,14 +373,14 @@ class DeviceTaintRuleSpec(Model):
     taint: DeviceTaint = DeviceTaint()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaintRuleStatus(Model):
     """resource/v1beta2 DeviceTaintRuleStatus."""
 
     conditions: tuple[Condition, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class DeviceTaintRule(KubernetesObject):
     """resource/v1beta2 DeviceTaintRule."""
 
@@ -393,14 +390,14 @@ class DeviceTaintRule(KubernetesObject):
     status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimSpec(Model):
     """resource/v1beta2 ResourceClaimSpec."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimConsumerReference(Model):
     """resource/v1beta2 ResourceClaimConsumerReference."""
 
@@ -410,7 +407,7 @@ class ResourceClaimConsumerReference(Model):
     uid: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimStatus(Model):
     """resource/v1beta2 ResourceClaimStatus."""
 
@@ -419,7 +416,7 @@ class ResourceClaimStatus(Model):
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaim(KubernetesObject):
     """resource/v1beta2 ResourceClaim."""
 
@@ -429,7 +426,7 @@ class ResourceClaim(KubernetesObject):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplateSpec(Model):
     """resource/v1beta2 ResourceClaimTemplateSpec."""
 
@@ -437,7 +434,7 @@ class ResourceClaimTemplateSpec(Model):
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceClaimTemplate(KubernetesObject):
     """resource/v1beta2 ResourceClaimTemplate."""
 
@@ -446,7 +443,7 @@ class ResourceClaimTemplate(KubernetesObject):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourcePool(Model):
     """resource/v1beta2 ResourcePool."""
 
@@ -455,7 +452,7 @@ class ResourcePool(Model):
     resource_slice_count: int = 0
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSliceSpec(Model):
     """resource/v1beta2 ResourceSliceSpec."""
 
@@ -469,7 +466,7 @@ class ResourceSliceSpec(Model):
     shared_counters: tuple[CounterSet, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class ResourceSlice(KubernetesObject):
     """resource/v1beta2 ResourceSlice."""
 

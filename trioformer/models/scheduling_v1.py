@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._meta import KubernetesObject
 from ._resources import ResourceInfo
@@ -13,7 +12,7 @@ from ._resources import ResourceInfo
 __all__ = ["PriorityClass"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PriorityClass(KubernetesObject):
     """scheduling/v1 PriorityClass."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class TokenRequest(Model):
     """storage/v1 TokenRequest."""
 
@@ -43,7 +42,7 @@ class TokenRequest(Model):
     expiration_seconds: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSIDriverSpec(Model):
     """storage/v1 CSIDriverSpec."""
 
@@ -60,7 +59,7 @@ class CSIDriverSpec(Model):
     volume_lifecycle_modes: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSIDriver(KubernetesObject):
     """storage/v1 CSIDriver."""
 
@@ -69,14 +68,14 @@ class CSIDriver(KubernetesObject):
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeNodeResources(Model):
     """storage/v1 VolumeNodeResources."""
 
     count: int | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSINodeDriver(Model):
     """storage/v1 CSINodeDriver."""
 
@@ -88,14 +87,14 @@ class CSINodeDriver(Model):
     topology_keys: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSINodeSpec(Model):
     """storage/v1 CSINodeSpec."""
 
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSINode(KubernetesObject):
     """storage/v1 CSINode."""
 
@@ -104,7 +103,7 @@ class CSINode(KubernetesObject):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class CSIStorageCapacity(KubernetesObject):
     """storage/v1 CSIStorageCapacity."""
 
@@ -116,7 +115,7 @@ class CSIStorageCapacity(KubernetesObject):
     storage_class_name: str = ""
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageClass(KubernetesObject):
     """storage/v1 StorageClass."""
 
@@ -131,7 +130,7 @@ class StorageClass(KubernetesObject):
     volume_binding_mode: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttachmentSource(Model):
     """storage/v1 VolumeAttachmentSource."""
 
@@ -139,7 +138,7 @@ class VolumeAttachmentSource(Model):
     persistent_volume_name: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttachmentSpec(Model):
     """storage/v1 VolumeAttachmentSpec."""
 
@@ -148,7 +147,7 @@ class VolumeAttachmentSpec(Model):
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeError(Model):
     """storage/v1 VolumeError."""
 
@@ -157,7 +156,7 @@ class VolumeError(Model):
     time: Time | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttachmentStatus(Model):
     """storage/v1 VolumeAttachmentStatus."""
 
@@ -167,7 +166,7 @@ class VolumeAttachmentStatus(Model):
     detach_error: VolumeError | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttachment(KubernetesObject):
     """storage/v1 VolumeAttachment."""
 
@@ -177,7 +176,7 @@ class VolumeAttachment(KubernetesObject):
     status: VolumeAttachmentStatus = VolumeAttachmentStatus()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttributesClass(KubernetesObject):
     """storage/v1 VolumeAttributesClass."""
 

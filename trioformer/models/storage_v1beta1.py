@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._meta import KubernetesObject
 from ._resources import ResourceInfo
@@ -15,7 +14,7 @@ from ._values import EMPTY_MAP
 __all__ = ["VolumeAttributesClass"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class VolumeAttributesClass(KubernetesObject):
     """storage/v1beta1 VolumeAttributesClass."""
 

@@ -1,13 +1,10 @@
 """storagemigration/v1beta1.  GENERATED from _schema.json, do not edit: nox -s models."""
 
-# ruff: noqa: RUF009
-
 from __future__ import annotations
 
 from typing import ClassVar
 
-import attrs
-
+from ._classes import frozen_model
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject
@@ -17,14 +14,14 @@ from .meta_v1 import Condition, GroupResource
 __all__ = ["StorageVersionMigration", "StorageVersionMigrationSpec", "StorageVersionMigrationStatus"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageVersionMigrationSpec(Model):
     """storagemigration/v1beta1 StorageVersionMigrationSpec."""
 
     resource: GroupResource = GroupResource()
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageVersionMigrationStatus(Model):
     """storagemigration/v1beta1 StorageVersionMigrationStatus."""
 
@@ -32,7 +29,7 @@ class StorageVersionMigrationStatus(Model):
     resource_version: str | None = None
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class StorageVersionMigration(KubernetesObject):
     """storagemigration/v1beta1 StorageVersionMigration."""
 

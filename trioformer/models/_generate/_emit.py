@@ -24,7 +24,7 @@ from ._schema import Resource, Schema, is_beta
 LINE = 120
 
 _GENERATED = "GENERATED from _schema.json, do not edit: nox -s models"
-_DECORATOR = "@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)"
+_DECORATOR = "@frozen_model(kw_only=True)"
 _TYPE_META = ("apiVersion", "kind", "metadata")
 _OF_KUBERNETES_OBJECT = frozenset({"name", "namespace", "uid", "resource_version"})
 _STORED_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -88,17 +88,8 @@ class _Module:
         classes = [self._class(name) for name in order]
         docstring = f'"""{label_of(next(iter(self.fields)))}.  {_GENERATED}."""'
         body = "\n\n\n".join(classes) + "\n"
-        # RUF009 is about a default that is an instance of an imported class: ruff cannot see that it is immutable.
-        noqa = ["# ruff: noqa: RUF009", ""] if self._has_foreign_values() else []
-        head = [docstring, "", *noqa, "from __future__ import annotations", "", *self._imports(body), ""]
+        head = [docstring, "", "from __future__ import annotations", "", *self._imports(body), ""]
         return "\n".join([*head, _assigned("__all__", "[", exported, "]"), "", "", body])
-
-    def _has_foreign_values(self) -> bool:
-        types = (type_ for fields in self.fields.values() for type_ in fields.values())
-        return any(
-            type_.is_value and type_.definition is not None and module_of(type_.definition) != self.module
-            for type_ in types
-        )
 
     def _break_cycles(self) -> None:
         """Use None as the default of a field if an instance would otherwise contain itself."""
@@ -155,9 +146,8 @@ class _Module:
             yield "from typing import ClassVar"
         if used & {"Mapping", "ClassVar"}:
             yield ""
-        yield "import attrs"
-        yield ""
         members: dict[str, set[str]] = defaultdict(set)
+        members["_classes"].add("frozen_model")
         if "__resource__" in used:
             members["_kinds"].add("builtin")
             members["_meta"].add("KubernetesObject")
