@@ -18,14 +18,17 @@ from tests.support.scripted_http import (
 from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import _failures as failures
 from trioformer.transport._errors import (
     CONNECTION_ERRORS,
     SilentConnectionError,
+    causes_of,
     connection_failed,
     server_text,
     shows_failing_server,
 )
 from trioformer.transport._internal import open_transport
+from trioformer.transport.http._httpx_transport import failure_of, httpx_error
 
 
 async def send(config: ClusterConfig) -> None:
@@ -89,9 +92,36 @@ async def test_every_error_of_httpx_becomes_a_connection_failed_error() -> None:
         text = str(first.value)
         assert "\n" not in text
         assert len(text) > len("http://api.test:1: ") + 10
-        assert first.value.__cause__ is error
+        # The causes of protocol errors quote the response.
+        assert error in causes_of(first.value) or "ProtocolError" in kind.__name__
         assert not first.value.refused
         assert not first.value.permanent
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (httpx.ConnectTimeout("x"), failures.ConnectTimeout),
+        (httpx.PoolTimeout("x"), failures.TimeoutException),
+        (httpx.CloseError("x"), failures.NetworkError),
+        (httpx.RemoteProtocolError("x"), failures.RemoteProtocolError),
+        (httpx.LocalProtocolError("x"), failures.ProtocolError),
+        (httpx.UnsupportedProtocol("x"), failures.TransportError),
+        (httpx.InvalidURL("x"), failures.InvalidURL),
+        (httpx.StreamConsumed(), failures.TransportError),
+        (type("OwnError", (httpx.ReadError,), {})("x"), failures.ReadError),
+    ],
+)
+def test_an_error_of_httpx_becomes_the_failure_with_the_nearest_name(
+    error: Exception, expected: type[failures.TransportError]
+) -> None:
+    made = failure_of(error)
+    assert type(made) is expected
+    assert str(made) == str(error)
+    cause = ConnectionFailedError("the text")
+    cause.__cause__ = made
+    again = httpx_error(cause)
+    assert isinstance(error, type(again)) or type(again) is httpx.TransportError
 
 
 async def test_errors_of_sockets_and_tls_become_connection_failed_errors() -> None:
@@ -124,7 +154,7 @@ def test_the_text_names_the_operation_the_server_and_its_configuration() -> None
             (socket.gaierror(-2, "Name or service not known"), "the host name cannot be resolved (Name or service"),
             (ssl.SSLCertVerificationError("expired"), "the server's certificate does not verify ("),
             (ssl.SSLError(1, "odd"), "TLS failed ("),
-            (httpx.ReadTimeout("slow"), "timeout while waiting for the response; "),
+            (failures.ReadTimeout("slow"), "timeout while waiting for the response; "),
             (UnicodeError("no"), "a host name is not valid; "),
         ]:
             config = ClusterConfig(server="https://api.test", source=source, context=context)
@@ -145,20 +175,20 @@ async def test_a_refused_connection_has_refused_set() -> None:
 
 
 def test_the_context_of_an_error_is_not_its_cause() -> None:
-    error = httpx.ReadError("mine")
+    error = failures.ReadError("mine")
     error.__context__ = ssl.SSLCertVerificationError("of another connection")
     assert not connection_failed(error, "http://x").permanent
 
 
 def test_a_connection_that_is_given_up_says_why() -> None:
     for server_failed in [True, False]:
-        outer = httpx.ReadError("silent")
+        outer = failures.ReadError("silent")
         outer.__cause__ = RuntimeError(SilentConnectionError("silent for a while", server_failed=server_failed))
         error = connection_failed(outer, "http://x")
         assert str(error) == "http://x: silent for a while"
         assert not error.permanent
         assert shows_failing_server(outer) == server_failed
-        assert shows_failing_server(httpx.ReadError("lost"))
+        assert shows_failing_server(failures.ReadError("lost"))
 
 
 async def test_the_error_of_a_server_without_tls_suggests_http() -> None:

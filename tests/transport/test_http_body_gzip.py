@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 import attrs
-import httpx
 import pytest
 import trio
 import trio.testing
@@ -19,6 +18,7 @@ from tests.support.scripted_http import InMemory, Loopback, serving, suspended_g
 from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError, LimitExceededError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import _failures as failures
 from trioformer.transport._internal import ByteStream, Transport, open_transport
 from trioformer.transport._limits import DEFAULT_LIMITS, Limits
 from trioformer.transport._open import pays_to_compress
@@ -93,7 +93,7 @@ async def test_a_body_of_several_members_is_their_contents() -> None:
 
 async def test_a_body_that_ends_early_raises() -> None:
     for cut in [1, 5, 10, 11, 500, -1, -8, -9]:
-        with pytest.raises(httpx.DecodingError, match=r"^it ends early$"):
+        with pytest.raises(failures.DecodingError, match=r"^it ends early$"):
             await gunzip([gzip.compress(DATA[:5_000])[:cut]])
 
 
@@ -105,7 +105,7 @@ async def test_what_is_not_gzip_raises() -> None:
         gzip.compress(b"x")[:-8] + b"\x00" * 8,
         gzip.compress(b"x")[:10] + b"\xff" * 50,
     ]:
-        with pytest.raises(httpx.DecodingError, match=r"^it is not gzip$"):
+        with pytest.raises(failures.DecodingError, match=r"^it is not gzip$"):
             await gunzip([body])
 
 

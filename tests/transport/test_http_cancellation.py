@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import attrs
-import httpx
 import pytest
 import trio
 import trio.testing
@@ -19,6 +18,7 @@ import trustme
 from tests.support.scripted_http import CHUNKED, END, AtStep, Loopback, chunk, complete, suspended_generators
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import _failures as failures
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.http._network import Network
 
@@ -133,10 +133,10 @@ async def test_a_client_closed_at_any_step_of_a_request_leaves_nothing(tls: ssl.
 
 async def test_a_connection_that_cannot_be_prepared_is_closed() -> None:
     async with serving(None) as (server, _):
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(failures.ConnectError):
             await Network(socket_options=[(9_999, 9_999, 1)]).connect("127.0.0.1", server.port, None)
         stream = await Network().connect("127.0.0.1", server.port, None)
-        with pytest.raises(httpx.ConnectError, match="label"):
+        with pytest.raises(failures.ConnectError, match="label"):
             await stream.start_tls(ssl.create_default_context(), ".test")
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert connections_in_kernel(server) == 0

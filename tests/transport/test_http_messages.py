@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 
 import h11
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trioformer.transport._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
+from trioformer.transport import _failures as failures
+from trioformer.transport._errors import InvalidResponseError, TooLongHeadError
 from trioformer.transport.http._connection import BodyReader, Expected
 from trioformer.transport.http._messages import (
     Framing,
@@ -139,7 +139,7 @@ def test_a_head_that_is_not_valid_is_refused_and_not_quoted() -> None:
 def test_a_chunk_that_is_not_valid_is_refused() -> None:
     for chunk in [b"x\r\n", b"-1\r\n", b"2\r\nabcd", b"0x1\r\n", b"f" * 2_000, b"1\n"]:
         reader = BodyReader(read_head(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), LIMIT)
-        with pytest.raises(httpx.RemoteProtocolError):
+        with pytest.raises(failures.RemoteProtocolError):
             reader.feed(chunk)
 
 
@@ -157,7 +157,7 @@ def test_a_body_that_ends_early_is_an_error() -> None:
     for header in [b"Content-Length: 5", b"Transfer-Encoding: chunked"]:
         reader = BodyReader(read_head(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n"), LIMIT)
         assert reader.feed(b"4\r\n") is not None
-        with pytest.raises(EarlyEndError):
+        with pytest.raises(failures.EarlyEndError):
             reader.feed(b"")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
 import trio
 import trio.testing
 
+from trioformer.transport import _failures as failures
 from trioformer.transport._errors import clear_locals
 
 
@@ -33,7 +33,7 @@ async def test_frames_that_still_run_or_are_not_of_the_network_keep_their_variab
     async with trio.open_nursery() as nursery:
         nursery.start_soon(suspended)
         await trio.testing.wait_all_tasks_blocked()
-        error = httpx.ReadError("")
+        error = failures.ReadError("")
         error.__context__ = errors[0]
         errors[0].__cause__ = error  # errors may refer to each other
         clear_locals(error)

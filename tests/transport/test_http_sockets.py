@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import attrs
-import httpx
 import pytest
 import trio
 import trio.testing
@@ -26,6 +25,7 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import _failures as failures
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
 
@@ -154,7 +154,7 @@ async def test_the_probe_connection_has_the_tls_server_name() -> None:
 
 async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.MockClock) -> None:
     ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
-    with pytest.raises(httpx.ConnectTimeout):
+    with pytest.raises(failures.ConnectTimeout):
         await NetworkStream(TCPStream(ours)).start_tls(ssl.create_default_context(), "127.0.0.1", 30)
     assert trio.current_time() == 10
     await theirs.aclose()
@@ -239,10 +239,10 @@ async def test_a_peer_that_reads_nothing_ends_a_send() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         stream = NetworkStream(TCPStream(trio.SocketStream(trio.socket.from_stdlib_socket(ours))))
-        with pytest.raises(httpx.WriteTimeout):
+        with pytest.raises(failures.WriteTimeout):
             await stream.send(bytes(10_000_000), SHORT_PATIENCE)
         stream.close()
-        with pytest.raises(httpx.WriteError):
+        with pytest.raises(failures.WriteError):
             await stream.send(b"x", SHORT_PATIENCE)
 
 

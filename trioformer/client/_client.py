@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast, final, overload
 
 import attrs
-import httpx
 import trio
 
 from .._suggestions import attribute_hints, check_async, check_observer, describe
@@ -34,6 +33,8 @@ from ._client_writes import ClientWrites
 from .bodies._responses import check, raise_failure, unexpected_response
 
 if TYPE_CHECKING:
+    import httpx
+
     from ._api_resources import ApiResources
     from ._known_kinds import KnownKinds
 
@@ -365,8 +366,11 @@ async def open_client(
             what = "rate_limiter must be an object with an async wait()"
             raise TypeError(f"{what}, such as TokenBucketRateLimiter(qps=5, burst=10), not {describe(rate_limiter)}")
         check_async(rate_limiter.wait, "rate_limiter.wait", "async def wait(self)")
-    if not isinstance(http_transport, httpx.AsyncBaseTransport | None):
-        raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")
+    if http_transport is not None:
+        from httpx import AsyncBaseTransport  # noqa: PLC0415  # as in open_transport()
+
+        if not isinstance(http_transport, AsyncBaseTransport):
+            raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")
     if observer is not None:
         if isinstance(observer, type) or not hasattr(observer, "ended"):
             raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")

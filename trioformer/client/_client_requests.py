@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection
 from typing import TYPE_CHECKING
 
 from .._util import opened_by
-from ..transport._internal import Transport, open_http_client
+from ..transport._internal import Transport
 
 if TYPE_CHECKING:
     import httpx
@@ -141,6 +141,8 @@ class ClientRequests:
             this client is closed.  As usual with httpx, close each response, for example with an ``async with
             http.stream(...)`` block.
         """
+        from ..transport._internal import open_http_client  # noqa: PLC0415  # imports httpx
+
         return open_http_client(self._transport)
 
     async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:

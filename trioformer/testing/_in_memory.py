@@ -31,7 +31,7 @@ import trio
 
 from ..client import Client, ClientOptions, open_client
 from ..kubeconfig import ClusterConfig
-from ..transport._internal import EarlyEndError
+from ..transport._internal import CUT_OFF, NO_RESPONSE
 from ._serving._app import Application, Message
 from ._serving._pod_processes import UPGRADE
 
@@ -193,7 +193,7 @@ class ResponseStream(httpx.AsyncByteStream):
             except trio.EndOfChannel:
                 if self._exchange.is_complete:
                     raise StopAsyncIteration from None
-                raise EarlyEndError(has_begun=True) from None
+                raise EarlyEndError(CUT_OFF) from None
         raise httpx.ReadTimeout(f"the embedded API server sent nothing for {self._read_timeout:g} s")
 
     async def aclose(self) -> None:
@@ -239,8 +239,13 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             return httpx.Response(code, headers=headers, stream=stream, request=request, extensions=switched)
         await stream.aclose()
         if exchange.response_started.is_set():
-            raise EarlyEndError(has_begun=False)
+            raise EarlyEndError(NO_RESPONSE)
         raise httpx.ReadTimeout(f"the embedded API server did not respond for {read_timeout:g} s")
+
+
+@final
+class EarlyEndError(httpx.RemoteProtocolError):
+    """The server closed the connection before a response began or ended, as the failure of a socket with this name."""
 
 
 def connection_refused() -> httpx.ConnectError:

@@ -11,6 +11,7 @@ Its packages and modules:
 - ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
 - ``_options.py``: :class:`~trioformer.client.ClientOptions`
 - ``_limits.py``: :class:`Limits` of responses
+- ``_failures.py``: the failures of connections, with the names of httpx
 - ``_warnings.py``: warnings of the server: :class:`ServerWarning`
 - ``_errors.py``: translates all connection errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_internal.py``: names for other packages of trioformer

@@ -1,35 +1,32 @@
-"""Translate httpx errors to one-line messages that name the server, the failure and the fix."""
+"""Translate failures to one-line messages that name the server, the failure and the fix."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final, TypeVar
 
-import httpx
 import trio
 
 from .._certificates import reason_of
 from .._text import quoted
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ..kubeconfig import ClusterConfig
+from . import _failures as failures
 from ._limits import limit_error
 
 E = TypeVar("E", bound=BaseException)
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    httpx.StreamError,
-    httpx.CookieConflict,
+    failures.TransportError,
     OSError,  # ssl.SSLError is one
-    UnicodeError,  # of a host name in a Location, which httpx parses
+    UnicodeError,  # of a host name
     trio.BrokenResourceError,
     trio.ClosedResourceError,
 )
-"""The exceptions that an httpx transport may raise if a request fails; callers never see these."""
+"""The exceptions that a connection may raise if a request fails; callers never see these."""
 
 
 class SilentConnectionError(Exception):
@@ -60,34 +57,26 @@ class ProxyFailedError(Exception):
         self.permanent = permanent
 
 
-class EarlyEndError(httpx.RemoteProtocolError):
-    """The server closed the connection before a response began or ended."""
-
-    def __init__(self, *, has_begun: bool) -> None:
-        not_begun = "the server closed the connection without a response"
-        super().__init__("the connection closed before the end of the body" if has_begun else not_begun)
-
-
 _LOST: Final = "the connection was lost; try again"
 _SLOW: Final = "the server is overloaded, or the connection is lost"
 
 # The first match counts, so a class comes before its bases.
 _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (httpx.ConnectTimeout, "timeout while connecting; check the address, and firewalls or a VPN on the route"),
-    (httpx.WriteTimeout, f"timeout while sending the request; {_SLOW}"),
-    (httpx.TimeoutException, f"timeout while waiting for the response; {_SLOW}"),
-    (httpx.ConnectError, "cannot connect ({error}); check the address and that the API server runs"),
-    (httpx.NetworkError, _LOST),
-    (EarlyEndError, "{error}; try again"),  # the server may be restarting
-    (httpx.ProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
-    (httpx.ProxyError, "the proxy failed ({error})"),
-    (httpx.DecodingError, "the response cannot be decompressed ({error})"),
-    (httpx.InvalidURL, "the URL is not valid ({error})"),
-    (httpx.HTTPError, "the request failed ({error})"),
+    (failures.ConnectTimeout, "timeout while connecting; check the address, and firewalls or a VPN on the route"),
+    (failures.WriteTimeout, f"timeout while sending the request; {_SLOW}"),
+    (failures.TimeoutException, f"timeout while waiting for the response; {_SLOW}"),
+    (failures.ConnectError, "cannot connect ({error}); check the address and that the API server runs"),
+    (failures.NetworkError, _LOST),
+    (failures.EarlyEndError, "{error}; try again"),  # the server may be restarting
+    (failures.ProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
+    (failures.ProxyError, "the proxy failed ({error})"),
+    (failures.DecodingError, "the response cannot be decompressed ({error})"),
+    (failures.InvalidURL, "the URL is not valid ({error})"),
+    (failures.TransportError, "the request failed ({error})"),
 )
 
 
-class InvalidResponseError(httpx.RemoteProtocolError):
+class InvalidResponseError(failures.RemoteProtocolError):
     """The received bytes are not an HTTP/1.1 response. The text of the error does not quote the bytes."""
 
 
@@ -99,12 +88,12 @@ class TooLongHeadError(InvalidResponseError):
         self.limit = limit
 
 
-def _remove_quotes(error: BaseException) -> None:
+def _remove_quotes(causes: Iterable[BaseException]) -> None:
     """Remove quoted parts of a request or a response from the protocol errors of a caller's transport.
 
     The protocol errors of httpx, httpcore and h11 have the same names, and their frames contain the received bytes.
     """
-    for cause in list(causes_of(error)):
+    for cause in causes:
         if type(cause).__name__ in ("ProtocolError", "RemoteProtocolError", "LocalProtocolError"):
             cause.args = ("the framing is not valid",)
             cause.__traceback__ = cause.__cause__ = cause.__context__ = None
@@ -140,13 +129,13 @@ def credential_text(config: ClusterConfig) -> str:
 
 
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
-    """Return the error for an exception from httpx, ssl or a socket. The caller raises it ``from`` that exception.
+    """Return the error for a failure or an exception from ssl or a socket. The caller raises it ``from`` the cause.
 
     Quoted parts of the response are removed from the exception.
     The text begins with the operation (``where``) and the server, which is described as in :func:`server_text`.
     """
-    _remove_quotes(error)
     causes = list(causes_of(error))
+    _remove_quotes(causes)
 
     def first(kind: type[E]) -> E | None:
         return next((cause for cause in causes if isinstance(cause, kind)), None)

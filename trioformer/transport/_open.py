@@ -8,10 +8,8 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-
-import httpx
 
 from .._secret import Secret
 from .._version import __version__
@@ -24,12 +22,14 @@ from ._warnings import WarningLog
 from .auth._credentials import Authorization, CredentialSource
 from .auth._exec_policy import PluginPolicy
 from .auth._tls import TLS
-from .http._httpx_transport import HTTPXTransport
 from .http._messages import Header, RequestHeaders, impersonation_headers
 from .http._network import Network
 from .http._pool import Generation, Generations, Origin, Pool
 from .policy._liveness import ProbeConnection, ServerHealth
 from .policy._throttle import RequestRateLimiter
+
+if TYPE_CHECKING:
+    import httpx
 
 # Seconds without traffic before the kernel sends a keepalive probe, seconds between two probes, and the number of
 # unanswered probes that ends a connection.  A dead peer is detected 42 s after its last byte; each of the kernel's
@@ -67,6 +67,8 @@ async def open_transport(
     if http_transport is not None:
         credentials = credentials or _credentials(config, options.plugin_policy)
         health = ServerHealth._create(server_text(config), None, credential_text=credential_text(config))
+        from .http._httpx_transport import HTTPXTransport  # noqa: PLC0415  # httpx is a tenth of a program's start
+
         sender = HTTPXTransport(http_transport, config.server, config.tls_server_name)
         generations = Generations(Generation(sender, sender))
     else:
@@ -83,7 +85,7 @@ async def open_transport(
         forwarded = None if route is None else route.forwarded
         try:
             origin = Origin.of(config.server, config.tls_server_name)
-        except httpx.InvalidURL as exc:
+        except ValueError as exc:
             raise ConfigError(f"is not a valid URL: {exc}", file=config.source, key="server") from None
 
         def network(verified: ServerHealth | None, context: ssl.SSLContext | None) -> Network:

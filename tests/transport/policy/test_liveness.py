@@ -7,7 +7,6 @@ import random
 import re
 from typing import cast
 
-import httpx
 import pytest
 import trio
 import trio.testing
@@ -15,6 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.support.probed_server import ProbedServer
 from tests.support.scripted_http import complete
+from trioformer.transport import _failures as failures
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
 from trioformer.transport.policy._liveness import ServerHealth
 
@@ -40,7 +40,7 @@ class Watch:
             while True:
                 data = await self._stream.receive(self._timeout)
                 self.received.append((trio.current_time(), data))
-        except httpx.ReadError as exc:
+        except failures.ReadError as exc:
             self.ended = (trio.current_time(), str(exc))
 
     async def send(self, data: bytes) -> None:
@@ -275,7 +275,7 @@ async def test_a_younger_probe_connection_vouches_for_younger_watches(
 async def test_a_connection_that_closes_as_a_probe_is_sent_is_replaced(autojump_clock: trio.testing.MockClock) -> None:
     server = ProbedServer()
     (watch,) = await open_watches(server.health(), 1)
-    server.streams[0].error = httpx.ReadError("closed")
+    server.streams[0].error = failures.ReadError("closed")
     with trio.move_on_after(100):
         await watch.run()
     assert watch.ended is None
@@ -370,7 +370,7 @@ async def test_watches_that_are_opened_after_an_outage_can_be_verified(autojump_
     health = server.health()
     await health.prepare()
     server.streams[0].is_readable = True  # closed by the server
-    server.connect_error = httpx.ConnectError("down")
+    server.connect_error = failures.ConnectError("down")
     health.record_failure()
     await trio.sleep(60)
     await health.prepare()
@@ -392,7 +392,7 @@ async def test_a_request_that_was_left_on_a_lost_connection_is_repeated(
 ) -> None:
     server = ProbedServer(delay=3)
     (watch,) = await open_watches(server.health(), 1)
-    server.streams[0].error = httpx.ReadError("reset")
+    server.streams[0].error = failures.ReadError("reset")
     with trio.move_on_after(40):
         await watch.run()
     assert watch.ended is None

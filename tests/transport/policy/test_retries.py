@@ -6,11 +6,11 @@ import random
 import socket
 import ssl
 
-import httpx
 import pytest
 import trio
 
 from trioformer.errors import ConnectionFailedError, ExecPluginError, LimitExceededError
+from trioformer.transport import _failures as failures
 from trioformer.transport._errors import (
     InvalidResponseError,
     SilentConnectionError,
@@ -141,42 +141,42 @@ def reset() -> BaseException:
 def test_failures_are_classified_before_and_after_their_error_is_made() -> None:
     for error, failure in [
         # No connection was made.
-        (chain(httpx.ConnectError("x"), OSError("all"), ConnectionRefusedError(111, "refused")), Failure.UNREACHABLE),
-        (chain(httpx.ConnectError("x"), socket.gaierror(-2, "Name or service not known")), Failure.UNREACHABLE),
-        (chain(httpx.ConnectError("x"), OSError(113, "No route to host")), Failure.UNREACHABLE),
-        (httpx.ConnectTimeout("x"), Failure.UNREACHABLE),
-        (httpx.ConnectError("a name is too long"), Failure.UNREACHABLE),
-        (httpx.ProxyError("x"), Failure.UNREACHABLE),
-        # It ended before the first byte of the request.
-        (chain(httpx.ConnectError("x"), httpx.ConnectError(reset())), Failure.NOT_SENT),
-        (chain(httpx.ConnectError("x"), ssl.SSLEOFError(8, "EOF in violation of protocol")), Failure.NOT_SENT),
-        (chain(httpx.ConnectError("x"), ssl.SSLZeroReturnError(6, "closed")), Failure.NOT_SENT),
-        (chain(httpx.ProxyError("x"), BrokenPipeError(32, "Broken pipe")), Failure.NOT_SENT),
-        # It ended later.
-        (chain(httpx.ReadError("x"), httpx.ReadError(reset())), Failure.LOST),
-        (httpx.ReadError("x"), Failure.LOST),
-        (httpx.WriteError("x"), Failure.LOST),
-        (httpx.CloseError("x"), Failure.LOST),
-        (httpx.RemoteProtocolError("Server disconnected without sending a response."), Failure.LOST),
         (
-            httpx.RemoteProtocolError("peer closed connection without sending complete message body (received 2)"),
+            chain(failures.ConnectError("x"), OSError("all"), ConnectionRefusedError(111, "refused")),
+            Failure.UNREACHABLE,
+        ),
+        (chain(failures.ConnectError("x"), socket.gaierror(-2, "Name or service not known")), Failure.UNREACHABLE),
+        (chain(failures.ConnectError("x"), OSError(113, "No route to host")), Failure.UNREACHABLE),
+        (failures.ConnectTimeout("x"), Failure.UNREACHABLE),
+        (failures.ConnectError("a name is too long"), Failure.UNREACHABLE),
+        (failures.ProxyError("x"), Failure.UNREACHABLE),
+        # It ended before the first byte of the request.
+        (chain(failures.ConnectError("x"), failures.ConnectError(reset())), Failure.NOT_SENT),
+        (chain(failures.ConnectError("x"), ssl.SSLEOFError(8, "EOF in violation of protocol")), Failure.NOT_SENT),
+        (chain(failures.ConnectError("x"), ssl.SSLZeroReturnError(6, "closed")), Failure.NOT_SENT),
+        (chain(failures.ProxyError("x"), BrokenPipeError(32, "Broken pipe")), Failure.NOT_SENT),
+        # It ended later.
+        (chain(failures.ReadError("x"), failures.ReadError(reset())), Failure.LOST),
+        (failures.ReadError("x"), Failure.LOST),
+        (failures.WriteError("x"), Failure.LOST),
+        (failures.RemoteProtocolError("Server disconnected without sending a response."), Failure.LOST),
+        (
+            failures.RemoteProtocolError("peer closed connection without sending complete message body (received 2)"),
             Failure.LOST,
         ),
-        (chain(httpx.ReadError("x"), SilentConnectionError("silent", server_failed=True)), Failure.LOST),
+        (chain(failures.ReadError("x"), SilentConnectionError("silent", server_failed=True)), Failure.LOST),
         (trio.BrokenResourceError("x"), Failure.LOST),
         (ConnectionResetError(104, "x"), Failure.LOST),
         # To send it again would not help.
-        (httpx.ReadTimeout("x"), Failure.SLOW),
-        (httpx.WriteTimeout("x"), Failure.SLOW),
-        (httpx.PoolTimeout("x"), Failure.SLOW),
+        (failures.ReadTimeout("x"), Failure.SLOW),
+        (failures.WriteTimeout("x"), Failure.SLOW),
         (InvalidResponseError("the status line is not valid"), Failure.FINAL),
-        (httpx.LocalProtocolError("x"), Failure.FINAL),
-        (httpx.UnsupportedProtocol("x"), Failure.FINAL),
-        (httpx.DecodingError("x"), Failure.FINAL),
-        (httpx.InvalidURL("x"), Failure.FINAL),
-        (chain(httpx.ConnectError("x"), ssl.SSLCertVerificationError(1, "self-signed")), Failure.FINAL),
-        (chain(httpx.ConnectError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), Failure.FINAL),
-        (chain(httpx.ReadError("x"), ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]")), Failure.FINAL),
+        (failures.ProtocolError("x"), Failure.FINAL),
+        (failures.DecodingError("x"), Failure.FINAL),
+        (failures.InvalidURL("x"), Failure.FINAL),
+        (chain(failures.ConnectError("x"), ssl.SSLCertVerificationError(1, "self-signed")), Failure.FINAL),
+        (chain(failures.ConnectError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), Failure.FINAL),
+        (chain(failures.ReadError("x"), ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]")), Failure.FINAL),
         (TooLongHeadError("the head", 1), Failure.FINAL),
         (trio.ClosedResourceError("x"), Failure.FINAL),
     ]:
@@ -188,7 +188,7 @@ def test_failures_are_classified_before_and_after_their_error_is_made() -> None:
 
 def test_an_error_that_says_it_is_permanent_is_final() -> None:
     made = ConnectionFailedError("no", permanent=True)
-    made.__cause__ = httpx.ConnectError("x")
+    made.__cause__ = failures.ConnectError("x")
     assert failure_of(made) is Failure.FINAL
     assert failure_of(LimitExceededError("too long", limit="object_bytes")) is Failure.FINAL
 

@@ -7,9 +7,9 @@ import ssl
 from typing import final
 
 import attrs
-import httpx
 
 from ..._certificates import reason_of
+from .. import _failures as failures
 from .._errors import ProxyFailedError, causes_of, is_rejection, is_without_tls, verify_problem
 from ._proxy import CREDENTIALS_REQUIRED, Proxy
 
@@ -39,11 +39,11 @@ class ForwardedRequests:
         All other status codes may come from the server.
 
         Raises:
-            httpx.ProxyError: The proxy rejects the credentials.
+            failures.ProxyError: The proxy rejects the credentials.
         """
         if code == CREDENTIALS_REQUIRED:
             failure = self._proxy.rejected(code, "")
-            raise httpx.ProxyError(str(failure)) from failure
+            raise failures.ProxyError(str(failure)) from failure
 
 
 @final

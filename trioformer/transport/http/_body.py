@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import Final, final
 
 import attrs
-import httpx
 import trio
 
 from ...errors import ConnectionFailedError, LimitExceededError
+from .. import _failures as failures
 from .._errors import CONNECTION_ERRORS, clear_locals, connection_failed, shows_failing_server
 from .._limits import Limits, limit_error
 from ..auth._credentials import Credential
@@ -50,7 +50,7 @@ class Gunzip:
                 if not self._input:
                     if self._is_between_members:
                         return b""
-                    raise httpx.DecodingError("it ends early")
+                    raise failures.DecodingError("it ends early")
             await trio.lowlevel.checkpoint()
             if data := self._decompress():
                 return data
@@ -60,7 +60,7 @@ class Gunzip:
         try:
             data = self._decoder.decompress(self._input, SLICE)
         except zlib.error:
-            raise httpx.DecodingError("it is not gzip") from None
+            raise failures.DecodingError("it is not gzip") from None
         self._input = self._decoder.unconsumed_tail
         if self._decoder.eof:
             self._input = self._decoder.unused_data
@@ -179,7 +179,7 @@ class ByteStream:
             data = await self._receive()
         except CONNECTION_ERRORS as exc:
             clear_locals(exc)
-            if not (self._request.is_watch and self.generation.is_retired and isinstance(exc, httpx.TransportError)):
+            if not (self._request.is_watch and self.generation.is_retired and isinstance(exc, failures.TransportError)):
                 raise self._failure(exc) from exc
             data = b""
             self.is_cut_off = True

@@ -4,7 +4,7 @@ The connection object is also the response that it receives, until its owner, su
 No lock is needed, because no checkpoint is executed between checking a state and changing it, and because a request is
 sent in one call.
 If a receive is cancelled, no data is lost, so another task may repeat the call. Probes rely on this.
-All failures are raised as ``httpx.TransportError``.
+All failures are raised as ``failures.TransportError``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 import attrs
-import httpx
 import trio
 
-from .._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
+from .. import _failures as failures
+from .._errors import InvalidResponseError, TooLongHeadError
 from ._messages import SWITCHED, Framing, Head, decode, end_of_head, read_head, split_lines
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class BodyReader:
             size = len(data)
             if size < self._left:
                 if not size:
-                    raise EarlyEndError(has_begun=True)
+                    raise failures.EarlyEndError(failures.CUT_OFF)
                 self._left -= size
                 return data
             self.expected = Expected.NOTHING
@@ -110,7 +110,7 @@ class BodyReader:
 
     def _feed_chunks(self, data: bytes) -> bytes:
         if not data:
-            raise EarlyEndError(has_begun=True)
+            raise failures.EarlyEndError(failures.CUT_OFF)
         if self._held:
             data, self._held = self._held + data, b""
         position, end = 0, len(data)
@@ -247,9 +247,9 @@ class Connection:
             if self.stream.is_readable:
                 raise NotAvailableError
         elif (problem := self.stream.raw.problem()) is not None:
-            raise httpx.ConnectError(str(problem)) from problem
+            raise failures.ConnectError(str(problem)) from problem
         self.state, self._head, self._body, self._held = State.HEAD, None, None, b""
-        with suppress(httpx.WriteError):  # a server may respond without reading everything, and close the connection
+        with suppress(failures.WriteError):  # a server may respond without reading everything, and close the connection
             await self.stream.send(request, patience)
 
     async def receive_head(self, patience: float | None, *, is_alone: bool = False) -> Head:
@@ -281,7 +281,7 @@ class Connection:
             searched = len(data)
             received = await self.stream.receive(patience)
             if not received:
-                raise EarlyEndError(has_begun=False)
+                raise failures.EarlyEndError(failures.NO_RESPONSE)
             self._held += received
 
     async def receive(self) -> bytes:

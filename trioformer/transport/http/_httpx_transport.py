@@ -20,7 +20,7 @@ import trio
 
 from ..._secret import Secret
 from ...errors import ConnectionFailedError, LimitExceededError
-from .._errors import CONNECTION_ERRORS
+from .. import _failures as failures
 from ._messages import (
     CONNECT_PATIENCE,
     NOT_IN_A_HEADER,
@@ -35,6 +35,10 @@ from ._messages import (
     join_headers,
 )
 
+_ERRORS: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, httpx.CookieConflict)
+"""The errors of httpx."""
+_ERRORS_AT_END: Final = (*_ERRORS, OSError, UnicodeError, trio.BrokenResourceError, trio.ClosedResourceError)
+"""The errors of transports, which do not matter any more when a response is closed."""
 CLOSE_PATIENCE: Final = 5.0
 """The maximum number of seconds for closing, even when the caller is cancelled. Closing never waits for the peer."""
 _MAX_BUFFERED: Final = 256
@@ -59,18 +63,21 @@ class HTTPXTransport:
         """Send a request, and receive the head of its response."""
         read = None if request.patience == math.inf else request.patience
         timeout = {"connect": CONNECT_PATIENCE, "read": read, "write": WRITE_PATIENCE, "pool": None}
-        sent = httpx.Request(
-            request.method,
-            self._server + request.path,
-            params=request.params or None,
-            content=request.content,
-            headers=list(request.headers.items),
-            extensions={**self._extensions, "timeout": timeout},
-        )
-        sent.stream = _Content(request.content or b"")
-        if authorization is not None and not request.has_authorization:  # httpx has it in local variables
-            sent.headers["Authorization"] = authorization.reveal()
-        return HTTPXResponse(await self._transport.handle_async_request(sent))
+        try:
+            sent = httpx.Request(
+                request.method,
+                self._server + request.path,
+                params=request.params or None,
+                content=request.content,
+                headers=list(request.headers.items),
+                extensions={**self._extensions, "timeout": timeout},
+            )
+            sent.stream = _Content(request.content or b"")
+            if authorization is not None and not request.has_authorization:  # httpx has it in local variables
+                sent.headers["Authorization"] = authorization.reveal()
+            return HTTPXResponse(await self._transport.handle_async_request(sent))
+        except _ERRORS as exc:
+            raise failure_of(exc) from exc
 
     def close(self) -> None:
         """Do nothing: the transport belongs to the caller."""
@@ -131,12 +138,14 @@ class HTTPXResponse:
                 pass
         except StopAsyncIteration:
             return b""
+        except _ERRORS as exc:
+            raise failure_of(exc) from exc
         self._is_suspended = True
         return data
 
     async def aclose(self) -> None:
         deadline = trio.current_time() + CLOSE_PATIENCE
-        with trio.CancelScope(deadline=deadline, shield=True), suppress(*CONNECTION_ERRORS):
+        with trio.CancelScope(deadline=deadline, shield=True), suppress(*_ERRORS_AT_END):
             try:
                 if self._is_suspended:
                     await self._unwind()
@@ -145,7 +154,7 @@ class HTTPXResponse:
 
     async def _unwind(self) -> None:
         self._is_suspended = False
-        with suppress(StopAsyncIteration, *CONNECTION_ERRORS):
+        with suppress(StopAsyncIteration, *_ERRORS_AT_END):
             for _ in range(_MAX_BUFFERED):
                 with trio.CancelScope() as scope:
                     scope.cancel()
@@ -214,8 +223,14 @@ class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
 
 def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
     """Convert an error to the httpx error that users of httpx expect, with the same text."""
-    cause = error.__cause__
-    kind: type[httpx.TransportError] = type(cause) if isinstance(cause, httpx.TransportError) else httpx.TransportError
-    while kind.__module__ != "httpx":  # a subclass of ours, with another constructor
-        kind = cast("type[httpx.TransportError]", kind.__base__)
+    kinds: list[Any] = [getattr(httpx, base.__name__, object) for base in type(error.__cause__).__mro__]
+    kind: type[httpx.TransportError]
+    kind = next((kind for kind in kinds if issubclass(kind, httpx.TransportError)), httpx.TransportError)
+    return kind(str(error))
+
+
+def failure_of(error: Exception) -> failures.TransportError:
+    """Convert an error of httpx to the failure with the same name and text."""
+    kinds: list[Any] = [getattr(failures, base.__name__, object) for base in type(error).__mro__]
+    kind: type[failures.TransportError] = next((kind for kind in kinds if kind is not object), failures.TransportError)
     return kind(str(error))

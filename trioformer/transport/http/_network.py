@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 import attrs
-import httpx
 import trio
 
+from .. import _failures as failures
 from ..auth._tls import client_context
 from ._sockets import Bounded, Liveness, NetworkStream, RawStream, TCPStream, TLSStream
 
@@ -45,16 +45,16 @@ class Network:
         try:
             stream = await self._connect(route.proxy.host, route.proxy.port, patience)
             return await self._through(route, stream, host, port)
-        except httpx.ConnectTimeout as exc:
+        except failures.ConnectTimeout as exc:
             failure = route.timed_out()
             failure.__cause__ = exc
-            raise httpx.ProxyError(str(failure)) from failure
+            raise failures.ProxyError(str(failure)) from failure
         except Exception as exc:  # noqa: BLE001  # every exception of a tunnel is an error of the proxy
             failure = route.failure_of(exc)
-            raise httpx.ProxyError(str(failure)) from failure
+            raise failures.ProxyError(str(failure)) from failure
 
     async def _connect(self, host: str, port: int, patience: float | None) -> NetworkStream:
-        with Bounded(patience, httpx.ConnectTimeout, httpx.ConnectError):
+        with Bounded(patience, failures.ConnectTimeout, failures.ConnectError):
             stream = self._stream(TCPStream(await trio.open_tcp_stream(host, port)))
             try:
                 for option in self._socket_options:

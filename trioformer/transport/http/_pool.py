@@ -24,33 +24,36 @@ files have changed, the request is sent once more in the new generation.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
+from urllib.parse import quote, urlsplit
 
 import attrs
-import httpx
 import trio
 
+from .. import _failures as failures
 from .._errors import clear_locals, is_about_certificates
 from ..auth._credentials import Credential
 from ..auth._tls import TLS, client_context
 from ._connection import MAX_HEAD, Connection, NotAvailableError, ResponseStream, State
-from ._httpx_transport import HTTPXTransport
 from ._messages import CONNECT_PATIENCE, WRITE_PATIENCE, Header, Request
 from ._sockets import Liveness
 
 if TYPE_CHECKING:
     from ..._secret import Secret
     from .._proxy._route import ForwardedRequests
+    from ._httpx_transport import HTTPXTransport
     from ._network import Network
     from ._sockets import NetworkStream
 
 IDLE_PERIOD: Final = 60.0
 """Seconds until an unused connection is closed. The API server closes an unused connection after 90 s."""
 
-_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+_NOT_SENT: Final = (failures.ConnectError, failures.ConnectTimeout, failures.ProxyError)
 """Errors of a connection that was never opened."""
 
 
@@ -72,12 +75,20 @@ class Origin:
 
     @classmethod
     def of(cls, server: str, server_name: str | None = None) -> Origin:
-        """Return the origin for the URL of the server."""
-        url = httpx.URL(server)
-        host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
-        port = url.port if url.port is not None else 443 if is_tls else 80
-        prefix = url.raw_path.decode("ascii").rstrip("/")
-        return cls(is_tls, host, port, url.netloc, prefix, server_name or host)
+        """Return the origin for the URL of the server.
+
+        Raises:
+            ValueError: The host has the form of an IPv4 address, but is not valid.
+        """
+        url = urlsplit(server)
+        host, is_tls = url.hostname or "", url.scheme == "https"
+        if re.fullmatch(r"\d+(\.\d+){3}", host):
+            ipaddress.IPv4Address(host)
+        usual = 443 if is_tls else 80
+        port = usual if url.port is None else url.port
+        netloc = (f"[{host}]" if ":" in host else host) + ("" if port == usual else f":{port}")
+        prefix = quote(url.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
+        return cls(is_tls, host, port, netloc.encode("ascii"), prefix, server_name or host)
 
     def encode(self, request: Request, authorization: Secret[str] | None, forwarded: ForwardedRequests | None) -> bytes:
         """Encode a request, with its credential, for the server or for a proxy that forwards the request."""
@@ -170,7 +181,7 @@ class Pool:
         stream = await self._network.connect(origin.host, origin.port, patience)
         if self.is_closed or self.is_retired:
             stream.close()
-            raise httpx.ConnectError("the client is closed" if self.is_closed else "the certificates have changed")
+            raise failures.ConnectError("the client is closed" if self.is_closed else "the certificates have changed")
         if origin.is_tls:
             self._connecting.add(stream)
             try:
@@ -298,7 +309,7 @@ class Generations:
             try:
                 pool = generation.watches if request.is_watch else generation.requests
                 return await pool.send(request, credential.authorization), generation
-            except httpx.TransportError as exc:
+            except failures.TransportError as exc:
                 if may_renew and is_about_certificates(exc):
                     may_renew = False
                     if self.reject(generation):

@@ -7,7 +7,7 @@ request.
 
 If no data has arrived on a watch for half a minute, the connection verifies the server with its :class:`Liveness`,
 while another task continues to read.
-Failures are raised as httpx errors, because an httpx transport that the caller provides also raises these.
+Failures are raised as the errors of :mod:`.._failures`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Protocol, final
 
-import httpx
 import trio
 
 from ..._util import raise_ungrouped
+from .. import _failures as failures
 from .._errors import SilentConnectionError
 
 HANDSHAKE_PATIENCE: Final = 10.0
@@ -39,7 +39,7 @@ _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time
 
 @final
 class Bounded:
-    """Limit the time of a block, and translate its errors to httpx errors.
+    """Limit the time of a block, and translate its errors.
 
     Each request enters several of these blocks. A generator with ``fail_after`` would take three times as long.
     """
@@ -47,7 +47,7 @@ class Bounded:
     __slots__ = ("_broken", "_scope", "_too_slow")
 
     def __init__(
-        self, patience: float | None, too_slow: type[httpx.TimeoutException], broken: type[httpx.NetworkError]
+        self, patience: float | None, too_slow: type[failures.TimeoutException], broken: type[failures.NetworkError]
     ) -> None:
         self._scope: trio.CancelScope | None = None
         if patience is not None and patience != math.inf:
@@ -203,7 +203,7 @@ class NetworkStream:
 
         Cancellation: no data is lost.
         """
-        with Bounded(patience, httpx.ReadTimeout, httpx.ReadError):
+        with Bounded(patience, failures.ReadTimeout, failures.ReadError):
             return await self._receive(resumable=patience == RESUMABLE)
 
     async def send(self, data: bytes, patience: float | None) -> None:
@@ -211,10 +211,10 @@ class NetworkStream:
 
         Cancellation: part of the data may have been sent.
         """
-        with Bounded(None, httpx.WriteTimeout, httpx.WriteError):
+        with Bounded(None, failures.WriteTimeout, failures.WriteError):
             rest = self._send_now(data)
         if rest is not None:  # most requests fit into the buffers of the socket, and do not need a deadline
-            with Bounded(patience, httpx.WriteTimeout, httpx.WriteError):
+            with Bounded(patience, failures.WriteTimeout, failures.WriteError):
                 await self.send_all(rest)
 
     def _send_now(self, data: bytes) -> bytes | None:
@@ -292,7 +292,7 @@ class NetworkStream:
         if errors:
             raise errors[0]
         if given_up is not None:
-            raise httpx.ReadError(str(given_up)) from given_up
+            raise failures.ReadError(str(given_up)) from given_up
         return None
 
     async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None = None) -> TLSStream:
@@ -303,7 +303,7 @@ class NetworkStream:
         context.set_alpn_protocols(["http/1.1"])
         patience = HANDSHAKE_PATIENCE if patience is None else min(patience, HANDSHAKE_PATIENCE)
         try:
-            with Bounded(patience, httpx.ConnectTimeout, httpx.ConnectError):
+            with Bounded(patience, failures.ConnectTimeout, failures.ConnectError):
                 tls = TLSStream(self.raw, context, host, opened_at=self.opened_at)
                 await tls.handshake()
         except BaseException:

@@ -13,7 +13,8 @@ import trio
 
 from ..._secret import Secret
 from ..._version import __version__
-from .._errors import EarlyEndError, InvalidResponseError, TooLongHeadError
+from .. import _failures as failures
+from .._errors import InvalidResponseError, TooLongHeadError
 from .._proxy._proxy import Proxy
 from ._connection import Connection
 from ._messages import Headers, Request
@@ -77,7 +78,7 @@ async def _open_http(stream: RawStream, proxy: Proxy, target: str) -> None:
     except InvalidResponseError:
         text = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
         raise proxy.failed(text, permanent=True) from None
-    except EarlyEndError:
+    except failures.EarlyEndError:
         raise proxy.failed(_CLOSED) from None
     if head.code not in _SUCCESS:
         raise proxy.rejected(head.code, target)

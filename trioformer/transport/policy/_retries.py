@@ -29,11 +29,11 @@ from collections.abc import Mapping
 from typing import Final, final
 
 import attrs
-import httpx
 import trio
 
 from ..._text import one_line
 from ...errors import ConnectionFailedError, ExecPluginError, TrioformerError
+from .. import _failures as failures
 from .._errors import InvalidResponseError, causes_of
 
 FAILING_INTERVAL: Final = 1 / 5
@@ -162,7 +162,7 @@ class Failure(enum.Enum):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return how a request failed, given its ``error`` from httpx, this library or a socket."""
+    """Return how a request failed, given its ``error`` from this library or a socket."""
     causes = list(causes_of(error))
 
     def has(*kinds: type[BaseException]) -> bool:
@@ -172,16 +172,16 @@ def failure_of(error: BaseException) -> Failure:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError, trio.BrokenResourceError)
     if any(_is_final(cause) or (isinstance(cause, ssl.SSLError) and not isinstance(cause, ends)) for cause in causes):
         return Failure.FINAL
-    if has(httpx.ConnectTimeout):
+    if has(failures.ConnectTimeout):
         return Failure.UNREACHABLE
-    if has(httpx.ConnectError, httpx.ProxyError):
+    if has(failures.ConnectError, failures.ProxyError):
         return Failure.NOT_SENT if has(*ends) else Failure.UNREACHABLE
-    if has(httpx.TimeoutException):
+    if has(failures.TimeoutException):
         return Failure.SLOW
     if has(InvalidResponseError):
         return Failure.FINAL
     # Transports of a caller report only this for a response that ended early.
-    is_lost = has(httpx.NetworkError, httpx.RemoteProtocolError, trio.BrokenResourceError, OSError)
+    is_lost = has(failures.NetworkError, failures.RemoteProtocolError, trio.BrokenResourceError, OSError)
     return Failure.LOST if is_lost else Failure.FINAL
 
 
