@@ -357,7 +357,7 @@ def test_dicts_go_in_and_come_out() -> None:
     obj = from_dict(Pod, manifest)
     assert (obj.name, obj.metadata.labels, obj.spec.node_name) == ("a", {"b": "c"}, "n")
     out = to_dict(obj)
-    assert out == {"metadata": {"name": "a", "labels": {"b": "c"}}, "spec": {"nodeName": "n"}}
+    assert out == {"apiVersion": "v1", "kind": "Pod", **manifest}
     out["metadata"]["labels"]["b"] = "changed"
     assert obj.metadata.labels == {"b": "c"}
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from .._yaml import resolve_scalar
-from ..models import KubernetesObject, resource_of, to_dict
+from ..models import KubernetesObject, to_dict
 from ._apply_set import MEMBER_LABEL
 from ._manifest import Manifest
 
@@ -65,9 +65,6 @@ def dump_documents(values: Iterable[Mapping[str, object]]) -> str:
 def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_status: bool) -> dict[str, Any]:
     obj = each.object if isinstance(each, Manifest) else each
     value = to_dict(obj)
-    if not {"apiVersion", "kind"} <= value.keys():  # the items of a list have neither
-        info = resource_of(type(obj))
-        value |= {"apiVersion": info.api_version, "kind": info.kind}
     # In kubectl's order.
     ordered = {key: value[key] for key in ("apiVersion", "kind", "metadata") if key in value} | value
     if drop_status:

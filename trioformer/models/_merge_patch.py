@@ -14,7 +14,7 @@ import attrs
 from . import _serde
 from ._lazy import Model
 from ._meta import KubernetesObject, key_of, newer_field_problem
-from ._plain import members_of, newer_field
+from ._plain import newer_field, to_dict
 from ._quantity import Quantity
 from ._values import MAX_LEVELS, TOO_DEEP
 
@@ -104,7 +104,7 @@ def _between_objects(old: KubernetesObject, new: KubernetesObject) -> dict[str, 
 
 def _members_of(value: Model | Mapping[str, object]) -> dict[str, Any]:
     if isinstance(value, Model):
-        return members_of(value)
+        return to_dict(value)
     return cast("dict[str, Any]", _serde.decode(_serde.dumps(_serde.plain(dict(value)))))
 
 

@@ -12,7 +12,7 @@ from ._lazy import Model, canonical, check_made, codec_of, encode, encode_for_re
 from ._protobuf._wire import Unknown, newer_field_in
 from ._values import MAX_LEVELS
 
-__all__ = ["encode_as", "from_dict", "json_equal", "members_of", "newer_field", "to_dict"]
+__all__ = ["encode_as", "from_dict", "json_equal", "newer_field", "to_dict"]
 
 M = TypeVar("M", bound=Model)
 
@@ -35,12 +35,9 @@ _AROUND = 8
 
 
 def to_dict(model: Model) -> dict[str, Any]:
-    """Convert a model to new dicts, lists and scalars with the API's names."""
-    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + _AROUND))
+    """Convert a model to new dicts, lists and scalars with the API's names.
 
-
-def members_of(model: Model) -> dict[str, Any]:
-    """Convert a model as :func:`to_dict` does, but add omitted members such as ``kind``.
+    The dict of an object always has ``apiVersion`` and ``kind``, which list items and protobuf messages omit.
 
     Raises:
         DecodeError: The model's JSON is not an object, or has too many levels.

@@ -53,11 +53,8 @@ async def follow(
     """
     source = object_list_watch(client, target, selector=selector, field_selector=field_selector)
 
-    # The items of a list do not contain these fields.
-    head = {"apiVersion": target.resource.api_version, "kind": target.resource.kind}
-
     def report(event: str, obj: KubernetesObject) -> None:
-        on_event(event, {**head, **to_dict(obj)})
+        on_event(event, to_dict(obj))
 
     await _run(source, report)
 
