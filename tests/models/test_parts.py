@@ -44,7 +44,8 @@ BACKEND = "write Backend(...) or from_dict(Backend, ...)"
         (PodSpec, {"containers": Container(name="a")}, "PodSpec.containers must be a tuple, not a Container; write"),
         (Route, {"status": {"port": 1}}, f"Route.status must be a Backend, not a dict; {BACKEND}"),
         (Route, {"steps": ({"port": 1},)}, f"Route.steps[0] must be a Backend, not a dict; {BACKEND}"),
-        (Route, {"steps": [None]}, "Route.steps[0] must be a Backend, not a NoneType; write Backend(...)"),
+        (Pod, {"metadata": None}, "Pod.metadata must be an ObjectMeta, not None; write ObjectMeta(...)"),
+        (Route, {"steps": [None]}, "Route.steps[0] must be a Backend, not None; write Backend(...)"),
         (Route, {"by_name": {"a": {"port": 1}}}, "each value of Route.by_name must be a Backend, not a dict;"),
         (Route, {"by_name": [Backend()]}, "Route.by_name must be a mapping, not a list; write {key: Backend(...)}"),
     ],
@@ -61,6 +62,9 @@ def test_a_changed_object_is_checked_like_a_new_one() -> None:
     given: Any = {"port": 2}
     with pytest.raises(TypeError, match=r"^Route\.status must be a Backend, not a dict; write Backend"):
         decoded.evolve(status=given)
+    given = None
+    with pytest.raises(TypeError, match=r"^Pod\.metadata must be an ObjectMeta, not None"):
+        Pod().evolve(metadata=given)
 
 
 def test_parts_that_are_models_are_taken_in_each_form() -> None:

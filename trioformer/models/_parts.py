@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar, final, get_args, get_origin
 
 import attrs
 
-from .._suggestions import with_article
+from .._suggestions import describe, with_article
 
 __all__ = ["Part", "model_in", "part_of"]
 
@@ -33,14 +33,16 @@ class Part:
     model: type[Any]
     """The class of the values, or ``object`` if only the container is checked."""
     container: type[Any] | None
+    is_required: bool
+    """Whether None is refused, as for the metadata of an object, which contains its key."""
 
     def check(self, value: Any) -> None:
-        """Check a value that the program set; None is always valid.
+        """Check a value that the program set; None is valid unless the field is required.
 
         Raises:
             TypeError: The value does not have the type of the field.
         """
-        if value is None:
+        if value is None and not self.is_required:
             return
         if self.container is None:
             self._check_value(value, self.where)
@@ -71,10 +73,10 @@ class Part:
         name = self.model.__name__
         other = f" or from_dict({name}, ...)" if isinstance(value, Mapping) and self.is_model else ""
         hint = f"; write {name}(...){other}" if self.is_model else ""
-        raise TypeError(f"{where} must be {with_article(self.model)}, not {with_article(type(value))}{hint}")
+        raise TypeError(f"{where} must be {with_article(self.model)}, not {describe(value)}{hint}")
 
     def _refuse(self, value: Any, wanted: str, example: str) -> NoReturn:
-        raise TypeError(f"{self.where} must be {wanted}, not {with_article(type(value))}; write {example}")
+        raise TypeError(f"{self.where} must be {wanted}, not {describe(value)}; write {example}")
 
 
 def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | None:
@@ -90,7 +92,10 @@ def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | Non
     if model is None:
         value = hint if container is None else get_args(hint)[0 if container is tuple else 1]
         model = value if value in _SCALARS else object
-    return None if model is object and container is None else Part(f"{cls.__name__}.{name}", name, model, container)
+    if model is object and container is None:
+        return None
+    is_required = name == "metadata" and hasattr(cls, "__resource__")
+    return Part(f"{cls.__name__}.{name}", name, model, container, is_required=is_required)
 
 
 def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None]:
