@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -34,6 +36,29 @@ async def test_a_command_that_fails_is_an_error_unless_it_is_not_checked(web: Sc
     with pytest.raises(CommandFailedError, match=f"^{begin} false ended with exit code 1$"):
         await run_in_pod(pods, "web-0", ["false"])
     assert (await run_in_pod(pods, "web-0", ["ls"], check=False)).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"command": "ls"}, "sh"),
+        ({"command": None}, "command must be a list of strings, not None"),
+        ({"command": ["sleep", 1]}, "command .* an int"),
+        ({"command": b"ls"}, "command .* an int"),
+        ({"container": 1}, "container .* an int"),
+        ({"input": ["x"]}, "input .* a list"),
+        ({"max_output_bytes": "1"}, "max_output_bytes .* a str"),
+        ({"max_output_bytes": True}, "max_output_bytes .* a bool"),
+        ({"name": 3}, "an int"),
+        ({"api": "pods"}, "api .* a str"),
+    ],
+)
+async def test_an_argument_of_a_wrong_type_is_refused(
+    web: ScriptedPod, pods: Api[Pod], given: dict[str, Any], text: str
+) -> None:
+    arguments: dict[str, Any] = {"api": pods, "name": "web-0", "command": ["ls"], **given}
+    with pytest.raises(TypeError, match=text):
+        await run_in_pod(**arguments)
 
 
 async def test_a_command_reads_its_input(web: ScriptedPod, pods: Api[Pod]) -> None:

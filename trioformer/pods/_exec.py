@@ -9,6 +9,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from .._suggestions import describe
 from .._util import opened_by, raise_ungrouped
 from ..client import Api, ObjectRef
 from ..client._internal import check_api, located
@@ -66,7 +67,7 @@ async def exec_in_pod(
         ForbiddenError: The permission is missing.
         UnexpectedResponseError: The server or a proxy does not support WebSockets.
         ConnectionFailedError: No response arrived.  The server may have executed the command.
-        TypeError: The command is a string.
+        TypeError: An argument has the wrong type, for example because the command is a string.
         ValueError: The command is empty or contains a NUL character.
 
     Cancellation:
@@ -211,7 +212,7 @@ async def run_in_pod(
         StatusError: The server rejected the request, or the node could not execute the command, for example because
             the program does not exist.
         UnexpectedResponseError: The server or a proxy does not support WebSockets.
-        TypeError: The command is a string.
+        TypeError: An argument has the wrong type, for example because the command is a string.
         ValueError: The command is empty, or ``max_output_bytes`` is negative.
         ConnectionFailedError: No response arrived, or the connection ended before the command did.
         TrioformerError: ``input`` is given, but the server is older than Kubernetes 1.30 and cannot close the stdin of
@@ -222,7 +223,11 @@ async def run_in_pod(
     """
     check_api(api, "api")
     command = check_command(command)
+    if not isinstance(input, bytes | bytearray | memoryview | str | None):
+        raise TypeError(f"input must be bytes or a string, not {describe(input)}")
     data = input.encode() if isinstance(input, str) else input
+    if isinstance(max_output_bytes, bool) or not isinstance(max_output_bytes, int):
+        raise TypeError(f"max_output_bytes must be an int, not {describe(max_output_bytes)}")
     if max_output_bytes < 0:
         raise ValueError(f"max_output_bytes must be at least 0, not {max_output_bytes}")
     async with exec_in_pod(

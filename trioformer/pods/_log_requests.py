@@ -87,14 +87,19 @@ def log_params(
         if value < least:
             raise ValueError(f"{name} must be at least {least}, not {value}")
         params[key] = str(value)
+    check_container(container)
     if container is not None:
-        if not isinstance(container, str):
-            raise TypeError(f"container must be the name of a container, not {describe(container)}")
         params["container"] = container
     for key, flag in (("previous", previous), ("timestamps", timestamps)):
         if flag:
             params[key] = "true"
     return params
+
+
+def check_container(container: str | None) -> None:
+    """Raise TypeError unless the argument is a string or None."""
+    if not isinstance(container, str | None):
+        raise TypeError(f"container must be the name of a container, not {describe(container)}")
 
 
 def check_max_line_bytes(max_line_bytes: int) -> None:

@@ -29,12 +29,13 @@ import attrs
 import trio
 
 from .._channels import ChannelSocket
+from .._suggestions import describe
 from .._util import NoPublicConstructor
 from ..errors import BadRequestError, ConnectionFailedError, DecodeError, StatusError
 from ..errors._internal import details_in
 from ..models._internal import decode, dumps
 from ..transport._internal import Transport
-from ._log_requests import default_container, wants_container
+from ._log_requests import check_container, default_container, wants_container
 from ._websocket import OUTPUT_PROTOCOLS, PROTOCOLS, open_channels
 
 if TYPE_CHECKING:
@@ -397,14 +398,18 @@ def check_command(command: Sequence[str]) -> list[str]:
     """Check that a command is a list of strings, and return it.
 
     Raises:
-        TypeError: The command is a string.
+        TypeError: The command is not a list of strings.
         ValueError: The command is empty or contains a NUL character.
     """
     if isinstance(command, str):
         raise TypeError(f"a command must be a list of strings; for a shell, write ['sh', '-c', {command!r}]")
+    if not isinstance(command, Sequence):
+        raise TypeError(f"a command must be a list of strings, not {describe(command)}")
     if not command:
         raise ValueError("a command must not be empty")
     for each in command:
+        if not isinstance(each, str):
+            raise TypeError(f"a command must be a list of strings, but it contains {describe(each)}")
         if "\0" in each:
             raise ValueError(f"a command must not contain a NUL character: {each!r}")
     return list(command)
@@ -426,6 +431,7 @@ async def open_process(
     terminal_size: tuple[int, int] | None,
 ) -> AsyncGenerator[PodProcess, None]:
     """Open a process; see :func:`exec_in_pod`."""
+    check_container(container)
     stderr = stderr and not tty
     if not (stdin or stdout or stderr):
         raise ValueError("at least one of stdin, stdout and stderr must be true")
